@@ -1,0 +1,114 @@
+"""When to try again: one pure function per question, time and randomness passed in.
+
+Bounds and their sources: SQS holds a message back for at most 12 h from its receive; ``DelaySeconds`` goes to 900;
+IronMQ v3 allows 100 retries 86,400 s apart; the hub protocol asks for exponential back-off without end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "MAX_DELAY_MS",
+    "MAX_VISIBILITY_MS",
+    "Exponential",
+    "FixedDelay",
+    "RetryPolicy",
+    "holds_in_queue",
+    "visibility_seconds",
+]
+
+MAX_VISIBILITY_MS = 43_000_000
+"""The longest an SQS message may stay invisible from its receive; 43,200 s itself is refused, hence the margin."""
+
+MAX_DELAY_MS = 900_000
+"""``DelaySeconds`` of SQS, and the longest wait the hub keeps in a queue: longer ones are parked in DynamoDB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedDelay:
+    """IronMQ v3: the first try and ``retries`` more, the same time apart.
+
+    Attributes:
+        retries: Tries after the first (0..100).
+        delay_s: Seconds from the end of a try to the next.
+    """
+
+    retries: int
+    delay_s: int
+
+    @property
+    def max_tries(self) -> int | None:
+        """Tries in total."""
+        return self.retries + 1
+
+    def wait_ms(self, tries: int, jitter: float) -> int | None:
+        """Milliseconds to wait after failed try number ``tries`` (from 1), or None when it was the last."""
+        return self.delay_s * 1000 if tries <= self.retries else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential:
+    """Doubling waits up to a cap, each spread by jitter that never undercuts the wait before it.
+
+    Attributes:
+        base_s: First wait in seconds.
+        cap_s: Longest wait in seconds.
+        max_attempts: Tries in total, or None for no end.
+        spread: Share of the wait that jitter may add (0..1); at most 1 keeps the waits growing.
+    """
+
+    base_s: float
+    cap_s: float
+    max_attempts: int | None = None
+    spread: float = 0.2
+
+    @property
+    def max_tries(self) -> int | None:
+        """Tries in total, None for no end."""
+        return self.max_attempts
+
+    def wait_ms(self, tries: int, jitter: float) -> int | None:
+        """Milliseconds to wait after failed try number ``tries`` (from 1), or None when it was the last.
+
+        Args:
+            tries: Failed tries so far, at least 1.
+            jitter: Random number in 0..1.
+        """
+        if self.max_attempts is not None and tries >= self.max_attempts:
+            return None
+        doublings = min(tries - 1, 62)
+        spread_out = self.base_s * 2**doublings * (1 + self.spread * jitter)
+        return round(min(self.cap_s, spread_out) * 1000)
+
+
+RetryPolicy = FixedDelay | Exponential
+
+
+def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:
+    """How long to hide a received SQS message, in whole seconds.
+
+    Rounded up so that the message never comes back before its time, and clamped to what is left of the twelve hours
+    from its receive; a message that comes back early is held back again.
+
+    Args:
+        wait_ms: Milliseconds still to wait.
+        received_at: When SQS handed the message over, epoch milliseconds.
+        now: Epoch milliseconds.
+    """
+    left = MAX_VISIBILITY_MS - max(0, now - received_at)
+    return max(0, -(-min(wait_ms, left) // 1000))
+
+
+def holds_in_queue(wait_ms: int, *, in_flight: int, in_flight_limit: int) -> bool:
+    """Whether a wait is spent as an SQS visibility timeout (True) or parked in DynamoDB (False).
+
+    A waiting message holds one of about 120,000 in-flight slots of its queue, so long waits, and all waits once the
+    queue is near its limit, are parked.
+
+    Args:
+        wait_ms: Milliseconds to wait.
+        in_flight: The retry queue's messages in flight, as last measured.
+        in_flight_limit: From this number on everything is parked.
+    """
+    return wait_ms <= MAX_DELAY_MS and in_flight < in_flight_limit

@@ -1,0 +1,112 @@
+"""Everything that can be wrong with a request or with stored state, as exceptions that carry data.
+
+::
+
+    HubError
+    ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
+    │   ├── Invalid               malformed, wrong type, out of range
+    │   ├── TooLarge              body over the limit
+    │   ├── Unauthorized          no token, or not one of this project
+    │   ├── Forbidden             wrong or timed-out reservation, immutable setting
+    │   └── NotFound              queue, message, store ... unknown
+    │       ├── QueueNotFound
+    │       └── MessageNotFound
+    ├── Conflict                  somebody else wrote first; look again
+    └── Unavailable               a service we depend on did not answer; nothing may be assumed
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Conflict",
+    "Forbidden",
+    "HubError",
+    "Invalid",
+    "MessageNotFound",
+    "NotFound",
+    "QueueNotFound",
+    "RequestRefused",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+]
+
+
+class HubError(Exception):
+    """Root of all errors the hub raises on purpose."""
+
+
+class RequestRefused(HubError):
+    """The request cannot be carried out as it is; ``message`` says what to change.
+
+    Args:
+        message: One sentence for the caller; never holds secrets or internals.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Invalid(RequestRefused):
+    """Malformed, of a wrong type, or out of range."""
+
+
+class TooLarge(RequestRefused):
+    """The body is larger than the hub takes.
+
+    Args:
+        limit: The limit in bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"Request body is larger than {limit} bytes")
+        self.limit = limit
+
+
+class Unauthorized(RequestRefused):
+    """No token, or a token that is not one of the project's."""
+
+    def __init__(self, message: str = "Invalid project/token combination") -> None:
+        super().__init__(message)
+
+
+class Forbidden(RequestRefused):
+    """The caller is known but the act is not allowed: stale reservation, immutable setting."""
+
+
+class NotFound(RequestRefused):
+    """What the request names does not exist (or belongs to someone else)."""
+
+    def __init__(self, message: str = "Not found") -> None:
+        super().__init__(message)
+
+
+class QueueNotFound(NotFound):
+    """No queue of that name in the project (IronMQ v3 wording)."""
+
+    def __init__(self) -> None:
+        super().__init__("Queue not found")
+
+
+class MessageNotFound(NotFound):
+    """No message of that id in the queue (IronMQ v3 wording)."""
+
+    def __init__(self) -> None:
+        super().__init__("Message not found")
+
+
+class Conflict(HubError):
+    """A conditional write found newer state than the one decided upon; read again and decide again."""
+
+
+class Unavailable(HubError):
+    """A dependency failed or did not answer in time: the effect of the call is unknown.
+
+    Args:
+        operation: What was attempted, e.g. ``"dynamodb:UpdateItem"``.
+    """
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(f"{operation} failed")
+        self.operation = operation

@@ -1,0 +1,101 @@
+"""What travels through SQS: "look at this delivery", with what a first attempt needs so that it reads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.domain.message import BodyRef, Message
+
+__all__ = ["WorkOrder"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOrder:
+    """One delivery to look at. Stale, early and duplicate orders are harmless: the stored state decides.
+
+    Attributes:
+        message: The message; its body may be left out (``body`` and ``body_ref`` None), then it is read from the store.
+        subscriber_id: Which of its deliveries.
+    """
+
+    message: Message
+    subscriber_id: str
+
+    @property
+    def group(self) -> str:
+        """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
+        subscriber = self.subscriber_id if self.subscriber_id != "*" else "any"
+        return f"{self.message.queue_uid}.{subscriber}"
+
+    def encode(self) -> str:
+        """The SQS message body (JSON)."""
+        message = self.message
+        fields: dict[str, Any] = {
+            "project": message.project,
+            "queue": message.queue,
+            "queue_uid": message.queue_uid,
+            "message_id": message.message_id,
+            "subscriber_id": self.subscriber_id,
+            "accepted_at": message.accepted_at,
+            "due_at": message.due_at,
+            "expires_at": message.expires_at,
+            "body_size": message.body_size,
+        }
+        if message.unicast:
+            fields["targets"] = list(message.subscriber_ids)
+        if message.headers:
+            fields["headers"] = dict(message.headers)
+        if message.hops:
+            fields["hops"] = message.hops
+        if message.body_ref is not None:
+            ref = message.body_ref
+            fields["body_ref"] = [ref.key, ref.offset, ref.length]
+        elif message.body is not None:
+            try:
+                fields["body"] = message.body.decode()
+            except UnicodeDecodeError:
+                fields["body_base64"] = base64.b64encode(message.body).decode()
+        text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        # SQS refuses these two characters, which JSON strings may hold.
+        return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+    @classmethod
+    def decode(cls, text: str) -> WorkOrder:
+        """Read an SQS message body.
+
+        Raises:
+            ValueError: It is not a work order of ours (the caller leaves it to the dead-letter queue).
+        """
+        try:
+            fields: Mapping[str, Any] = json.loads(text)
+            subscriber_id = fields["subscriber_id"]
+            body: bytes | None = None
+            if "body" in fields:
+                body = fields["body"].encode()
+            elif "body_base64" in fields:
+                body = base64.b64decode(fields["body_base64"], validate=True)
+            ref = fields.get("body_ref")
+            unicast = subscriber_id == "*"
+            message = Message(
+                project=fields["project"],
+                queue=fields["queue"],
+                queue_uid=fields["queue_uid"],
+                message_id=fields["message_id"],
+                body=body,
+                body_ref=BodyRef(key=ref[0], offset=ref[1], length=ref[2]) if ref else None,
+                body_size=int(fields["body_size"]),
+                headers=fields.get("headers", {}),
+                accepted_at=int(fields["accepted_at"]),
+                due_at=int(fields["due_at"]),
+                expires_at=int(fields["expires_at"]),
+                subscriber_ids=tuple(fields["targets"]) if unicast else (subscriber_id,),
+                unicast=unicast,
+                hops=int(fields.get("hops", 0)),
+            )
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"not a work order: {error!r}") from error
+        return cls(message=message, subscriber_id=subscriber_id)
