@@ -42,7 +42,7 @@ class FixedDelay:
         """Tries in total."""
         return self.retries + 1
 
-    def wait_ms(self, tries: int, jitter: float) -> int | None:
+    def wait_ms(self, tries: int, jitter: float) -> int | None:  # noqa: ARG002 (same shape as Exponential)
         """Milliseconds to wait after failed try number ``tries`` (from 1), or None when it was the last."""
         return self.delay_s * 1000 if tries <= self.retries else None
 
@@ -78,7 +78,7 @@ class Exponential:
         if self.max_attempts is not None and tries >= self.max_attempts:
             return None
         doublings = min(tries - 1, 62)
-        spread_out = self.base_s * 2**doublings * (1 + self.spread * jitter)
+        spread_out = self.base_s * 2.0**doublings * (1 + self.spread * jitter)
         return round(min(self.cap_s, spread_out) * 1000)
 
 

@@ -1,10 +1,10 @@
-"""The delivery state machine: given a delivery and what happened, the next delivery. Pure, no clock, no I/O.
+r"""The delivery state machine: given a delivery and what happened, the next delivery. Pure, no clock, no I/O.
 
 ::
 
               attempt fails, tries left            attempt fails, none left
     PENDING ----------------------------> RETRYING ------------------------> EXHAUSTED
-       |  \\___ 202 ___> RESERVED __lapses__/  |                                  ^
+       |  \___ 202 ___> RESERVED __lapses__/  |                                  ^
        |                   |  |               |                                  |
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
@@ -213,7 +213,7 @@ def opening(message: Message, subscriber_id: str) -> Delivery:
         message: The accepted message.
         subscriber_id: One of ``message.delivery_subscribers``.
     """
-    targets = (subscriber_id,)
+    targets: tuple[str, ...] = (subscriber_id,)
     if message.unicast:
         start = int(message.message_id) % max(1, len(message.subscriber_ids))
         targets = message.subscriber_ids[start:] + message.subscriber_ids[:start]
