@@ -27,6 +27,7 @@ __all__ = [
     "PushRequest",
     "Received",
     "Sender",
+    "Telemetry",
     "WorkQueue",
 ]
 
@@ -144,12 +145,11 @@ class MessageStore(Protocol):
         """One stored delivery, read consistently."""
         ...
 
-    def save(self, delivery: Delivery, *, parked: bool = False) -> None:
+    def save(self, delivery: Delivery) -> None:
         """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
 
-        Args:
-            delivery: The new state.
-            parked: Also enter it into the due index, to be woken at ``due_at``; otherwise it leaves the index.
+        With ``delivery.parked`` it also enters the due index, to be woken at ``due_at`` (or its expiry, if that is
+        sooner); otherwise it leaves the index.
 
         Raises:
             Conflict: The stored one has another version.
@@ -161,7 +161,8 @@ class MessageStore(Protocol):
         ...
 
     def unpark(self, delivery: Delivery) -> None:
-        """Take a delivery out of the due index if it has not changed since; a newer one is left alone."""
+        """Take a delivery out of the due index (``parked`` becomes False) if it has not changed since; a newer one is left
+        alone. Its version stays."""
         ...
 
     def unsettled(
@@ -326,4 +327,16 @@ class Sender(Protocol):
 
     def send(self, request: PushRequest) -> Answer:
         """Send and wait for the answer, at most ``request.timeout_s``."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Where the wide events and counts of the use cases go."""
+
+    def event(self, name: str, /, **fields: object) -> None:
+        """One structured log line; never holds bodies, tokens or URL secrets."""
+        ...
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """Add to a metric of this service."""
         ...

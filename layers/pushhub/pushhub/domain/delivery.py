@@ -38,6 +38,7 @@ __all__ = [
     "close",
     "look",
     "opening",
+    "park",
     "retries_remaining",
     "settle",
 ]
@@ -138,6 +139,7 @@ class Delivery:
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
         settled_at: Epoch milliseconds when it was settled.
+        parked: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
     """
 
@@ -158,6 +160,7 @@ class Delivery:
     statuses: Mapping[str, TargetStatus] = field(default_factory=dict)
     last: Attempt | None = None
     settled_at: int | None = None
+    parked: bool = False
     version: int = 0
 
     @property
@@ -326,6 +329,7 @@ def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verd
         attempts=delivery.attempts + 1,
         statuses={**delivery.statuses, target: status},
         last=attempt,
+        parked=False,
         version=delivery.version + 1,
     )
 
@@ -359,6 +363,7 @@ def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict)
         due_at=None,
         settled_at=answer.finished_at,
         statuses={**current.statuses, begun.target: status},
+        parked=False,
         version=current.version + 1,
     )
 
@@ -399,6 +404,7 @@ def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) 
         acknowledged_attempt=attempt,
         statuses={**delivery.statuses, subscriber_id: status},
         settled_at=now,
+        parked=False,
         version=delivery.version + 1,
     )
 
@@ -411,7 +417,14 @@ def close(delivery: Delivery, state: DeliveryState, now: int) -> Delivery:
         state: One of the settled states.
         now: Epoch milliseconds.
     """
-    return replace(delivery, state=state, due_at=None, cursor=0, settled_at=now, version=delivery.version + 1)
+    return replace(
+        delivery, state=state, due_at=None, cursor=0, settled_at=now, parked=False, version=delivery.version + 1
+    )
+
+
+def park(delivery: Delivery) -> Delivery:
+    """The delivery about to be stored with its wait spent in the due index; does not raise the version by itself."""
+    return replace(delivery, parked=True)
 
 
 def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:

@@ -26,6 +26,11 @@ class WorkOrder:
     subscriber_id: str
 
     @property
+    def carries_body(self) -> bool:
+        """Whether the message came with its bytes (or their claim-check); if not, it is read from the store."""
+        return self.message.body is not None or self.message.body_ref is not None
+
+    @property
     def group(self) -> str:
         """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
         subscriber = self.subscriber_id if self.subscriber_id != "*" else "any"

@@ -1,0 +1,1 @@
+"""The use cases, written against :mod:`pushhub.ports` only."""
