@@ -1,0 +1,74 @@
+"""Makes a virtual environment from a lock file, with nothing but Python 3.11 and its standard library.
+
+Called by the Makefile before anything else exists: ``python3.11 local/environment.py .venv requirements/dev.txt``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+STAMP = "made-from.sha256"
+"""File inside an environment that names the lock file it was made from."""
+
+
+def digest_of(lock: Path) -> str:
+    """What an environment made from this lock file is stamped with; it covers the interpreter too."""
+    return hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
+
+
+def is_current(environment: Path, lock: Path) -> bool:
+    """Whether the environment was completely made from the lock file as it is now."""
+    stamp = environment / STAMP
+    return (
+        stamp.is_file() and stamp.read_text().strip() == digest_of(lock) and (environment / "bin" / "python").exists()
+    )
+
+
+def pip_of(environment: Path) -> list[str]:
+    """Make the empty environment and say how pip is called for it.
+
+    Raises:
+        SystemExit: This Python has neither ``ensurepip`` nor ``pip``, as on Debian without python3.11-venv.
+    """
+    create = [sys.executable, "-m", "venv"]
+    if importlib.util.find_spec("ensurepip"):
+        run([*create, str(environment)])
+        return [str(environment / "bin" / "python"), "-m", "pip"]
+    if importlib.util.find_spec("pip"):
+        run([*create, "--without-pip", str(environment)])
+        return [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
+    raise SystemExit("pushhub: this Python cannot make virtual environments: install the package python3.11-venv")
+
+
+def run(command: list[str]) -> None:
+    """Run a command whose output only matters when it fails."""
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+    if result.returncode:
+        lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
+        errors = [line for line in lines if line.upper().startswith("ERROR")] or lines[-1:] or ["no output"]
+        raise SystemExit(f"pushhub: {Path(command[0]).name} {command[2]} failed: {errors[-1]}")
+
+
+def make(environment: Path, lock: Path) -> None:
+    """Make the environment anew unless it is current."""
+    if is_current(environment, lock):
+        return
+    packages = sum("==" in line for line in lock.read_text().splitlines())
+    print(f"Making {environment} from {lock}: {packages} packages, a minute or two the first time ...", flush=True)
+    shutil.rmtree(environment, ignore_errors=True)
+    pip = pip_of(environment)
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
+    run([*pip, "install", *options, "--require-hashes", "-r", str(lock)])
+    (environment / STAMP).write_text(digest_of(lock) + "\n")
+    print(f"Made {environment}.", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.version_info[:2] != (3, 11):
+        raise SystemExit(f"pushhub: Python 3.11 is needed, this is {sys.version.split()[0]}")
+    make(Path(sys.argv[1]), Path(sys.argv[2]))
