@@ -1,0 +1,25 @@
+"""In-memory stand-ins for the ports, faithful enough that the contract tests cannot tell them from the real adapters."""
+
+from tests.fakes.body_store import FakeBodyStore
+from tests.fakes.clock import FakeClock
+from tests.fakes.config_store import FakeConfigStore
+from tests.fakes.faults import Crash, Fault, FaultPlan, faulty
+from tests.fakes.line_store import FakeLineStore
+from tests.fakes.message_store import FakeMessageStore
+from tests.fakes.sender import FakeSender, Reply
+from tests.fakes.work_queue import FakeWorkQueue
+
+__all__ = [
+    "Crash",
+    "FakeBodyStore",
+    "FakeClock",
+    "FakeConfigStore",
+    "FakeLineStore",
+    "FakeMessageStore",
+    "FakeSender",
+    "FakeWorkQueue",
+    "Fault",
+    "FaultPlan",
+    "Reply",
+    "faulty",
+]

@@ -1,0 +1,38 @@
+"""Claim-checked bodies in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from pushhub.domain.errors import MessageNotFound
+from pushhub.domain.message import BodyRef
+
+__all__ = ["FakeBodyStore"]
+
+
+class FakeBodyStore:
+    """Keeps one bytes object for each post.
+
+    Attributes:
+        objects: By key; tests may remove one to play the bucket's lifecycle rule.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self._numbers = itertools.count(1)
+
+    def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
+        """See the port."""
+        key = f"bodies/{project_id}/{now}/{next(self._numbers)}"
+        self.objects[key] = b"".join(bodies)
+        ends = list(itertools.accumulate(len(body) for body in bodies))
+        return [
+            BodyRef(key=key, offset=end - len(body), length=len(body)) for body, end in zip(bodies, ends, strict=True)
+        ]
+
+    def get(self, ref: BodyRef) -> bytes:
+        """See the port."""
+        if ref.key not in self.objects:
+            raise MessageNotFound
+        return self.objects[ref.key][ref.offset : ref.offset + ref.length]

@@ -1,0 +1,90 @@
+"""Projects, tokens and queues in memory."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from dataclasses import replace
+
+from pushhub.domain.errors import Conflict
+from pushhub.domain.queue import Project, Queue
+
+__all__ = ["FakeConfigStore"]
+
+
+class FakeConfigStore:
+    """Keeps everything in dictionaries; has no cache, so every read is fresh."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._projects: dict[str, Project] = {}
+        self._tokens: dict[tuple[str, str], str] = {}
+        self._queues: dict[tuple[str, str], Queue] = {}
+        self._workers = itertools.count(1)
+        self._totals: Counter[tuple[str, str]] = Counter()
+
+    def put_project(self, project: Project) -> None:
+        """See the port."""
+        self._projects[project.project_id] = project
+
+    def project(self, project_id: str) -> Project | None:
+        """See the port."""
+        return self._projects.get(project_id)
+
+    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
+        """See the port."""
+        self._tokens[project_id, token_hash] = label
+
+    def has_token(self, project_id: str, token_hash: str) -> bool:
+        """See the port."""
+        return (project_id, token_hash) in self._tokens
+
+    def remove_token(self, project_id: str, token_hash: str) -> None:
+        """See the port."""
+        self._tokens.pop((project_id, token_hash), None)
+
+    def create_queue(self, queue: Queue) -> None:
+        """See the port."""
+        created = replace(queue, version=1)
+        with self._lock:
+            if self._queues.setdefault((queue.project, queue.name), created) != created:
+                raise Conflict(f"queue {queue.name} exists")
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """See the port."""
+        return self._queues.get((project_id, name))
+
+    def update_queue(self, queue: Queue) -> Queue:
+        """See the port."""
+        updated = replace(queue, version=queue.version + 1)
+        with self._lock:
+            stored = self._queues.get((queue.project, queue.name))
+            if stored == updated:
+                return updated
+            if stored is None or stored.version != queue.version:
+                raise Conflict(f"queue {queue.name} changed")
+            self._queues[queue.project, queue.name] = updated
+        return updated
+
+    def delete_queue(self, project_id: str, name: str) -> bool:
+        """See the port."""
+        return self._queues.pop((project_id, name), None) is not None
+
+    def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
+        """See the port."""
+        names = sorted(name for project, name in self._queues if project == project_id)
+        return [name for name in names if name.startswith(prefix) and name > after][:limit]
+
+    def next_worker(self) -> int:
+        """See the port."""
+        return next(self._workers)
+
+    def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
+        """See the port."""
+        with self._lock:
+            self._totals[project_id, queue_uid] += count
+
+    def total(self, project_id: str, queue_uid: str) -> int:
+        """See the port."""
+        return self._totals[project_id, queue_uid]

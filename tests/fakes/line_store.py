@@ -1,0 +1,134 @@
+"""Waiting lines of pull queues in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
+from pushhub.domain.ids import new_reservation_id
+from pushhub.domain.message import Message
+from pushhub.ports import LineMessage
+
+__all__ = ["FakeLineStore"]
+
+
+@dataclass
+class _Entry:
+    message: Message
+    available_at: int
+    reserved_count: int = 0
+    reservation_id: str | None = None
+
+    def available(self, now: int) -> bool:
+        return self.available_at <= now
+
+    def seen_at(self, now: int) -> LineMessage:
+        if self.reservation_id is None or self.available(now):
+            return LineMessage(message=self.message, reserved_count=self.reserved_count)
+        return LineMessage(
+            message=self.message,
+            reserved_count=self.reserved_count,
+            reservation_id=self.reservation_id,
+            reserved_until=self.available_at,
+        )
+
+
+class FakeLineStore:
+    """Keeps one dictionary of messages for each line; every call is atomic."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: dict[tuple[str, str], dict[str, _Entry]] = {}
+
+    def put(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        with self._lock:
+            for message in messages:
+                self._line(message.project, message.queue_uid).setdefault(message.message_id, _entry(message))
+
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> bool:
+        """See the port."""
+        with self._lock:
+            entry = replace(_entry(message), reserved_count=reserved_count)
+            stored = self._line(message.project, message.queue_uid).setdefault(message.message_id, entry)
+            return stored.message.cause == message.cause
+
+    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+        """See the port."""
+        with self._lock:
+            line = self._line(project_id, line_uid)
+            for message_id in [each for each, entry in line.items() if entry.message.expires_at <= now]:
+                del line[message_id]
+            taken = [line[each] for each in sorted(line) if line[each].available(now)][:count]
+            for entry in taken:
+                _hold(entry, now + timeout_ms)
+            return [entry.seen_at(now) for entry in taken]
+
+    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+        """See the port."""
+        with self._lock:
+            line = self._line(project_id, line_uid)
+            live = [line[each] for each in sorted(line) if line[each].message.expires_at > now]
+            return [entry.seen_at(now) for entry in live if entry.available(now)][:count]
+
+    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+        """See the port."""
+        with self._lock:
+            entry = self._line(project_id, line_uid).get(message_id)
+            return entry.seen_at(now) if entry and entry.message.expires_at > now else None
+
+    def touch(
+        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+    ) -> str:
+        """See the port."""
+        with self._lock:
+            return _hold(self._held(project_id, line_uid, message_id, reservation_id, now), now + timeout_ms)
+
+    def release(
+        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, delay_ms: int, now: int
+    ) -> None:
+        """See the port."""
+        with self._lock:
+            entry = self._held(project_id, line_uid, message_id, reservation_id, now)
+            entry.reservation_id, entry.available_at = None, now + delay_ms
+
+    def delete(self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str | None, now: int) -> None:
+        """See the port."""
+        with self._lock:
+            if reservation_id is not None:
+                self._held(project_id, line_uid, message_id, reservation_id, now)
+            elif self._live(project_id, line_uid, message_id, now).seen_at(now).reservation_id is not None:
+                raise Invalid("A reservation_id is required")
+            del self._line(project_id, line_uid)[message_id]
+
+    def size(self, project_id: str, line_uid: str, now: int) -> int:
+        """See the port."""
+        with self._lock:
+            return sum(entry.message.expires_at > now for entry in self._line(project_id, line_uid).values())
+
+    def _line(self, project_id: str, line_uid: str) -> dict[str, _Entry]:
+        return self._lines.setdefault((project_id, line_uid), {})
+
+    def _live(self, project_id: str, line_uid: str, message_id: str, now: int) -> _Entry:
+        entry = self._line(project_id, line_uid).get(message_id)
+        if entry is None or entry.message.expires_at <= now:
+            raise MessageNotFound
+        return entry
+
+    def _held(self, project_id: str, line_uid: str, message_id: str, reservation_id: str, now: int) -> _Entry:
+        entry = self._live(project_id, line_uid, message_id, now)
+        if entry.seen_at(now).reservation_id != reservation_id:
+            raise Forbidden("Reservation has timed out")
+        return entry
+
+
+def _entry(message: Message) -> _Entry:
+    return _Entry(message=message, available_at=message.due_at if message.due_at > message.accepted_at else 0)
+
+
+def _hold(entry: _Entry, until: int) -> str:
+    entry.reservation_id, entry.available_at = new_reservation_id(), until
+    entry.reserved_count += 1
+    return entry.reservation_id

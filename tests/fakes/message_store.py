@@ -1,0 +1,169 @@
+"""Messages and deliveries in memory, with the outbox that the table's stream is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from pushhub.domain.delivery import Delivery, DeliveryState
+from pushhub.domain.errors import Conflict
+from pushhub.domain.message import Message
+from pushhub.domain.work import WorkOrder
+
+__all__ = ["FakeMessageStore"]
+
+_MessageKey = tuple[str, str, str]
+_DeliveryKey = tuple[str, str, str, str]
+
+_WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED})
+
+
+class FakeMessageStore:
+    """Keeps messages and deliveries in dictionaries; indexes are computed, so they are never late.
+
+    Attributes:
+        saved: Every delivery written, in order, for assertions.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._messages: dict[_MessageKey, Message] = {}
+        self._deliveries: dict[_DeliveryKey, Delivery] = {}
+        self._parked: set[_DeliveryKey] = set()
+        self._stream: list[Message] = []
+        self.saved: list[Delivery] = []
+
+    def accept(self, messages: Sequence[Message]) -> None:
+        """See the port."""
+        with self._lock:
+            for message in messages:
+                stored = self._messages.get(_message_key(message))
+                if stored is None:
+                    self._insert(message)
+                elif len(messages) == 1 and stored != message:
+                    raise Conflict(f"message id {message.message_id} is taken")
+
+    def accept_once(self, message: Message) -> bool:
+        """See the port."""
+        with self._lock:
+            stored = self._messages.get(_message_key(message))
+            if stored is None:
+                self._insert(message)
+                return True
+            return stored.cause == message.cause
+
+    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
+        """See the port."""
+        return self._messages.get((project_id, queue_uid, message_id))
+
+    def message_with_deliveries(
+        self, project_id: str, queue_uid: str, message_id: str
+    ) -> tuple[Message, list[Delivery]] | None:
+        """See the port."""
+        with self._lock:
+            message = self._messages.get((project_id, queue_uid, message_id))
+            if message is None:
+                return None
+            key = (project_id, queue_uid, message_id)
+            return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
+
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str], Delivery]:
+        """See the port."""
+        stored = {(order.message.message_id, order.subscriber_id): self.delivery(order) for order in orders}
+        return {key: delivery for key, delivery in stored.items() if delivery is not None}
+
+    def delivery(self, order: WorkOrder) -> Delivery | None:
+        """See the port."""
+        return self._deliveries.get((*_message_key(order.message), order.subscriber_id))
+
+    def save(self, delivery: Delivery, *, parked: bool = False) -> None:
+        """See the port."""
+        if parked and delivery.due_at is None:
+            raise ValueError("only a delivery with a due time can be parked")
+        key = _delivery_key(delivery)
+        with self._lock:
+            stored = self._deliveries.get(key)
+            if stored == delivery and (key in self._parked) == parked:
+                return
+            if (stored.version if stored else 0) != delivery.version - 1:
+                raise Conflict(f"delivery {delivery.delivery_id} changed")
+            self._deliveries[key] = delivery
+            self.saved.append(delivery)
+            if parked:
+                self._parked.add(key)
+            else:
+                self._parked.discard(key)
+
+    def due(self, now: int, limit: int) -> list[Delivery]:
+        """See the port."""
+        with self._lock:
+            parked = [(self._deliveries[key].due_at or 0, key) for key in self._parked]
+            return [self._deliveries[key] for due_at, key in sorted(parked) if due_at <= now][:limit]
+
+    def unpark(self, delivery: Delivery) -> None:
+        """See the port."""
+        key = _delivery_key(delivery)
+        with self._lock:
+            stored = self._deliveries.get(key)
+            if stored is not None and stored.version == delivery.version:
+                self._parked.discard(key)
+
+    def unsettled(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        """See the port."""
+        with self._lock:
+            found = sorted(
+                (_unsettled_key(each), each.message_id, each.subscriber_id, key)
+                for key, each in self._deliveries.items()
+                if key[:2] == (project_id, queue_uid) and _unsettled_key(each)
+            )
+            rest = [(entry[0], entry[3]) for entry in found if after is None or entry[0] > after]
+            page = rest[:limit]
+            cursor = page[-1][0] if len(rest) > limit else None
+            return [self._deliveries[key] for _, key in page], cursor
+
+    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
+        """See the port."""
+        with self._lock:
+            return sum(
+                key[:2] == (project_id, queue_uid) and each.state in _WAITING for key, each in self._deliveries.items()
+            )
+
+    def take_inserted(self) -> list[Message]:
+        """Messages inserted since the last call: what the table's stream would hand to dispatch."""
+        with self._lock:
+            taken, self._stream = self._stream, []
+            return taken
+
+    def all_messages(self) -> list[Message]:
+        """Every message stored, for assertions."""
+        return list(self._messages.values())
+
+    def all_deliveries(self) -> list[Delivery]:
+        """Every delivery stored, for assertions."""
+        return list(self._deliveries.values())
+
+    def parked(self) -> list[Delivery]:
+        """Every parked delivery, due or not, for assertions."""
+        return [self._deliveries[key] for key in sorted(self._parked)]
+
+    def _insert(self, message: Message) -> None:
+        self._messages[_message_key(message)] = message
+        self._stream.append(message)
+
+
+def _message_key(message: Message) -> _MessageKey:
+    return message.project, message.queue_uid, message.message_id
+
+
+def _delivery_key(delivery: Delivery) -> _DeliveryKey:
+    return delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id
+
+
+def _unsettled_key(delivery: Delivery) -> str:
+    if delivery.state in _WAITING:
+        return f"1#{delivery.message_id}#{delivery.subscriber_id}"
+    if delivery.state is DeliveryState.EXHAUSTED:
+        return f"2#{delivery.message_id}#{delivery.subscriber_id}"
+    return ""
