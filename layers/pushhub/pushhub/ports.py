@@ -161,8 +161,10 @@ class MessageStore(Protocol):
         ...
 
     def unpark(self, delivery: Delivery) -> None:
-        """Take a delivery out of the due index (``parked`` becomes False) if it has not changed since; a newer one is left
-        alone. Its version stays."""
+        """Take a delivery out of the due index (``parked`` becomes False) if it has not changed since.
+
+        A newer one is left alone. The version stays.
+        """
         ...
 
     def unsettled(

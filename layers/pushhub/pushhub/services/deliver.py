@@ -1,0 +1,338 @@
+"""One delivery, looked at and carried on until it waits or is settled: attempt, write the outcome, say what follows.
+
+Order of steps, and why a crash between any two loses nothing: the attempt is made, its outcome is written under a version
+condition, then the caller arranges the next look, and only then gives up the SQS message. A crash before the write repeats the
+attempt (at least once, same id); after it, SQS hands the order over again and the stored state says what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from pushhub.domain.backoff import FixedDelay, RetryPolicy, holds_in_queue
+from pushhub.domain.delivery import (
+    Delivery,
+    DeliveryState,
+    Look,
+    Step,
+    absorb,
+    close,
+    look,
+    opening,
+    park,
+    settle,
+)
+from pushhub.domain.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.domain.message import Message
+from pushhub.domain.queue import PushSettings, Queue, Subscriber
+from pushhub.domain.verdict import Answer, Verdict
+from pushhub.domain.work import WorkOrder
+from pushhub.ports import BodyStore, Clock, ConfigStore, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.services.targets import Outcome, PushOrder, Targets
+
+__all__ = ["Deliver", "Follow", "Following", "order_identity"]
+
+DEADLINE_MARGIN_MS = 5_000
+"""Kept free at the end of an invocation to write outcomes and arrange what follows."""
+
+ABSORB_ROUNDS = 8
+"""How often an outcome is folded into a delivery that keeps changing before the order is left for later."""
+
+CLOCK_SKEW_MS = 60_000
+"""How far the clocks of two functions may be apart."""
+
+GIVE_UP = FixedDelay(retries=0, delay_s=3)
+"""The policy for a subscriber that is no longer there: no further try."""
+
+
+class Follow(StrEnum):
+    """What is to follow for the SQS message of a delivery that was looked at."""
+
+    NOTHING = "nothing"
+    """Settled, or parked in the due index: the message is given up."""
+    LATER = "later"
+    """Look again at ``due_at``."""
+    ERROR = "error"
+    """Exhausted: to the errors queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What follows, and when (epoch milliseconds; with ``LATER`` only)."""
+
+    follow: Follow
+    due_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A delivery's surroundings while it is carried on."""
+
+    received: Received
+    order: WorkOrder
+    queue: Queue
+    push: PushSettings
+
+
+class Deliver:
+    """Carries deliveries on.
+
+    Args:
+        config: Queues and projects.
+        messages: Messages and deliveries.
+        bodies: Claim-checked bodies.
+        targets: How each kind of subscriber is pushed to.
+        retry_queue: Measured, to decide where waits are spent.
+        clock: Time.
+        telemetry: Wide events and metrics.
+        in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ConfigStore,
+        messages: MessageStore,
+        bodies: BodyStore,
+        targets: Targets,
+        retry_queue: WorkQueue,
+        clock: Clock,
+        telemetry: Telemetry,
+        in_flight_limit: int,
+    ) -> None:
+        self._config = config
+        self._messages = messages
+        self._bodies = bodies
+        self._targets = targets
+        self._retry_queue = retry_queue
+        self._clock = clock
+        self._telemetry = telemetry
+        self._in_flight_limit = in_flight_limit
+
+    def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+        """Carry one delivery on.
+
+        Args:
+            received: The order.
+            stored: The delivery as stored, None before its first attempt.
+            remaining_ms: Milliseconds the invocation has left; no attempt starts that could outlast them.
+
+        Raises:
+            Unavailable: One of our own calls failed; look again soon, the stored state decides.
+        """
+        order = received.order
+        if stored is None or not order.carries_body:
+            message = order.message if order.carries_body else self._stored_message(order)
+            if message is None:
+                return self._without_message(stored)
+            order = replace(order, message=message)
+        delivery = stored or opening(order.message, order.subscriber_id)
+        queue = self._config.queue(order.message.project, order.message.queue)
+        if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
+            return self._close(delivery, DeliveryState.CANCELLED, "queue_deleted")
+        if order.message.accepted_at <= queue.cleared_at:
+            return self._close(delivery, DeliveryState.CANCELLED, "queue_cleared")
+        return self._carry_on(
+            _Job(received=received, order=order, queue=queue, push=queue.push), delivery, remaining_ms
+        )
+
+    def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
+        """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
+        while True:
+            subscriber = job.push.subscriber(delivery.target)
+            policy = self._policy(job.push, subscriber)
+            seen = look(delivery, policy, self._clock.now())
+            if seen.step is not Step.ATTEMPT:
+                return self._without_attempt(delivery, seen)
+            if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
+                return Following(Follow.LATER, self._clock.now())
+            delivery = self._attempt(job, subscriber, delivery, policy)
+
+    def _without_attempt(self, delivery: Delivery, seen: Look) -> Following:
+        if seen.step is Step.CLOSE and seen.closes_as is not None:
+            return self._close(delivery, seen.closes_as, "out_of_time_or_tries")
+        if seen.step is Step.NOTHING:
+            return _when_settled(delivery)
+        # The due index brings a parked delivery back by itself. Close to its time the waker may just have taken it out of the
+        # index (by a clock a little ahead of ours), so then the order is kept.
+        if delivery.parked and seen.wait_ms > CLOCK_SKEW_MS:
+            return Following(Follow.NOTHING)
+        return Following(Follow.LATER, self._clock.now() + seen.wait_ms)
+
+    def _policy(self, push: PushSettings, subscriber: Subscriber | None) -> RetryPolicy:
+        if subscriber is None:
+            return push.policy
+        return self._targets.of(subscriber).policy(push, subscriber.subscriber_id)
+
+    def _stored_message(self, order: WorkOrder) -> Message | None:
+        message = order.message
+        return self._messages.message(message.project, message.queue_uid, message.message_id)
+
+    def _without_message(self, delivery: Delivery | None) -> Following:
+        """The message itself is no longer stored: its time was over."""
+        if delivery is None or delivery.settled:
+            return Following(Follow.NOTHING)
+        return self._close(delivery, DeliveryState.EXPIRED, "message_gone")
+
+    def _close(self, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
+        if delivery.settled:
+            return _when_settled(delivery)
+        closed = close(delivery, state, self._clock.now())
+        try:
+            self._messages.save(closed)
+        except Conflict:
+            return Following(Follow.LATER, self._clock.now())
+        self._telemetry.count(f"Deliveries{state.value.capitalize()}")
+        self._telemetry.event(
+            "delivery_closed",
+            project=closed.project,
+            queue=closed.queue,
+            message_id=closed.message_id,
+            delivery_id=closed.delivery_id,
+            state=state.value,
+            reason=reason,
+            tries=closed.tries,
+        )
+        return _when_settled(closed)
+
+    def _attempt(self, job: _Job, subscriber: Subscriber | None, delivery: Delivery, policy: RetryPolicy) -> Delivery:
+        """One attempt and its outcome, written. Returns the delivery as it is stored then."""
+        if subscriber is None:
+            outcome = self._removed_subscriber()
+            policy = GIVE_UP if len(delivery.targets) == 1 else policy
+        else:
+            try:
+                body = self._body(job.order.message)
+            except MessageNotFound:
+                return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
+            outcome = self._targets.of(subscriber).deliver(
+                PushOrder(
+                    queue=job.queue,
+                    push=job.push,
+                    subscriber=subscriber,
+                    message=job.order.message,
+                    body=body,
+                    delivery=delivery,
+                )
+            )
+        after = settle(
+            delivery,
+            outcome.answer,
+            outcome.verdict,
+            policy=policy,
+            reserve_ms=outcome.reserve_ms,
+            jitter=self._clock.jitter(),
+        )
+        after = self._parked_if_long(after)
+        try:
+            self._messages.save(after)
+        except Conflict:
+            after = self._absorb(job, delivery, outcome)
+        self._tell(job, subscriber, after, outcome, policy)
+        return after
+
+    def _removed_subscriber(self) -> Outcome:
+        now = self._clock.now()
+        answer = Answer(
+            status_code=0,
+            message="Subscriber was removed from the queue",
+            error_class="removed",
+            started_at=now,
+            finished_at=now,
+        )
+        return Outcome(answer=answer, verdict=Verdict.FAILED)
+
+    def _body(self, message: Message) -> bytes:
+        if message.body is not None:
+            return message.body
+        if message.body_ref is None:
+            raise MessageNotFound
+        return self._bodies.get(message.body_ref)
+
+    def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
+        try:
+            self._messages.save(after)
+        except Conflict:
+            return self._messages.delivery(job.order) or after
+        return after
+
+    def _absorb(self, job: _Job, begun: Delivery, outcome: Outcome) -> Delivery:
+        """The delivery changed during the attempt: fold the attempt in where it still counts."""
+        for _ in range(ABSORB_ROUNDS):
+            current = self._messages.delivery(job.order)
+            if current is None:
+                # Deleted by its time to live; there is nothing left to record.
+                return close(begun, DeliveryState.EXPIRED, self._clock.now())
+            folded = absorb(current, begun, outcome.answer, outcome.verdict)
+            if folded is None:
+                return current
+            try:
+                self._messages.save(folded)
+            except Conflict:
+                continue
+            return folded
+        raise Unavailable("recording an attempt under contention")
+
+    def _parked_if_long(self, delivery: Delivery) -> Delivery:
+        """Decide where a wait is spent; before the write, which enters a parked one into the due index."""
+        if delivery.due_at is None:
+            return delivery
+        wait_ms = min(delivery.due_at, delivery.expires_at) - self._clock.now()
+        if wait_ms <= 0 or holds_in_queue(wait_ms, in_flight=self._in_flight(), in_flight_limit=self._in_flight_limit):
+            return delivery
+        self._telemetry.count("DeliveriesParked")
+        return park(delivery)
+
+    def _in_flight(self) -> int:
+        """The retry queue's load; a failed measurement must not cost the record of an attempt that was made."""
+        try:
+            return self._retry_queue.in_flight()
+        except Unavailable:
+            return 0
+
+    def _tell(
+        self, job: _Job, subscriber: Subscriber | None, after: Delivery, outcome: Outcome, policy: RetryPolicy
+    ) -> None:
+        """The one wide event of this attempt; its fields are the columns of the delivery record."""
+        answer = outcome.answer
+        if outcome.verdict is Verdict.FAILED:
+            self._telemetry.count("AttemptsFailed")
+        if after.settled:
+            self._telemetry.count(f"Deliveries{after.state.value.capitalize()}")
+        last = after.last
+        self._telemetry.event(
+            "attempt",
+            **order_identity(job.order),
+            subscriber=subscriber.name if subscriber else None,
+            attempt=last.number if last else None,
+            tries=after.tries,
+            tries_max=policy.max_tries,
+            verdict=outcome.verdict.value,
+            state=after.state.value,
+            parked=after.parked,
+            status_code=answer.status_code,
+            error_class=answer.error_class,
+            duration_ms=answer.duration_ms,
+            bytes_out=answer.bytes_out,
+            bytes_in=answer.bytes_in,
+            wait_before_ms=last.wait_before_ms if last else None,
+            wait_after_ms=last.wait_after_ms if last else None,
+            receive_count=job.received.receive_count,
+        )
+
+
+def _when_settled(delivery: Delivery) -> Following:
+    return Following(Follow.ERROR if delivery.state is DeliveryState.EXHAUSTED else Follow.NOTHING)
+
+
+def order_identity(order: WorkOrder) -> dict[str, str]:
+    """The fields that say which delivery an event is about."""
+    message = order.message
+    return {
+        "project": message.project,
+        "queue": message.queue,
+        "message_id": message.message_id,
+        "delivery_id": f"{message.message_id}.{order.subscriber_id}",
+    }
