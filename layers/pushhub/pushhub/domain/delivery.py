@@ -85,6 +85,9 @@ class Attempt:
         bytes_in: Bytes of the answer's body.
         wait_before_ms: From the end of the attempt before (or from acceptance) to the start of this one.
         wait_after_ms: Until the next look at the delivery; None when there is none.
+        subscriber: Name of the subscriber asked; empty when it has none or is not known.
+        dialect: What it was sent, see :class:`pushhub.domain.queue.Dialect`.
+        tries_max: Tries the retry policy allowed then, None for no end or not known.
     """
 
     number: int
@@ -98,6 +101,9 @@ class Attempt:
     bytes_in: int
     wait_before_ms: int
     wait_after_ms: int | None
+    subscriber: str = ""
+    dialect: str = "raw"
+    tries_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +269,8 @@ def settle(
     policy: RetryPolicy,
     reserve_ms: int,
     jitter: float,
+    subscriber: str = "",
+    dialect: str = "raw",
 ) -> Delivery:
     """The delivery after an attempt on its current target.
 
@@ -273,6 +281,8 @@ def settle(
         policy: Retry policy.
         reserve_ms: How long a 202 reserves, milliseconds.
         jitter: Random number in 0..1.
+        subscriber: Name of the subscriber asked, for the record.
+        dialect: What it was sent, for the record.
     """
     failed = verdict is Verdict.FAILED
     round_goes_on = failed and delivery.cursor + 1 < len(delivery.targets)
@@ -291,8 +301,13 @@ def settle(
             state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
         else:
             state, due_at = DeliveryState.RETRYING, answer.finished_at + wait
+    attempted = _with_attempt(delivery, delivery.target, answer, verdict, due_at)
+    last = attempted.last and replace(
+        attempted.last, subscriber=subscriber, dialect=dialect, tries_max=policy.max_tries
+    )
     return replace(
-        _with_attempt(delivery, delivery.target, answer, verdict, due_at),
+        attempted,
+        last=last,
         state=state,
         due_at=due_at,
         tries=tries,
