@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pushhub.domain.delivery import Delivery, DeliveryState
 from pushhub.domain.errors import Conflict
@@ -29,7 +30,6 @@ class FakeMessageStore:
         self._lock = threading.Lock()
         self._messages: dict[_MessageKey, Message] = {}
         self._deliveries: dict[_DeliveryKey, Delivery] = {}
-        self._parked: set[_DeliveryKey] = set()
         self._stream: list[Message] = []
         self.saved: list[Delivery] = []
 
@@ -76,29 +76,25 @@ class FakeMessageStore:
         """See the port."""
         return self._deliveries.get((*_message_key(order.message), order.subscriber_id))
 
-    def save(self, delivery: Delivery, *, parked: bool = False) -> None:
+    def save(self, delivery: Delivery) -> None:
         """See the port."""
-        if parked and delivery.due_at is None:
+        if delivery.parked and delivery.due_at is None:
             raise ValueError("only a delivery with a due time can be parked")
         key = _delivery_key(delivery)
         with self._lock:
             stored = self._deliveries.get(key)
-            if stored == delivery and (key in self._parked) == parked:
+            if stored == delivery:
                 return
             if (stored.version if stored else 0) != delivery.version - 1:
                 raise Conflict(f"delivery {delivery.delivery_id} changed")
             self._deliveries[key] = delivery
             self.saved.append(delivery)
-            if parked:
-                self._parked.add(key)
-            else:
-                self._parked.discard(key)
 
     def due(self, now: int, limit: int) -> list[Delivery]:
         """See the port."""
         with self._lock:
-            parked = [(self._deliveries[key].due_at or 0, key) for key in self._parked]
-            return [self._deliveries[key] for due_at, key in sorted(parked) if due_at <= now][:limit]
+            parked = [(_wakes_at(each), key) for key, each in self._deliveries.items() if each.parked]
+            return [self._deliveries[key] for wakes_at, key in sorted(parked) if wakes_at <= now][:limit]
 
     def unpark(self, delivery: Delivery) -> None:
         """See the port."""
@@ -106,7 +102,7 @@ class FakeMessageStore:
         with self._lock:
             stored = self._deliveries.get(key)
             if stored is not None and stored.version == delivery.version:
-                self._parked.discard(key)
+                self._deliveries[key] = replace(stored, parked=False)
 
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
@@ -146,7 +142,7 @@ class FakeMessageStore:
 
     def parked(self) -> list[Delivery]:
         """Every parked delivery, due or not, for assertions."""
-        return [self._deliveries[key] for key in sorted(self._parked)]
+        return [each for _, each in sorted(self._deliveries.items()) if each.parked]
 
     def _insert(self, message: Message) -> None:
         self._messages[_message_key(message)] = message
@@ -159,6 +155,10 @@ def _message_key(message: Message) -> _MessageKey:
 
 def _delivery_key(delivery: Delivery) -> _DeliveryKey:
     return delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id
+
+
+def _wakes_at(delivery: Delivery) -> int:
+    return min(delivery.due_at or 0, delivery.expires_at)
 
 
 def _unsettled_key(delivery: Delivery) -> str:
