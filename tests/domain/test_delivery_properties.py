@@ -90,6 +90,15 @@ class DeliveryLife(RuleBasedStateMachine):
     def time_passes(self, seconds: int) -> None:
         self.now += seconds * 1000
 
+    @rule(status=STATUS, early_ms=st.sampled_from([-1, 0, 0, 0, 1]))
+    def its_time_comes(self, status: int, early_ms: int) -> None:
+        """The everyday case: looked at about when it is due, pushed, answered."""
+        if self.stored.due_at is not None:
+            self.now = max(self.now, self.stored.due_at + early_ms)
+        self.an_order_arrives()
+        if self.open:
+            self.an_answer_comes(status=status, took_ms=20, which=len(self.open) - 1, parked=False)
+
     @rule()
     def an_order_arrives(self) -> None:
         """Also stale and duplicate ones: what is stored decides."""
@@ -134,6 +143,8 @@ class DeliveryLife(RuleBasedStateMachine):
             return
         assert attempt >= self.stored.attempts
         if after is not self.stored:
+            assert not self.stored.settled
+            assert under_way or self.now < (self.stored.due_at or 0)
             assert self.save(after)
             self.acknowledged = True
 
@@ -174,5 +185,5 @@ class DeliveryLife(RuleBasedStateMachine):
         raise AssertionError(f"still {self.stored.state}")
 
 
-DeliveryLife.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+DeliveryLife.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
 TestDeliveryLife = DeliveryLife.TestCase
