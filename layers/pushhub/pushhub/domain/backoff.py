@@ -42,6 +42,11 @@ class FixedDelay:
         """Tries in total."""
         return self.retries + 1
 
+    @property
+    def parks(self) -> bool:
+        """False: a delivery whose tries are used up is exhausted."""
+        return False
+
     def wait_ms(self, tries: int, jitter: float) -> int | None:  # noqa: ARG002 (same shape as Exponential)
         """Milliseconds to wait after failed try number ``tries`` (from 1), or None when it was the last."""
         return self.delay_s * 1000 if tries <= self.retries else None
@@ -56,12 +61,14 @@ class Exponential:
         cap_s: Longest wait in seconds.
         max_attempts: Tries in total, or None for no end.
         spread: Share of the wait that jitter may add (0..1); at most 1 keeps the waits growing.
+        parks: A delivery whose tries are used up waits for a person (parked) instead of being exhausted.
     """
 
     base_s: float
     cap_s: float
     max_attempts: int | None = None
     spread: float = 0.2
+    parks: bool = False
 
     @property
     def max_tries(self) -> int | None:

@@ -9,6 +9,8 @@ r"""The delivery state machine: given a delivery and what happened, the next del
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
     any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
+    hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); PARKED instead of
+    EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a later due time
 
 Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast asks the next subscriber at
 once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round; an un-acked 202 is a failed try.
@@ -39,6 +41,7 @@ __all__ = [
     "look",
     "opening",
     "park",
+    "resume",
     "retries_remaining",
     "settle",
 ]
@@ -50,6 +53,10 @@ class DeliveryState(StrEnum):
     PENDING = "pending"
     RETRYING = "retrying"
     RESERVED = "reserved"
+    POLLING = "polling"
+    """The subscriber works on it; its ``update_url`` is asked from ``due_at`` on (hub protocol)."""
+    PARKED = "parked"
+    """Failed and not tried again until a person says so (hub protocol). Not to be confused with ``Delivery.parked``."""
     DELIVERED = "delivered"
     ACKNOWLEDGED = "acknowledged"
     EXHAUSTED = "exhausted"
@@ -88,6 +95,7 @@ class Attempt:
         subscriber: Name of the subscriber asked; empty when it has none or is not known.
         dialect: What it was sent, see :class:`pushhub.domain.queue.Dialect`.
         tries_max: Tries the retry policy allowed then, None for no end or not known.
+        poll: It asked the ``update_url`` of an earlier answer (hub protocol).
     """
 
     number: int
@@ -104,6 +112,7 @@ class Attempt:
     subscriber: str = ""
     dialect: str = "raw"
     tries_max: int | None = None
+    poll: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +153,7 @@ class Delivery:
         acknowledged_attempt: Number of the attempt that was acknowledged.
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
+        update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
         parked: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
@@ -165,6 +175,7 @@ class Delivery:
     acknowledged_attempt: int | None = None
     statuses: Mapping[str, TargetStatus] = field(default_factory=dict)
     last: Attempt | None = None
+    update_url: str | None = None
     settled_at: int | None = None
     parked: bool = False
     version: int = 0
@@ -257,7 +268,8 @@ def look(delivery: Delivery, policy: RetryPolicy, now: int) -> Look:
         return Look(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED)
     starts_a_try = delivery.cursor == 0
     if starts_a_try and policy.max_tries is not None and delivery.tries >= policy.max_tries:
-        return Look(step=Step.CLOSE, closes_as=DeliveryState.EXHAUSTED)
+        used_up = DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED
+        return Look(step=Step.CLOSE, closes_as=used_up)
     return Look(step=Step.ATTEMPT)
 
 
@@ -271,6 +283,7 @@ def settle(
     jitter: float,
     subscriber: str = "",
     dialect: str = "raw",
+    update_url: str | None = None,
 ) -> Delivery:
     """The delivery after an attempt on its current target.
 
@@ -279,25 +292,34 @@ def settle(
         answer: What came back.
         verdict: What that means in the subscriber's dialect.
         policy: Retry policy.
-        reserve_ms: How long a 202 reserves, milliseconds.
+        reserve_ms: How long a 202 reserves, or how long an answer that polls or postpones asks to wait; milliseconds.
         jitter: Random number in 0..1.
         subscriber: Name of the subscriber asked, for the record.
         dialect: What it was sent, for the record.
+        update_url: With ``Verdict.POLL``: where to ask next.
     """
     failed = verdict is Verdict.FAILED
     round_goes_on = failed and delivery.cursor + 1 < len(delivery.targets)
-    tries = delivery.tries if round_goes_on else delivery.tries + 1
+    tries = delivery.tries if round_goes_on or verdict is Verdict.POSTPONED else delivery.tries + 1
+    asks_at = delivery.update_url
     settled_at: int | None = None
     due_at: int | None
     if verdict is Verdict.DELIVERED:
         state, due_at, settled_at = DeliveryState.DELIVERED, None, answer.finished_at
     elif verdict is Verdict.RESERVED:
         state, due_at = DeliveryState.RESERVED, answer.finished_at + reserve_ms
+    elif verdict is Verdict.POLL:
+        # The work was accepted: failures before it no longer count, and it is never posted again.
+        state, due_at, tries, asks_at = DeliveryState.POLLING, answer.finished_at + reserve_ms, 0, update_url
+    elif verdict is Verdict.POSTPONED:
+        state, due_at = DeliveryState.PENDING, answer.finished_at + reserve_ms
     elif round_goes_on:
         state, due_at = DeliveryState.RETRYING, answer.finished_at
     else:
         wait = policy.wait_ms(tries, jitter)
-        if wait is None:
+        if wait is None and policy.parks:
+            state, due_at = DeliveryState.PARKED, None
+        elif wait is None:
             state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
         else:
             state, due_at = DeliveryState.RETRYING, answer.finished_at + wait
@@ -312,6 +334,7 @@ def settle(
         due_at=due_at,
         tries=tries,
         cursor=delivery.cursor + 1 if round_goes_on else 0,
+        update_url=asks_at,
         settled_at=settled_at,
     )
 
@@ -338,6 +361,7 @@ def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verd
         bytes_in=answer.bytes_in,
         wait_before_ms=max(0, answer.started_at - before),
         wait_after_ms=None if due_at is None else max(0, due_at - answer.finished_at),
+        poll=delivery.update_url is not None,
     )
     return replace(
         delivery,
@@ -425,15 +449,41 @@ def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) 
 
 
 def close(delivery: Delivery, state: DeliveryState, now: int) -> Delivery:
-    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202.
+    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202; or left to a person.
 
     Args:
         delivery: As stored; not settled.
-        state: One of the settled states.
+        state: One of the settled states, or ``PARKED``.
         now: Epoch milliseconds.
     """
+    settled_at = now if state in SETTLED else None
     return replace(
-        delivery, state=state, due_at=None, cursor=0, settled_at=now, parked=False, version=delivery.version + 1
+        delivery, state=state, due_at=None, cursor=0, settled_at=settled_at, parked=False, version=delivery.version + 1
+    )
+
+
+def resume(delivery: Delivery, now: int) -> Delivery:
+    """The delivery due at once because a person wants it tried now; one that waited for a person starts its tries anew.
+
+    It waits in the due index until then, so that nothing but this one write is needed for it to be tried.
+
+    Args:
+        delivery: As stored; not settled.
+        now: Epoch milliseconds.
+
+    Raises:
+        Forbidden: It is settled.
+    """
+    if delivery.settled:
+        raise Forbidden("Delivery is settled")
+    left_alone = delivery.state is DeliveryState.PARKED
+    return replace(
+        delivery,
+        state=DeliveryState.RETRYING if left_alone else delivery.state,
+        due_at=now,
+        tries=0 if left_alone else delivery.tries,
+        parked=True,
+        version=delivery.version + 1,
     )
 
 

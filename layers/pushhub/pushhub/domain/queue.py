@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pushhub.domain.backoff import FixedDelay
+from pushhub.domain.backoff import FixedDelay, RetryPolicy
 
 __all__ = [
     "Alert",
@@ -92,7 +92,7 @@ class PushSettings:
     error_queue: str = ""
 
     @property
-    def policy(self) -> FixedDelay:
+    def policy(self) -> RetryPolicy:
         """The retry policy these settings stand for."""
         return FixedDelay(retries=self.retries, delay_s=self.retries_delay)
 

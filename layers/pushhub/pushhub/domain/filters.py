@@ -1,0 +1,167 @@
+"""Filters of a mapping: which messages of a type a service wants (hub protocol v5, "Mapping basics").
+
+Operators: ``eq neq`` compare as text; ``gt lt`` as floating-point numbers; ``begin contains end`` are literal parts of the text;
+``present`` is not null, not "" and not "null"; ``empty`` the opposite; ``match`` takes the value as a regular expression.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pushhub.domain.errors import HubError, Invalid
+from pushhub.domain.paths import values_at
+
+__all__ = [
+    "MATCH_SECONDS",
+    "MAX_PATTERN",
+    "Filter",
+    "FilterTimeout",
+    "MatchRule",
+    "Operator",
+    "check_pattern",
+    "passes",
+    "text_of",
+]
+
+MAX_PATTERN = 500
+"""Longest regular expression taken, in characters."""
+
+MATCH_SECONDS = 0.2
+"""How long one ``match`` may take: a pattern that backtracks without end must not hold up other projects' messages."""
+
+
+class FilterTimeout(HubError):
+    """A regular expression took too long on a message, so that nobody can say whether the message passes.
+
+    Args:
+        path: Of the filter.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"The pattern of the filter on {path} took longer than {MATCH_SECONDS} s")
+        self.path = path
+
+
+class Operator(StrEnum):
+    """How a value found in the message is compared with the filter's value."""
+
+    EQ = "eq"
+    NEQ = "neq"
+    GT = "gt"
+    LT = "lt"
+    BEGIN = "begin"
+    CONTAINS = "contains"
+    END = "end"
+    PRESENT = "present"
+    EMPTY = "empty"
+    MATCH = "match"
+
+
+class MatchRule(StrEnum):
+    """Whether all values found must fit, or any one of them."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """One condition on a message.
+
+    Attributes:
+        path: Dotted path into the message (``message``, ``payload.order.status``).
+        operator: The comparison.
+        value: What to compare with, as text; unused by ``present`` and ``empty``.
+        match_rule: Over several values found.
+    """
+
+    path: str
+    operator: Operator
+    value: str = ""
+    match_rule: MatchRule = MatchRule.ALL
+
+    def accepts(self, message: dict[str, Any]) -> bool:
+        """Whether the message fits. A path that leads nowhere fits ``neq`` and ``empty`` only.
+
+        Args:
+            message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
+
+        Raises:
+            FilterTimeout: See there.
+        """
+        values = values_at(message, self.path)
+        if not values:
+            return self.operator in (Operator.NEQ, Operator.EMPTY)
+        fits = (self._fits(value) for value in values)
+        return any(fits) if self.match_rule is MatchRule.ANY else all(fits)
+
+    def _fits(self, value: Any) -> bool:
+        text = text_of(value)
+        match self.operator:
+            case Operator.PRESENT | Operator.EMPTY:
+                fits = _is_present(value) is (self.operator is Operator.PRESENT)
+            case Operator.EQ | Operator.NEQ:
+                fits = (text == self.value) is (self.operator is Operator.EQ)
+            case Operator.GT | Operator.LT:
+                fits = self._compares(text)
+            case Operator.BEGIN:
+                fits = text.startswith(self.value)
+            case Operator.CONTAINS:
+                fits = self.value in text
+            case Operator.END:
+                fits = text.endswith(self.value)
+            case Operator.MATCH:
+                fits = self._matches(text)
+        return fits
+
+    def _matches(self, text: str) -> bool:
+        # Imported where it is needed: few mappings have patterns, and every cold start would pay for it.
+        import regex  # noqa: PLC0415
+
+        try:
+            return regex.search(self.value, text, timeout=MATCH_SECONDS) is not None
+        except TimeoutError as error:
+            raise FilterTimeout(self.path) from error
+
+    def _compares(self, text: str) -> bool:
+        try:
+            left, right = float(text), float(self.value)
+        except ValueError:
+            return False
+        return left > right if self.operator is Operator.GT else left < right
+
+
+def passes(filters: Iterable[Filter], message: dict[str, Any]) -> bool:
+    """Whether a message passes every one of the filters."""
+    return all(each.accepts(message) for each in filters)
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as the text that filters and identifiers compare: strings as they are, null as "", others as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _is_present(value: Any) -> bool:
+    return value is not None and value not in ("", "null")
+
+
+def check_pattern(pattern: str) -> None:
+    """See that a pattern can be used in ``match``.
+
+    Raises:
+        Invalid: It cannot.
+    """
+    import regex  # noqa: PLC0415 (as in Filter)
+
+    if len(pattern) > MAX_PATTERN:
+        raise Invalid(f"is longer than {MAX_PATTERN} characters")
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        raise Invalid("is not a regular expression") from error

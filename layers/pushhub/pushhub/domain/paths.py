@@ -1,0 +1,47 @@
+"""Dotted paths into a message, as filters and identifiers use them (``payload.order.shipments.*.items.*.sku``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MAX_VALUES", "values_at"]
+
+MAX_VALUES = 10_000
+"""Values one path yields at most; a star in a star over a large message must not run away."""
+
+
+def values_at(document: Any, path: str) -> list[Any]:
+    """Every value a path leads to, in document order; empty when it leads nowhere.
+
+    ``*`` walks all elements of an array (and all values of an object); a number picks one element of an array. Missing
+    keys lead nowhere, a JSON null at the end is a value.
+
+    Args:
+        document: Parsed JSON.
+        path: Keys separated by dots.
+    """
+    found = [document]
+    for key in path.split("."):
+        step: list[Any] = []
+        for value in found:
+            step += _children(value, key)
+            if len(step) > MAX_VALUES:
+                step = step[:MAX_VALUES]
+                break
+        found = step
+        if not found:
+            break
+    return found
+
+
+def _children(value: Any, key: str) -> list[Any]:
+    if isinstance(value, dict):
+        if key in value:
+            return [value[key]]
+        return list(value.values()) if key == "*" else []
+    if isinstance(value, list):
+        if key == "*":
+            return value
+        if key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(value):
+            return [value[int(key)]]
+    return []
