@@ -125,6 +125,7 @@ class Alert:
         direction: ``asc`` or ``desc``.
         queue: Name of the queue told.
         snooze: Seconds of silence after an alert.
+        fired_at: When it last fired, epoch milliseconds; kept for alerts with a snooze only.
     """
 
     alert_id: str
@@ -133,6 +134,7 @@ class Alert:
     direction: str
     queue: str
     snooze: int = 0
+    fired_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
