@@ -47,7 +47,7 @@ def pip_of(environment: Path) -> list[str]:
 
 def run(command: list[str]) -> None:
     """Run a command whose output only matters when it fails."""
-    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
         errors = [line for line in lines if line.upper().startswith("ERROR")] or lines[-1:] or ["no output"]

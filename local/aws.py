@@ -1,0 +1,96 @@
+"""Clients of the emulator's AWS services."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+import boto3
+from botocore.config import Config
+
+from local.place import REGION
+
+if TYPE_CHECKING:
+    from mypy_boto3_apigatewayv2 import ApiGatewayV2Client
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
+    from mypy_boto3_sqs import SQSClient
+
+__all__ = ["Aws", "ClientArguments"]
+
+
+class ClientArguments(TypedDict):
+    """Keyword arguments of ``boto3.client`` that reach the emulator."""
+
+    endpoint_url: str
+    region_name: str
+    aws_access_key_id: str
+    aws_secret_access_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aws:
+    """Makes clients that talk to one emulator and to nothing else, whatever the caller's AWS configuration says.
+
+    Attributes:
+        endpoint_url: The emulator.
+    """
+
+    endpoint_url: str
+
+    @property
+    def arguments(self) -> ClientArguments:
+        """What every client needs to be made with."""
+        return {
+            "endpoint_url": self.endpoint_url,
+            "region_name": REGION,
+            "aws_access_key_id": "test",
+            "aws_secret_access_key": "test",
+        }
+
+    @property
+    def _config(self) -> Config:
+        return Config(
+            connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 2}, s3={"addressing_style": "path"}
+        )
+
+    def apigatewayv2(self) -> ApiGatewayV2Client:
+        """A client of API Gateway's HTTP and WebSocket APIs."""
+        return boto3.client("apigatewayv2", config=self._config, **self.arguments)
+
+    def cloudformation(self) -> CloudFormationClient:
+        """A client of CloudFormation."""
+        return boto3.client("cloudformation", config=self._config, **self.arguments)
+
+    def cloudwatch(self) -> CloudWatchClient:
+        """A client of CloudWatch."""
+        return boto3.client("cloudwatch", config=self._config, **self.arguments)
+
+    def dynamodb(self) -> DynamoDBClient:
+        """A client of DynamoDB."""
+        return boto3.client("dynamodb", config=self._config, **self.arguments)
+
+    def functions(self) -> LambdaClient:
+        """A client of Lambda."""
+        return boto3.client("lambda", config=self._config, **self.arguments)
+
+    def logs(self) -> CloudWatchLogsClient:
+        """A client of CloudWatch Logs."""
+        return boto3.client("logs", config=self._config, **self.arguments)
+
+    def s3(self) -> S3Client:
+        """A client of S3."""
+        return boto3.client("s3", config=self._config, **self.arguments)
+
+    def scheduler(self) -> EventBridgeSchedulerClient:
+        """A client of EventBridge Scheduler."""
+        return boto3.client("scheduler", config=self._config, **self.arguments)
+
+    def sqs(self) -> SQSClient:
+        """A client of SQS."""
+        return boto3.client("sqs", config=self._config, **self.arguments)

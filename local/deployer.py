@@ -1,0 +1,181 @@
+"""Puts the real template into the emulator, as ``sam deploy`` puts it into AWS, and checks that it is really there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local import template
+from local.aws import Aws
+from local.errors import LocalError
+from local.packages import Package, build_function, build_layer
+from local.place import Place
+from local.processes import wait_until
+from local.verification import missing
+
+__all__ = ["STACK", "deploy", "outputs", "parameters"]
+
+STACK = "pushhub"
+"""Name of the CloudFormation stack."""
+DEPLOY_SECONDS = 120.0
+_ARTIFACTS = "pushhub-artifacts"
+_LOOPBACK = "127.0.0.0/8,::1/128"
+
+Say = Callable[[str], None]
+"""Tells the person at the terminal one line."""
+
+
+def parameters(place: Place) -> dict[str, str]:
+    """What the template is given on one machine; everything else keeps its default."""
+    return {
+        "PublicBaseUrl": place.base_url,
+        # Subscribers on this machine. On AWS nothing behind the egress guard is allowed.
+        "AllowedTargets": _LOOPBACK,
+        # Each run is a process of 40 MB.
+        "PushMaximumConcurrency": "4",
+        "LogRetentionDays": "1",
+    }
+
+
+def deploy(place: Place, aws: Aws, say: Say) -> bool:
+    """Bring the stack in the emulator to what the template and the code say now.
+
+    Args:
+        place: Where the emulator runs.
+        aws: Clients for it.
+        say: For progress.
+
+    Returns:
+        Whether anything had to be changed.
+
+    Raises:
+        LocalError: The template or the code is not deployable; the text holds the emulator's reason.
+    """
+    try:
+        return _deploy(place, aws, say)
+    except (BotoCoreError, ClientError) as error:
+        raise LocalError(f"the deployment failed: {error}") from error
+
+
+def _deploy(place: Place, aws: Aws, say: Say) -> bool:
+    source = template.load(place.template)
+    packages = _packages(place, source)
+    code = {name: (_ARTIFACTS, f"{package.digest}.zip") for name, package in packages.items()}
+    transformed = template.transform(source, code)
+    transformed["Resources"] = template.leave_out(transformed["Resources"])
+    body = json.dumps(transformed, sort_keys=True)
+    given = parameters(place)
+    digest = hashlib.sha256((body + json.dumps(given, sort_keys=True)).encode()).hexdigest()
+
+    record = place.state / "deployed"
+    status = _status(aws)
+    known = record.read_text().strip() if record.exists() else ""
+    if status in {"CREATE_COMPLETE", "UPDATE_COMPLETE"} and known == digest:
+        _verify(aws, transformed)
+        return False
+    say(f"deploying {len(transformed['Resources'])} resources ...")
+    record.unlink(missing_ok=True)
+    _upload(aws, packages, body)
+    _apply(aws, given, status)
+    _verify(aws, transformed)
+    record.write_text(digest + "\n")
+    return True
+
+
+def _packages(place: Place, source: dict[str, Any]) -> dict[str, Package]:
+    packages = {}
+    for name, (kind, folder) in template.code_folders(source).items():
+        path = (place.template.parent / folder).resolve()
+        build = build_layer if kind == "AWS::Serverless::LayerVersion" else build_function
+        packages[name] = build(path, place.builds, place.emulator_python)
+    return packages
+
+
+def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
+    s3 = aws.s3()
+    s3.create_bucket(Bucket=_ARTIFACTS)
+    present = {entry["Key"] for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
+    for package in packages.values():
+        key = f"{package.digest}.zip"
+        if key not in present:
+            s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=Path(package.path).read_bytes())
+            present.add(key)
+    s3.put_object(Bucket=_ARTIFACTS, Key="template.json", Body=body.encode())
+
+
+def _status(aws: Aws) -> str:
+    """Status of the stack; empty when there is none."""
+    try:
+        return aws.cloudformation().describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return ""
+        raise
+
+
+def _apply(aws: Aws, given: dict[str, str], status: str) -> None:
+    client = aws.cloudformation()
+    request: dict[str, Any] = {
+        "StackName": STACK,
+        "TemplateURL": f"{aws.endpoint_url}/{_ARTIFACTS}/template.json",
+        "Capabilities": ["CAPABILITY_IAM"],
+        "Parameters": [{"ParameterKey": name, "ParameterValue": value} for name, value in given.items()],
+    }
+    if status in {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED"}:
+        # A stack whose creation failed can only be removed; it holds nothing yet.
+        client.delete_stack(StackName=STACK)
+        wait_until(lambda: _status(aws) in {"", "DELETE_COMPLETE"}, 30)
+        status = ""
+    since = _newest_event(aws) if status else ""
+    try:
+        if status in {"", "DELETE_COMPLETE"}:
+            client.create_stack(**request)
+        else:
+            client.update_stack(**request)
+    except ClientError as error:
+        if "No updates are to be performed" in str(error):
+            return
+        raise
+    if not wait_until(lambda: not _status(aws).endswith("_IN_PROGRESS"), DEPLOY_SECONDS):
+        raise LocalError(f"the deployment did not end within {DEPLOY_SECONDS:.0f} s")
+    status = _status(aws)
+    if status not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
+        raise LocalError(f"the deployment failed ({status}): {_first_failure(aws, since)}")
+
+
+def _events(aws: Aws) -> list[dict[str, Any]]:
+    return [dict(event) for event in aws.cloudformation().describe_stack_events(StackName=STACK)["StackEvents"]]
+
+
+def _newest_event(aws: Aws) -> str:
+    events = _events(aws)
+    return str(events[0]["EventId"]) if events else ""
+
+
+def _first_failure(aws: Aws, since: str) -> str:
+    """What failed first in this deployment; events come newest first."""
+    first = "no reason was given"
+    for event in _events(aws):
+        if event["EventId"] == since:
+            break
+        if event["ResourceStatus"].endswith("_FAILED"):
+            reason = event.get("ResourceStatusReason", "no reason was given")
+            first = f"{event['LogicalResourceId']} ({event['ResourceType']}): {reason}"
+    return first
+
+
+def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
+    absent = missing(aws, STACK, transformed["Resources"])
+    if absent:
+        raise LocalError(f"the deployment is not complete: {'; '.join(absent)}; 'make clean' starts anew")
+
+
+def outputs(aws: Aws) -> dict[str, str]:
+    """The outputs of the deployed stack."""
+    stack = aws.cloudformation().describe_stacks(StackName=STACK)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}

@@ -1,0 +1,186 @@
+"""One base URL for the whole hub: hands requests to the emulator's API Gateway byte for byte, as a custom domain does on AWS.
+
+The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which no client of a hub expects. Path, query,
+header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and its time limit.
+IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a 500, as it is for a
+failing function on AWS.
+
+Run as a process: ``python -m local.front_door PORT UPSTREAM``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+from collections.abc import Iterable
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from local.place import HOST
+
+__all__ = ["REQUEST_LIMIT", "application", "main", "target"]
+
+REQUEST_LIMIT = 10 * 1024 * 1024
+"""Bytes of a request's body; API Gateway's own limit."""
+ANSWER_SECONDS = 35.0
+"""A long poll of 30 s, the longest API Gateway allows, and room for the emulator."""
+DRAIN_SECONDS = 35.0
+"""How long requests under way may take after the front door was told to stop."""
+
+_UPSTREAM = web.AppKey("upstream", str)
+_SESSION = web.AppKey("session", aiohttp.ClientSession)
+_HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_GATEWAY_FAILURES = frozenset({502, 503, 504})
+_UNESCAPED = "".join(map(chr, range(0x21, 0x7F)))
+_log = logging.getLogger("pushhub.front_door")
+
+
+def target(upstream: str, raw_path: str) -> URL:
+    """Where a request goes: the upstream's address with the request's path and query exactly as they came.
+
+    Bytes that may not stand in a request line are percent-encoded; nothing that is encoded already is touched.
+    """
+    safe = "".join(
+        character
+        if character in _UNESCAPED
+        else "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogateescape"))
+        for character in raw_path
+    )
+    return URL(upstream + safe.partition("#")[0], encoded=True)
+
+
+def application(upstream: str) -> web.Application:
+    """The front door of one API.
+
+    Args:
+        upstream: The emulator's address of the API and stage, without a slash at the end.
+    """
+    app = web.Application(client_max_size=0)
+    app[_UPSTREAM] = upstream
+    app.cleanup_ctx.append(_session)
+    app.router.add_route("*", "/{path:.*}", forward)
+    return app
+
+
+async def _session(app: web.Application):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    app[_SESSION] = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+        timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=5),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+    )
+    yield
+    await app[_SESSION].close()
+
+
+async def forward(request: web.Request) -> web.StreamResponse:
+    """Hand one request to the API and its answer back."""
+    if (request.content_length or 0) > REQUEST_LIMIT:
+        return _refusal(413, "Request Entity Too Large")
+    body = await _body(request)
+    if body is None:
+        return _refusal(413, "Request Entity Too Large")
+    url = target(request.app[_UPSTREAM], request.raw_path)
+    try:
+        async with request.app[_SESSION].request(
+            request.method, url, data=body or None, headers=_request_headers(request), allow_redirects=False
+        ) as answer:
+            content = await answer.read()
+            if answer.status in _GATEWAY_FAILURES:
+                _log.error("%s %s: the API answered %d: %.500r", request.method, request.path, answer.status, content)
+                return _refusal(500, "Internal Server Error")
+            return web.Response(status=answer.status, reason=answer.reason, body=content, headers=_kept(answer.headers))
+    except (aiohttp.ClientError, TimeoutError) as error:
+        _log.error("%s %s: %r", request.method, request.path, error)
+        return _refusal(500, "Internal Server Error")
+
+
+async def _body(request: web.Request) -> bytes | None:
+    """The request's whole body, or None when it is over the limit."""
+    chunks, size = [], 0
+    async for chunk in request.content.iter_any():
+        size += len(chunk)
+        if size > REQUEST_LIMIT:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _refusal(status: int, message: str) -> web.Response:
+    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read."""
+    response = web.Response(
+        status=status,
+        body=json.dumps({"message": message, "msg": message}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    if status == 413:
+        # What is left of the body is not read, so the connection cannot be used again.
+        response.force_close()
+    return response
+
+
+def _connection_options(headers: CIMultiDictProxy[str]) -> set[str]:
+    return {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
+
+
+def _kept(headers: CIMultiDictProxy[str], without: Iterable[str] = ()) -> CIMultiDict[str]:
+    dropped = _HOP_BY_HOP | _connection_options(headers) | {"content-length", *without}
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
+
+
+def _request_headers(request: web.Request) -> CIMultiDict[str]:
+    """The request's headers with what API Gateway adds. The emulator tells its services by host name, so that is its own."""
+    headers = _kept(request.headers, without=("host", "expect"))
+    forwarded = [*request.headers.getall("X-Forwarded-For", []), request.remote or HOST]
+    headers["X-Forwarded-For"] = ", ".join(forwarded)
+    headers["X-Forwarded-Port"] = str(request.url.port or 80)
+    headers["X-Forwarded-Proto"] = "http"
+    headers["X-Forwarded-Host"] = request.host
+    return headers
+
+
+async def serve(port: int, upstream: str) -> None:
+    """Serve until SIGTERM; then accept nothing more and finish what is under way."""
+    runner = web.AppRunner(application(upstream), access_log=None, shutdown_timeout=DRAIN_SECONDS, keepalive_timeout=75)
+    await runner.setup()
+    await web.TCPSite(runner, HOST, port, backlog=1024).start()
+    _log.info("serving %s on http://%s:%d", upstream, HOST, port)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    _log.info("stopping")
+    await runner.cleanup()
+
+
+def main() -> None:
+    """Run as a process."""
+    parser = argparse.ArgumentParser(prog="python -m local.front_door")
+    parser.add_argument("port", type=int)
+    parser.add_argument("upstream")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    asyncio.run(serve(arguments.port, arguments.upstream))
+
+
+if __name__ == "__main__":
+    main()

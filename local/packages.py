@@ -1,0 +1,141 @@
+"""Zip files for the emulator's Lambda: a function's folder, and the layer with its dependencies.
+
+Packages are named by the digest of what goes into them, so an unchanged one is neither built nor uploaded again. They hold
+compiled modules beside the sources: the emulator unpacks a package for every new worker, which would compile them each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import py_compile
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from local.errors import LocalError
+
+__all__ = ["Package", "build_function", "build_layer"]
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_FORMAT = b"3"
+"""Part of every digest: change it when packages are laid out differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A built zip file.
+
+    Attributes:
+        digest: SHA-256 hex of what it was made from.
+        path: The file.
+    """
+
+    digest: str
+    path: Path
+
+
+def build_function(source: Path, builds: Path, python: Path) -> Package:
+    """Package a function's folder as it is.
+
+    Raises:
+        LocalError: The folder is missing or empty, or a module does not compile.
+    """
+    digest = _digest(source, python)
+    return _build(builds / f"{source.name}-{digest[:16]}.zip", digest, [(source, "")])
+
+
+def build_layer(source: Path, builds: Path, python: Path) -> Package:
+    """Package a layer: the modules in its folder, and what its ``requirements.txt`` locks, below ``python/``.
+
+    Args:
+        source: Folder of the layer, as ``sam build`` takes it.
+        builds: Where packages are kept.
+        python: Interpreter the functions will run under; its pip installs the dependencies.
+
+    Raises:
+        LocalError: The folder is missing or empty, a module does not compile, or the dependencies cannot be installed.
+    """
+    digest = _digest(source, python)
+    target = builds / f"{source.name}-layer-{digest[:16]}.zip"
+    if target.exists():
+        return Package(digest, target)
+    dependencies = _dependencies(source / "requirements.txt", builds, python)
+    return _build(target, digest, [(dependencies, "python/"), (source, "python/")])
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def _digest(folder: Path, python: Path) -> str:
+    digest = hashlib.sha256(_FORMAT + str(python).encode())
+    empty = True
+    for path in _sources(folder):
+        empty = False
+        name, content = path.relative_to(folder).as_posix().encode(), path.read_bytes()
+        digest.update(b"%d %d " % (len(name), len(content)) + name + content)
+    if empty:
+        raise LocalError(f"nothing to package in {folder}")
+    return digest.hexdigest()
+
+
+def _dependencies(lock: Path, builds: Path, python: Path) -> Path:
+    """Folder with the installed dependencies of a lock file, kept by its digest."""
+    name = hashlib.sha256(_FORMAT + lock.read_bytes() + str(python).encode()).hexdigest()[:16]
+    installed = builds / f"dependencies-{name}"
+    if installed.exists():
+        return installed
+    unfinished = builds / f"dependencies-{name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--require-hashes", "--no-deps"]
+    command = [str(python), "-m", "pip", "install", *options, "--target", str(unfinished), "-r", str(lock)]
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        last = (result.stdout.strip().splitlines() or ["no output"])[-1]
+        raise LocalError(f"the layer's dependencies cannot be installed: {last}")
+    shutil.rmtree(unfinished / "bin", ignore_errors=True)
+    unfinished.replace(installed)
+    return installed
+
+
+def _build(target: Path, digest: str, folders: list[tuple[Path, str]]) -> Package:
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished, scratch = target.with_suffix(".unfinished"), target.with_suffix(".pyc")
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as package:
+            for folder, prefix in folders:
+                for path in _sources(folder):
+                    name = prefix + path.relative_to(folder).as_posix()
+                    _add(package, name, path.read_bytes())
+                    if path.suffix == ".py":
+                        _add(package, *_compiled(path, name, scratch))
+        scratch.unlink(missing_ok=True)
+        unfinished.replace(target)
+    return Package(digest, target)
+
+
+def _add(package: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    package.writestr(entry, content)
+
+
+def _compiled(path: Path, name: str, scratch: Path) -> tuple[str, bytes]:
+    """Name and content of the module's ``.pyc``, valid whatever time stamp the source is unpacked with."""
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    try:
+        py_compile.compile(str(path), str(scratch), name, doraise=True, invalidation_mode=unchecked)
+    except py_compile.PyCompileError as error:
+        raise LocalError(f"{path} does not compile: {error.exc_value}") from error
+    module = PurePosixPath(name)
+    return str(
+        module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc"
+    ), scratch.read_bytes()

@@ -1,0 +1,119 @@
+"""Where the local stack keeps its files and which ports it uses.
+
+Everything can be moved by environment variables, so that tests and a second stack live beside a running one:
+
+=========================  ======================================  ================
+variable                   what                                    default
+=========================  ======================================  ================
+``PUSHHUB_HOME``           state, logs, pid files, ``local.json``  ``.pushhub``
+``PUSHHUB_PORT``           the base URL's port                     8377
+``PUSHHUB_AWS_PORT``       the emulator's port                     4577
+``PUSHHUB_EMULATOR``       Python that has the emulator            ``.venv-ministack/bin/python``
+=========================  ======================================  ================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.errors import LocalError
+
+__all__ = ["HOST", "REGION", "REPOSITORY", "Place"]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+"""The folder that holds ``template.yaml``."""
+HOST = "127.0.0.1"
+"""Nothing of the local stack listens anywhere else."""
+REGION = "us-east-1"
+"""The region the emulated resources are in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Files and ports of one local stack.
+
+    Attributes:
+        home: Folder of everything the stack writes.
+        port: Port of the base URL.
+        aws_port: Port of the emulator.
+        emulator_python: Interpreter of the environment that holds the emulator; functions run under it too.
+        template: The SAM template to deploy.
+    """
+
+    home: Path
+    port: int = 8377
+    aws_port: int = 4577
+    emulator_python: Path = REPOSITORY / ".venv-ministack" / "bin" / "python"
+    template: Path = REPOSITORY / "template.yaml"
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Place:
+        """The place the environment variables describe.
+
+        Raises:
+            LocalError: A port is not a port number.
+        """
+        return cls(
+            home=Path(environ.get("PUSHHUB_HOME", str(REPOSITORY / ".pushhub"))).absolute(),
+            port=_port(environ, "PUSHHUB_PORT", 8377),
+            aws_port=_port(environ, "PUSHHUB_AWS_PORT", 4577),
+            emulator_python=Path(
+                environ.get("PUSHHUB_EMULATOR", str(REPOSITORY / ".venv-ministack" / "bin" / "python"))
+            ).absolute(),
+        )
+
+    @property
+    def base_url(self) -> str:
+        """What clients of the hub use."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def aws_endpoint_url(self) -> str:
+        """What AWS SDKs use."""
+        return f"http://{HOST}:{self.aws_port}"
+
+    @property
+    def state(self) -> Path:
+        """What outlives a stop: the emulator's tables, queues and objects, and what was deployed."""
+        return self.home / "state"
+
+    @property
+    def logs(self) -> Path:
+        """Log files of the daemons."""
+        return self.home / "logs"
+
+    @property
+    def builds(self) -> Path:
+        """Built packages, by digest; safe to delete."""
+        return self.home / "builds"
+
+    @property
+    def temporary(self) -> Path:
+        """Scratch space of the emulator; emptied at each start."""
+        return self.home / "tmp"
+
+    @property
+    def description(self) -> Path:
+        """``local.json``: how to reach the running stack. It exists while the stack runs."""
+        return self.home / "local.json"
+
+    @property
+    def projects(self) -> Path:
+        """Tokens of the projects made here. The stack itself keeps only their hashes."""
+        return self.home / "projects.json"
+
+    def pid_file(self, name: str) -> Path:
+        """Where the process id of a daemon is."""
+        return self.home / f"{name}.pid"
+
+
+def _port(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, "")
+    if not text:
+        return default
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise LocalError(f"{name} is {text!r}: it must be a port number, 1 to 65535")
