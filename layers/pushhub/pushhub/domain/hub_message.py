@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 __all__ = [
     "INCOMING_QUEUE",
@@ -47,7 +47,7 @@ def mapping_of_queue(queue: str) -> str | None:
     return queue.removeprefix(SERVICE_QUEUES)
 
 
-def is_message_type(value: object) -> bool:
+def is_message_type(value: object) -> TypeGuard[str]:
     """Whether a value can be the type of a message: printable, without white space, at most 255 characters."""
     return (
         isinstance(value, str)
