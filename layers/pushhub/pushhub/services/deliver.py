@@ -149,6 +149,8 @@ class Deliver:
             if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
                 return Following(Follow.LATER, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
+            if delivery.parked:
+                return Following(Follow.NOTHING)
 
     def _without_attempt(self, delivery: Delivery, seen: Look) -> Following:
         if seen.step is Step.CLOSE and seen.closes_as is not None:

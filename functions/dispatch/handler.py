@@ -1,0 +1,14 @@
+"""Dispatch function: queues the deliveries of messages that were just stored."""
+
+from typing import Any
+
+from pushhub.runtime.engine import dispatch_inserted
+from pushhub.runtime.invocation import LambdaContext, observed
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.engine.dispatch_inserted`."""
+    return dispatch_inserted(event, context)

@@ -1,0 +1,14 @@
+"""Errors function: posts exhausted deliveries to their error queues."""
+
+from typing import Any
+
+from pushhub.runtime.engine import handle_errors
+from pushhub.runtime.invocation import LambdaContext, observed
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.engine.handle_errors`."""
+    return handle_errors(event, context)

@@ -1,0 +1,14 @@
+"""Push function: attempts the deliveries that SQS hands over."""
+
+from typing import Any
+
+from pushhub.runtime.engine import push_batch
+from pushhub.runtime.invocation import LambdaContext, observed
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.engine.push_batch`."""
+    return push_batch(event, context)

@@ -1,0 +1,14 @@
+"""Wake function: queues parked deliveries whose time has come."""
+
+from typing import Any
+
+from pushhub.runtime.engine import wake_due
+from pushhub.runtime.invocation import LambdaContext, observed
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.engine.wake_due`."""
+    return wake_due(event, context)

@@ -1,0 +1,40 @@
+"""What every invocation has in common: its request id on each log line, its counts written at the end."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from pushhub.runtime.observability import logger, telemetry
+
+__all__ = ["LambdaContext", "observed"]
+
+R = TypeVar("R")
+
+
+class LambdaContext(Protocol):
+    """The part of Lambda's context object that the hub uses."""
+
+    aws_request_id: str
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the function is stopped."""
+        ...
+
+
+def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[[dict[str, Any], LambdaContext], R]:
+    """Wrap a handler: request id on every log line, metrics flushed, an unexpected error logged before it is raised."""
+
+    @functools.wraps(handler)
+    def wrapper(event: dict[str, Any], context: LambdaContext) -> R:
+        logger.append_keys(request_id=context.aws_request_id)
+        try:
+            return handler(event, context)
+        except Exception:
+            logger.exception("invocation_failed")
+            raise
+        finally:
+            telemetry.flush()
+
+    return wrapper

@@ -1,0 +1,55 @@
+"""SQS events to work orders, and back to a partial batch response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pushhub.domain.work import WorkOrder
+from pushhub.ports import Received, Telemetry
+
+__all__ = ["failures", "queue_name", "read_orders"]
+
+
+def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], set[str]]:
+    """The work orders of an SQS event.
+
+    Args:
+        event: As Lambda hands it over.
+        now: Epoch milliseconds; taken for the moment of the receive.
+        telemetry: Told of poison.
+
+    Returns:
+        The orders, and the ids of messages that are none: those fail until the dead-letter queue takes them, in sight.
+    """
+    orders: list[Received] = []
+    poison: set[str] = set()
+    for record in event["Records"]:
+        try:
+            order = WorkOrder.decode(record["body"])
+        except ValueError as error:
+            poison.add(record["messageId"])
+            telemetry.count("WorkOrdersPoisoned")
+            telemetry.event("work_order_poisoned", sqs_id=record["messageId"], error=str(error))
+            continue
+        orders.append(
+            Received(
+                order=order,
+                sqs_id=record["messageId"],
+                receipt_handle=record["receiptHandle"],
+                received_at=now,
+                receive_count=int(record["attributes"]["ApproximateReceiveCount"]),
+            )
+        )
+    return orders, poison
+
+
+def queue_name(event: dict[str, Any]) -> str:
+    """Name of the queue an SQS event came from."""
+    name: str = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+    return name
+
+
+def failures(sqs_ids: Iterable[str]) -> dict[str, list[dict[str, str]]]:
+    """The partial batch response that keeps those messages (needs ``ReportBatchItemFailures``)."""
+    return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(sqs_ids)]}

@@ -1,0 +1,244 @@
+"""Builds each use case once per execution environment, with only the clients it needs.
+
+Everything is made at its first use and kept; imports of adapters are inside, so that a function pays only for its own.
+"""
+
+# ruff: noqa: PLC0415 (imports inside functions are the point of this module)
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pushhub.adapters.system_clock import SystemClock
+from pushhub.runtime.observability import telemetry
+from pushhub.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pushhub.adapters.guarded_http import GuardedSender
+    from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore, WorkQueue
+    from pushhub.services.dispatch import Dispatch
+    from pushhub.services.exhausted import Exhausted
+    from pushhub.services.ingest import Ingest
+    from pushhub.services.push import Push
+    from pushhub.services.targets import Targets
+    from pushhub.services.wake import Wake
+
+__all__ = [
+    "clock",
+    "config_store",
+    "dispatch",
+    "exhausted",
+    "ingest",
+    "line_store",
+    "message_store",
+    "push",
+    "push_queue",
+    "retry_queue",
+    "set_aside",
+    "settings",
+    "wake",
+]
+
+WORKERS = 64
+"""Threads for attempts side by side; also the size of the connection pools. Threads are made as they are needed."""
+
+
+@cache
+def settings() -> Settings:
+    """The settings of the function that runs here."""
+    return Settings.from_environment()
+
+
+@cache
+def clock() -> SystemClock:
+    """Real time."""
+    return SystemClock()
+
+
+@cache
+def _session() -> Any:
+    import boto3
+
+    return boto3.session.Session()
+
+
+@cache
+def _client(service: str) -> Any:
+    """One low-level client per service; each call is bounded well below the functions' timeouts."""
+    from botocore.config import Config
+
+    return _session().client(
+        service,
+        config=Config(
+            retries={"mode": "standard", "total_max_attempts": 4},
+            connect_timeout=2,
+            read_timeout=10,
+            max_pool_connections=WORKERS,
+            tcp_keepalive=True,
+        ),
+    )
+
+
+@cache
+def config_store() -> ConfigStore:
+    """Projects, tokens and queues."""
+    from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
+
+    return DynamoDBConfigStore(_client("dynamodb"), settings().text("CONFIG_TABLE"), clock())
+
+
+@cache
+def message_store() -> MessageStore:
+    """Messages of push queues and their deliveries."""
+    from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
+
+    return DynamoDBMessageStore(_client("dynamodb"), settings().text("MESSAGES_TABLE"), clock())
+
+
+@cache
+def line_store() -> LineStore:
+    """Waiting lines of pull queues."""
+    from pushhub.adapters.dynamodb_lines import DynamoDBLineStore
+
+    return DynamoDBLineStore(_client("dynamodb"), settings().text("LINES_TABLE"), clock())
+
+
+@cache
+def body_store() -> BodyStore:
+    """Claim-checked bodies."""
+    from pushhub.adapters.s3_bodies import S3BodyStore
+
+    return S3BodyStore(_client("s3"), settings().text("BODIES_BUCKET"))
+
+
+@cache
+def _work_queue(setting: str) -> WorkQueue:
+    from pushhub.adapters.sqs_work import SqsWorkQueue
+
+    return SqsWorkQueue(_client("sqs"), settings().text(setting), clock())
+
+
+def push_queue() -> WorkQueue:
+    """First attempts."""
+    return _work_queue("PUSH_QUEUE_URL")
+
+
+def retry_queue() -> WorkQueue:
+    """Later attempts."""
+    return _work_queue("RETRY_QUEUE_URL")
+
+
+def set_aside(text: str) -> None:
+    """Keep a stream record that nothing can be made of, whole, in the queue of dispatch failures."""
+    from pushhub.adapters.sqs_aside import send_aside
+
+    send_aside(_client("sqs"), settings().text("DISPATCH_FAILURES_URL"), text)
+
+
+@cache
+def _sender() -> GuardedSender:
+    from pushhub.adapters.guarded_http import GuardedSender
+
+    return GuardedSender(now=clock().now, allowed_targets=settings().listed("ALLOWED_TARGETS"), threads=WORKERS)
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="attempt")
+
+
+@cache
+def ingest() -> Ingest:
+    """Accepts messages."""
+    from pushhub.services.ingest import Ingest
+
+    return Ingest(
+        config=config_store(), messages=message_store(), lines=line_store(), bodies=body_store(), clock=clock()
+    )
+
+
+@cache
+def targets() -> Targets:
+    """How each kind of subscriber is pushed to."""
+    from pushhub.services.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget, Target, Targets
+
+    base_url = settings().base_url()
+    http = HttpTarget(sender=_sender(), config=config_store(), base_url=base_url)
+    raw: Mapping[str, Target] = {
+        "http": http,
+        "https": http,
+        "ironmq": IronMqQueueTarget(
+            ingest=ingest(), config=config_store(), sender=_sender(), base_url=base_url, clock=clock()
+        ),
+        "ironworker": IronWorkerQueueTarget(sender=_sender(), config=config_store()),
+    }
+    return Targets(raw=raw)
+
+
+@cache
+def push() -> Push:
+    """Attempts batches of deliveries."""
+    from pushhub.services.deliver import Deliver
+    from pushhub.services.push import Push
+
+    deliver = Deliver(
+        config=config_store(),
+        messages=message_store(),
+        bodies=body_store(),
+        targets=targets(),
+        retry_queue=retry_queue(),
+        clock=clock(),
+        telemetry=telemetry,
+        in_flight_limit=settings().number("IN_FLIGHT_LIMIT", least=1, most=120_000),
+    )
+    return Push(
+        messages=message_store(),
+        deliver=deliver,
+        retry_queue=retry_queue(),
+        errors_queue=_work_queue("ERRORS_QUEUE_URL"),
+        clock=clock(),
+        telemetry=telemetry,
+        executor=_executor(),
+    )
+
+
+@cache
+def dispatch() -> Dispatch:
+    """Queues what was stored."""
+    from pushhub.services.dispatch import Dispatch
+
+    return Dispatch(
+        config=config_store(),
+        messages=message_store(),
+        push_queue=push_queue(),
+        clock=clock(),
+        telemetry=telemetry,
+    )
+
+
+@cache
+def wake() -> Wake:
+    """Wakes parked deliveries."""
+    from pushhub.services.wake import Wake
+
+    return Wake(messages=message_store(), retry_queue=retry_queue(), clock=clock(), telemetry=telemetry)
+
+
+@cache
+def exhausted() -> Exhausted:
+    """Posts to error queues."""
+    from pushhub.services.exhausted import Exhausted
+
+    return Exhausted(
+        config=config_store(),
+        messages=message_store(),
+        bodies=body_store(),
+        ingest=ingest(),
+        telemetry=telemetry,
+    )
