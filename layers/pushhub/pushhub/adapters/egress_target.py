@@ -1,0 +1,144 @@
+"""A subscriber's URL taken apart, once, strictly.
+
+Every known trick to reach a forbidden host with an innocent looking URL lives in the gap between two parsers: one that
+checks and one that connects. Here is only one: what this module returns is what is checked, resolved, connected to,
+named in ``Host`` and in the TLS handshake. Whatever can be read in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import quote, unquote_to_bytes
+
+__all__ = ["IPAddress", "InvalidTarget", "Target", "parse_target"]
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(r"(https?)://([^/?#]*)([^#]*)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?")
+_NAMED = re.compile(r"([^:]+)(?::([0-9]*))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
+# RFC 3986 reserved and "%" (what is escaped already stays as it is); everything else outside of the unreserved set is escaped.
+_PATH_SAFE = "%:/?#[]@!$&'()*+,;=~"
+
+
+class InvalidTarget(ValueError):
+    """The URL cannot be a target; the text says why, without userinfo, path or query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a URL leads.
+
+    Attributes:
+        scheme: ``http`` or ``https``.
+        host: ASCII, lower case, no brackets, no trailing dot: for ``Host``, the TLS handshake and messages.
+        lookup_name: What to resolve: ``host``, with the trailing dot the URL had (it keeps search domains out).
+        address: The address when the host is one, else None.
+        port: 1..65535.
+        path: Path and query as they go on the wire.
+        authorization: Value of ``Authorization`` made from the URL's userinfo, or empty.
+    """
+
+    scheme: str
+    host: str
+    lookup_name: str
+    address: IPAddress | None
+    port: int
+    path: str
+    authorization: str
+
+
+@lru_cache(maxsize=1024)
+def parse_target(url: str) -> Target:
+    """Take an ``http`` or ``https`` URL apart.
+
+    Raises:
+        InvalidTarget: It is no such URL, or one that two readers may understand differently.
+    """
+    if _CONTROL.search(url) or url != url.strip():
+        raise InvalidTarget("The URL contains control characters or surrounding spaces")
+    match = _URL.fullmatch(url.partition("#")[0])
+    if match is None:
+        raise InvalidTarget("The URL must start with http:// or https://")
+    scheme, authority, path = match[1].lower(), match[2], match[3]
+    if "\\" in authority:
+        raise InvalidTarget("The URL contains a backslash before its path")
+    userinfo, at, place = authority.rpartition("@")
+    if "@" in userinfo:
+        raise InvalidTarget("The URL contains more than one @ before its path")
+    host, lookup_name, address, port = _place(place)
+    try:
+        path = quote(path if path.startswith("/") else f"/{path}", safe=_PATH_SAFE)
+        authorization = _basic(userinfo) if at else ""
+    except UnicodeEncodeError as error:
+        raise InvalidTarget("The URL is not valid Unicode") from error
+    return Target(
+        scheme=scheme,
+        host=host,
+        lookup_name=lookup_name,
+        address=address,
+        port=port or _DEFAULT_PORTS[scheme],
+        path=path,
+        authorization=authorization,
+    )
+
+
+def _place(place: str) -> tuple[str, str, IPAddress | None, int]:
+    """Host, name to look up, address if it is one, and port (0: the scheme's)."""
+    if place.startswith("["):
+        match = _BRACKETED.fullmatch(place)
+        if match is None:
+            raise InvalidTarget("The URL's IPv6 address is not valid")
+        try:
+            address = ipaddress.IPv6Address(match[1])
+        except ValueError as error:
+            raise InvalidTarget("The URL's IPv6 address is not valid") from error
+        return str(address), str(address), address, _port(match[2])
+    match = _NAMED.fullmatch(place)
+    if match is None:
+        raise InvalidTarget("The URL's host or port is not valid")
+    name = _ascii(match[1]).lower()
+    host = name.removesuffix(".")
+    labels = host.split(".")
+    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise InvalidTarget("The URL's host is not a valid name")
+    if not _NUMERIC_LABEL.fullmatch(labels[-1]):
+        return host, name, None, _port(match[2])
+    # 2130706433, 0x7f.1, 0177.0.0.1, 127.1, "127.0.0.1.": C libraries read these as addresses, other readers as names.
+    try:
+        return name, name, ipaddress.IPv4Address(name), _port(match[2])
+    except ValueError as error:
+        raise InvalidTarget("The URL's IPv4 address must be four decimal numbers") from error
+
+
+def _port(digits: str | None) -> int:
+    if not digits:
+        return 0
+    if len(digits) > 5 or not 1 <= int(digits) <= 65535:
+        raise InvalidTarget("The URL's port must be 1..65535")
+    return int(digits)
+
+
+def _ascii(name: str) -> str:
+    if name.isascii():
+        return name
+    import idna  # noqa: PLC0415 - its tables cost start-up time and few hosts need them
+
+    try:
+        return idna.encode(name, uts46=True, std3_rules=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise InvalidTarget("The URL's host is not a valid international name") from error
+
+
+def _basic(userinfo: str) -> str:
+    user, _, password = userinfo.partition(":")
+    credentials = unquote_to_bytes(user) + b":" + unquote_to_bytes(password)
+    return "Basic " + base64.b64encode(credentials).decode("ascii")
