@@ -14,6 +14,7 @@ from typing import Protocol
 from pushhub.domain.delivery import Delivery
 from pushhub.domain.message import BodyRef, Message
 from pushhub.domain.queue import Project, Queue
+from pushhub.domain.records import DeliveryRecord
 from pushhub.domain.verdict import Answer
 from pushhub.domain.work import WorkOrder
 
@@ -26,6 +27,7 @@ __all__ = [
     "MessageStore",
     "PushRequest",
     "Received",
+    "RecordStore",
     "Sender",
     "Telemetry",
     "WorkQueue",
@@ -341,4 +343,23 @@ class Telemetry(Protocol):
 
     def count(self, metric: str, value: int = 1) -> None:
         """Add to a metric of this service."""
+        ...
+
+
+class RecordStore(Protocol):
+    """Where delivery records are kept for analysis (``docs/records.md``)."""
+
+    def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
+        """Keep the records of one stream batch that happened in one hour; whether this call did, not an earlier one.
+
+        Args:
+            records: At least one, all of the same date and hour.
+            table: Name of the table whose stream it is.
+            first: Sequence number of the stream record that the first was made from.
+            last: The same of the last.
+        """
+        ...
+
+    def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
+        """Keep a stream record from which no delivery record could be made, whole, with the reason."""
         ...
