@@ -34,10 +34,8 @@ def description_url(base_url: str) -> str:
 def read_description(answer: Answer) -> EndpointDescription:
     """What the answer to ``GET endpoint.json`` tells; never raises, faults are in ``errors``."""
     if answer.error_class or answer.status_code != 200:
-        reason = answer.message or answer.error_class
-        return EndpointDescription(
-            errors=(f"endpoint.json could not be read: {answer.status_code or ''} {reason}".strip(),)
-        )
+        told = " ".join(each for each in (str(answer.status_code or ""), answer.message or answer.error_class) if each)
+        return EndpointDescription(errors=(f"endpoint.json could not be read: {told}",))
     if len(answer.body) > DESCRIPTION_LIMIT:
         return EndpointDescription(errors=(f"endpoint.json is larger than {DESCRIPTION_LIMIT} bytes",))
     try:

@@ -96,9 +96,9 @@ def _filter(given: dict[str, Any]) -> Filter:
     if not isinstance(path, str) or not 0 < len(path) <= MAX_PATH:
         raise Invalid("has no path")
     operator, rule = given.get("operator", "eq"), given.get("match_rule") or MatchRule.ALL
-    if operator not in set(Operator):
+    if operator not in list(Operator):
         raise Invalid(f"operator must be one of {' '.join(Operator)}")
-    if rule not in set(MatchRule):
+    if rule not in list(MatchRule):
         raise Invalid("match_rule must be all or any")
     value = text_of(given.get("value"))
     if Operator(operator) is Operator.MATCH:
