@@ -16,7 +16,8 @@ __all__ = ["FakeMessageStore"]
 _MessageKey = tuple[str, str, str]
 _DeliveryKey = tuple[str, str, str, str]
 
-_WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED})
+_WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING})
+_GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.PARKED})
 
 
 class FakeMessageStore:
@@ -164,6 +165,6 @@ def _wakes_at(delivery: Delivery) -> int:
 def _unsettled_key(delivery: Delivery) -> str:
     if delivery.state in _WAITING:
         return f"1#{delivery.message_id}#{delivery.subscriber_id}"
-    if delivery.state is DeliveryState.EXHAUSTED:
+    if delivery.state in _GIVEN_UP:
         return f"2#{delivery.message_id}#{delivery.subscriber_id}"
     return ""

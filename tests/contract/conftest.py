@@ -1,0 +1,56 @@
+"""Each port twice: the fake that other tests use, and the real adapter on AWS in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.adapters import aws_services as aws
+from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeLineStore, FakeMessageStore
+
+from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
+from pushhub.adapters.dynamodb_lines import DynamoDBLineStore
+from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
+from pushhub.adapters.s3_bodies import S3BodyStore
+from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[ConfigStore]:
+    if request.param == "fake":
+        yield FakeConfigStore()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def message_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[MessageStore]:
+    if request.param == "fake":
+        yield FakeMessageStore()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBMessageStore(client, aws.MESSAGES_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def line_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[LineStore]:
+    if request.param == "fake":
+        yield FakeLineStore()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBLineStore(client, aws.LINES_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "s3"])
+def body_store(request: pytest.FixtureRequest) -> Iterator[BodyStore]:
+    if request.param == "fake":
+        yield FakeBodyStore()
+        return
+    with aws.s3() as client:
+        yield S3BodyStore(client, aws.BUCKET)

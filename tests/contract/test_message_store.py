@@ -1,0 +1,275 @@
+"""What every message store does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.samples import (
+    NOW,
+    OTHER_PROJECT,
+    PROJECT,
+    QUEUE_UID,
+    first,
+    full_message,
+    message,
+    order,
+    tried,
+)
+
+from pushhub.domain.backoff import FixedDelay
+from pushhub.domain.delivery import Delivery, DeliveryState, acknowledge, close, opening
+from pushhub.domain.errors import Conflict
+from pushhub.domain.message import Message
+from pushhub.domain.verdict import Verdict
+from pushhub.ports import MessageStore
+
+
+@pytest.mark.parametrize("given", [message(), message(body=b""), message(body=b"\xff\x00"), full_message()])
+def test_a_message_is_found_again_with_every_field(message_store: MessageStore, given: Message) -> None:
+    message_store.accept([given])
+    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
+    assert message_store.message(OTHER_PROJECT, QUEUE_UID, given.message_id) is None
+    assert message_store.message(PROJECT, "another00000", given.message_id) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 26, 100])
+def test_accepting_many_stores_all_and_repeating_changes_nothing(message_store: MessageStore, count: int) -> None:
+    # Given some messages of one post
+    given = [message(body=b"%d" % number) for number in range(count)]
+    # When they are accepted twice
+    message_store.accept(given)
+    message_store.accept(given)
+    # Then each is there
+    stored = [message_store.message(PROJECT, QUEUE_UID, each.message_id) for each in given]
+    assert stored == given
+
+
+def test_an_id_that_belongs_to_another_message_is_a_conflict(message_store: MessageStore) -> None:
+    given = message()
+    message_store.accept([given])
+    with pytest.raises(Conflict):
+        message_store.accept([replace(given, body=b"another")])
+    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
+
+
+def test_a_message_of_the_hub_is_made_once_for_its_cause(message_store: MessageStore) -> None:
+    # Given a message made for a cause
+    given = message(cause="one")
+    assert message_store.accept_once(given)
+    # When it is made again for the same cause, then it counts as made, and for another one it does not
+    assert message_store.accept_once(replace(given, body=b"later"))
+    assert not message_store.accept_once(replace(given, cause="two"))
+    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
+
+
+def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore) -> None:
+    # Given a unicast delivery in the middle of a round
+    given = full_message()
+    begun = tried(opening(given, "*"), Verdict.FAILED)
+    assert begun.cursor == 1
+    # When each state of it is stored in turn, then each is found
+    polling = replace(tried(begun, Verdict.POLL), update_url="https://a.example/jobs/1?ü", parked=True)
+    reserved = replace(tried(polling, Verdict.RESERVED), parked=False)
+    acknowledged = acknowledge(reserved, reserved.target, 3, NOW + 5)
+    assert reserved.last is not None
+    assert reserved.last.poll
+    for state in (begun, polling, reserved, acknowledged):
+        message_store.save(state)
+        assert message_store.delivery(order(given)) == state
+        assert message_store.deliveries([order(given)]) == {(given.message_id, "*"): state}
+
+
+def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: MessageStore) -> None:
+    # Given a message for three subscribers of which two were tried, and a neighbour
+    given = message(subscriber_ids=("a", "b", "c"))
+    neighbour = message()
+    message_store.accept([given, neighbour])
+    tried_ones = [tried(opening(given, each), Verdict.FAILED) for each in ("c", "a")]
+    for each in (*tried_ones, first(neighbour, Verdict.DELIVERED)):
+        message_store.save(each)
+    # Then it comes with those two
+    found = message_store.message_with_deliveries(PROJECT, QUEUE_UID, given.message_id)
+    assert found is not None
+    assert found[0] == given
+    assert sorted(found[1], key=lambda each: each.subscriber_id) == tried_ones[::-1]
+    assert message_store.message_with_deliveries(PROJECT, QUEUE_UID, "1") is None
+
+
+def test_deliveries_of_many_orders_are_read_at_once(message_store: MessageStore) -> None:
+    # Given 120 orders, every second one tried, and one of them twice in the batch
+    messages = [message() for _ in range(120)]
+    stored = {(each.message_id, each.subscriber_ids[0]): first(each, Verdict.FAILED) for each in messages[::2]}
+    for each in stored.values():
+        message_store.save(each)
+    # Then the tried ones are found, and nothing else
+    assert message_store.deliveries([order(each) for each in [*messages, messages[0]]]) == stored
+    assert message_store.deliveries([]) == {}
+
+
+def test_a_write_needs_the_version_before_it(message_store: MessageStore) -> None:
+    # Given a delivery tried once
+    given = message()
+    once = first(given, Verdict.FAILED)
+    message_store.save(once)
+    # When another first attempt, or one that skips a version, is saved, then it is told
+    with pytest.raises(Conflict):
+        message_store.save(replace(once, tries=0))
+    with pytest.raises(Conflict):
+        message_store.save(replace(tried(once, Verdict.FAILED), version=3))
+    assert message_store.delivery(order(given)) == once
+    # When the next one is saved, then it stands and the old one does not come back
+    twice = tried(once, Verdict.DELIVERED)
+    message_store.save(twice)
+    with pytest.raises(Conflict):
+        message_store.save(once)
+    assert message_store.delivery(order(given)) == twice
+
+
+def test_a_later_version_needs_a_stored_one(message_store: MessageStore) -> None:
+    with pytest.raises(Conflict):
+        message_store.save(replace(first(message(), Verdict.FAILED), version=2))
+
+
+def test_the_very_same_write_twice_is_harmless(message_store: MessageStore) -> None:
+    delivery = first(message(), Verdict.FAILED, parked=True)
+    message_store.save(delivery)
+    message_store.save(delivery)
+    assert message_store.due(NOW + 60_000, 10) == [delivery]
+
+
+def test_parked_deliveries_are_due_at_their_time(message_store: MessageStore) -> None:
+    # Given three parked deliveries due one second apart, and one that waits elsewhere
+    parked = [first(message(), Verdict.FAILED, due_at=NOW + second * 1_000, parked=True) for second in (1, 2, 3)]
+    for each in parked:
+        message_store.save(each)
+    message_store.save(first(message(), Verdict.FAILED, due_at=NOW + 1_000))
+    # Then each is due from its own millisecond on
+    assert message_store.due(NOW + 999, 10) == []
+    assert message_store.due(NOW + 1_000, 10) == [parked[0]]
+    assert sorted(message_store.due(NOW + 2_999, 10), key=_due_at) == parked[:2]
+    assert sorted(message_store.due(NOW + 3_000, 10), key=_due_at) == parked
+
+
+def test_a_parked_delivery_wakes_when_it_expires_before_it_is_due(message_store: MessageStore) -> None:
+    # Given a delivery due in a day of a message that expires in an hour
+    given = message(expires_at=NOW + 3_600_000)
+    parked = first(given, Verdict.FAILED, due_at=NOW + 86_400_000, parked=True)
+    message_store.save(parked)
+    # Then it wakes at the expiry
+    assert message_store.due(NOW + 3_599_999, 10) == []
+    assert message_store.due(NOW + 3_600_000, 10) == [parked]
+
+
+def test_a_limit_on_due_deliveries_is_filled(message_store: MessageStore) -> None:
+    # Given 60 due deliveries
+    parked = [first(message(), Verdict.FAILED, parked=True) for _ in range(60)]
+    for each in parked:
+        message_store.save(each)
+    # When they are taken 25 at a time, then no call returns less than it could, and in the end all were seen
+    seen: list[str] = []
+    for expected in (25, 25, 10, 0):
+        taken = message_store.due(NOW + 60_000, 25)
+        assert len(taken) == expected
+        for each in taken:
+            message_store.unpark(each)
+        seen += [each.delivery_id for each in taken]
+    assert sorted(seen) == sorted(each.delivery_id for each in parked)
+
+
+def test_unparking_leaves_the_delivery_as_it_is(message_store: MessageStore) -> None:
+    # Given a parked delivery
+    given = message()
+    parked = first(given, Verdict.FAILED, parked=True)
+    message_store.save(parked)
+    # When it is unparked (twice), then it leaves the index, with the same version
+    message_store.unpark(parked)
+    message_store.unpark(parked)
+    assert message_store.due(NOW + 60_000, 10) == []
+    assert message_store.delivery(order(given)) == replace(parked, parked=False)
+    # And the next attempt can be saved
+    message_store.save(tried(parked, Verdict.DELIVERED))
+
+
+def test_unparking_an_old_version_does_not_touch_a_newer_one(message_store: MessageStore) -> None:
+    # Given a delivery that was parked, tried, and parked again
+    parked = first(message(), Verdict.FAILED, parked=True)
+    message_store.save(parked)
+    again = tried(parked, Verdict.FAILED, parked=True)
+    message_store.save(again)
+    # When a slow wake unparks the first state, then the second stays in the index
+    message_store.unpark(parked)
+    assert message_store.due(NOW + 60_000, 10) == [again]
+    # And one that never existed is ignored
+    message_store.unpark(first(message(), Verdict.FAILED))
+
+
+def test_a_save_without_parking_leaves_the_index(message_store: MessageStore) -> None:
+    parked = first(message(), Verdict.FAILED, parked=True)
+    message_store.save(parked)
+    message_store.save(tried(parked, Verdict.FAILED))
+    assert message_store.due(NOW + 600_000, 10) == []
+
+
+def test_an_untried_delivery_can_be_parked(message_store: MessageStore) -> None:
+    # Given a message with a delay of days, whose delivery dispatch parks
+    given = message(due_at=NOW + 86_400_000)
+    parked = replace(opening(given, given.subscriber_ids[0]), version=1, parked=True)
+    message_store.save(parked)
+    # Then it wakes at its time, and does not count as failing
+    assert message_store.due(NOW + 86_400_000, 10) == [parked]
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+
+
+def test_a_settled_delivery_cannot_be_parked(message_store: MessageStore) -> None:
+    with pytest.raises(ValueError, match="due time"):
+        message_store.save(first(message(), Verdict.DELIVERED, parked=True))
+
+
+def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(message_store: MessageStore) -> None:
+    # Given one delivery in each state
+    at_once = FixedDelay(retries=0, delay_s=3)
+    exhausted = first(message(), Verdict.FAILED, policy=at_once)
+    retrying = first(message(), Verdict.FAILED)
+    reserved = first(message(), Verdict.RESERVED)
+    polling = first(message(), Verdict.POLL)
+    left_to_a_person = close(first(message(), Verdict.FAILED, version=0), DeliveryState.PARKED, NOW)
+    delivered = first(message(), Verdict.DELIVERED)
+    expired = close(first(message(), Verdict.FAILED, version=0), DeliveryState.EXPIRED, NOW)
+    elsewhere = first(message(queue_uid="another00000"), Verdict.FAILED)
+    for each in (exhausted, retrying, reserved, polling, left_to_a_person, delivered, expired, elsewhere):
+        message_store.save(each)
+    # Then the waiting ones come first, then those given up; the others do not come
+    waiting, given_up = [retrying, reserved, polling], [exhausted, left_to_a_person]
+    assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == (waiting + given_up, None)
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 3
+    assert message_store.unsettled(OTHER_PROJECT, QUEUE_UID, limit=10) == ([], None)
+    # When the waiting ones settle, then they are gone
+    message_store.save(tried(retrying, Verdict.DELIVERED))
+    message_store.save(tried(polling, Verdict.DELIVERED))
+    lapsed = close(reserved, DeliveryState.EXHAUSTED, NOW)
+    message_store.save(lapsed)
+    assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == ([exhausted, lapsed, left_to_a_person], None)
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+
+
+def test_unsettled_deliveries_come_in_pages(message_store: MessageStore) -> None:
+    # Given seven waiting deliveries
+    waiting = [first(message(), Verdict.FAILED) for _ in range(7)]
+    for each in waiting:
+        message_store.save(each)
+    # When read three at a time
+    pages: list[list[Delivery]] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = message_store.unsettled(PROJECT, QUEUE_UID, limit=3, after=cursor)
+        pages.append(page)
+        if cursor is None:
+            break
+    # Then the pages join to the whole
+    assert pages == [waiting[:3], waiting[3:6], waiting[6:]]
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 7
+
+
+def _due_at(delivery: Delivery) -> int:
+    return delivery.due_at or 0

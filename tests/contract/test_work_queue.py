@@ -1,0 +1,101 @@
+"""What every work queue does. Receiving is no part of the port, so each kind brings its own way to look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.adapters import aws_services as aws
+from tests.contract.samples import full_message, message, order
+from tests.fakes import FakeClock, FakeWorkQueue
+
+from pushhub.adapters.sqs_work import SqsWorkQueue
+from pushhub.domain.work import WorkOrder
+from pushhub.ports import WorkQueue
+
+
+@dataclass
+class Bench:
+    """A queue and how to receive from it: (order, receipt handle) of each visible message."""
+
+    queue: WorkQueue
+    clock: FakeClock
+    receive: Callable[[], list[tuple[WorkOrder, str]]]
+
+
+@pytest.fixture(params=["fake", "sqs"])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    clock = FakeClock()
+    if request.param == "fake":
+        fake = FakeWorkQueue(clock)
+        yield Bench(fake, clock, lambda: [(each.order, each.receipt_handle) for each in fake.receive(1_000)])
+        return
+    with aws.sqs() as (client, url):
+
+        def receive() -> list[tuple[WorkOrder, str]]:
+            found: list[Any] = []
+            while some := client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+                found += some
+            return [(WorkOrder.decode(each["Body"]), each["ReceiptHandle"]) for each in found]
+
+        yield Bench(SqsWorkQueue(client, url, clock), clock, receive)
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 11, 100])
+def test_all_orders_arrive(bench: Bench, count: int) -> None:
+    sent = [order(message()) for _ in range(count)]
+    bench.queue.send([(each, 0) for each in sent])
+    arrived = [each.message.message_id for each, _ in bench.receive()]
+    assert sorted(arrived) == sorted(each.message.message_id for each in sent)
+
+
+def test_an_order_arrives_as_it_was_sent(bench: Bench) -> None:
+    sent = [order(message()), order(full_message(cause=None)), order(message(body=b"\xff\x00"))]
+    bench.queue.send([(each, 0) for each in sent])
+    arrived = {each.message.message_id: each for each, _ in bench.receive()}
+    assert arrived == {each.message.message_id: each for each in sent}
+
+
+def test_large_orders_are_spread_over_calls(bench: Bench) -> None:
+    # Given orders of which five are too large for one call (1 MiB)
+    sent = [order(message(body=b"x" * 300_000)) for _ in range(5)]
+    bench.queue.send([(each, 0) for each in sent])
+    assert len(bench.receive()) == 5
+
+
+def test_a_delayed_order_is_not_there_yet(bench: Bench) -> None:
+    bench.queue.send([(order(message()), 900), (order(message()), 0)])
+    assert len(bench.receive()) == 1
+
+
+def test_deferred_messages_come_back_when_told(bench: Bench) -> None:
+    # Given three received messages
+    bench.queue.send([(order(message()), 0) for _ in range(3)])
+    received = bench.receive()
+    # When two are deferred by nothing and one by an hour
+    failed = bench.queue.defer([(handle, 0 if index < 2 else 3_600) for index, (_, handle) in enumerate(received)])
+    # Then the two come back at once
+    assert failed == set()
+    again = {each.message.message_id for each, _ in bench.receive()}
+    assert again == {each.message.message_id for each, _ in received[:2]}
+
+
+def test_what_cannot_be_deferred_is_named(bench: Bench) -> None:
+    # Given 12 received messages
+    bench.queue.send([(order(message()), 0) for _ in range(12)])
+    handles = [handle for _, handle in bench.receive()]
+    # When they are deferred together with a handle of nothing
+    failed = bench.queue.defer([*((handle, 60) for handle in handles), ("no-such-handle", 60)])
+    # Then that one is named
+    assert failed == {"no-such-handle"}
+    assert bench.queue.defer([]) == set()
+
+
+def test_in_flight_counts_received_messages(bench: Bench) -> None:
+    bench.queue.send([(order(message()), 0) for _ in range(3)])
+    assert bench.queue.in_flight() == 0
+    bench.receive()
+    bench.clock.advance(seconds=15)
+    assert bench.queue.in_flight() == 3
