@@ -29,7 +29,7 @@ class PowertoolsTelemetry:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
-        self._metrics = AmazonCloudWatchEMFProvider()
+        self._metrics = AmazonCloudWatchEMFProvider(namespace="Pushhub")
 
     def event(self, name: str, /, **fields: object) -> None:
         """One structured log line."""

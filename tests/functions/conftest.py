@@ -1,0 +1,188 @@
+"""The functions as Lambda runs them: their handlers, their environment, and AWS in this process."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import botocore.client
+import pytest
+from tests.adapters import aws_services as aws
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Context:
+    """Lambda's context object."""
+
+    aws_request_id: str = "request-1"
+    remaining_ms: int = 200_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining_ms
+
+
+@dataclass
+class Sink:
+    """An endpoint on loopback that answers with the status set, and remembers."""
+
+    url: str
+    status: int = 200
+    received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an AWS API."""
+
+    service: str
+    operation: str
+    parameters: dict[str, Any]
+
+
+@dataclass
+class Functions:
+    """Handlers by folder name, and what they called.
+
+    Attributes:
+        calls: Every AWS call since the last :meth:`forget`.
+        queue_urls: By name of the setting that holds the URL.
+    """
+
+    dynamodb: Any
+    sqs: Any
+    queue_urls: dict[str, str]
+    calls: list[Call] = field(default_factory=list)
+    handlers: dict[str, ModuleType] = field(default_factory=dict)
+
+    def invoke(self, name: str, event: dict[str, Any], context: Context | None = None) -> Any:
+        """Run a function's handler."""
+        if name not in self.handlers:
+            path = ROOT / "functions" / name / "handler.py"
+            spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            self.handlers[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(self.handlers[name])
+        return self.handlers[name].handler(event, context or Context())
+
+    def forget(self) -> None:
+        """Start a new list of calls."""
+        self.calls.clear()
+
+    def stream_event(self, *, kind: str = "message") -> dict[str, Any]:
+        """What the messages table's stream hands out for every item of a kind, as if just inserted."""
+        items = self.dynamodb.scan(TableName=aws.MESSAGES_TABLE)["Items"]
+        return {
+            "Records": [
+                {
+                    "eventID": str(number),
+                    "eventName": "INSERT",
+                    "eventSource": "aws:dynamodb",
+                    "dynamodb": {"NewImage": item, "SequenceNumber": str(number)},
+                }
+                for number, item in enumerate(items)
+                if item["kind"]["S"] == kind
+            ]
+        }
+
+    def sqs_event(self, setting: str) -> dict[str, Any]:
+        """What Lambda's poller hands over from a queue."""
+        url = self.queue_urls[setting]
+        answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"])
+        return {
+            "Records": [
+                {
+                    "messageId": each["MessageId"],
+                    "receiptHandle": each["ReceiptHandle"],
+                    "body": each["Body"],
+                    "attributes": each["Attributes"],
+                    "eventSource": "aws:sqs",
+                    "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{url.rpartition('/')[2]}",
+                }
+                for each in answer.get("Messages", [])
+            ]
+        }
+
+
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
+    """All functions, freshly started, on empty tables and queues."""
+    from pushhub.runtime import wiring  # noqa: PLC0415 (logs are set up at import, with the environment of the tests)
+
+    for name, value in {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "CONFIG_TABLE": aws.CONFIG_TABLE,
+        "MESSAGES_TABLE": aws.MESSAGES_TABLE,
+        "LINES_TABLE": aws.LINES_TABLE,
+        "BODIES_BUCKET": aws.BUCKET,
+        "PUBLIC_BASE_URL": "https://hub.example",
+        "IN_FLIGHT_LIMIT": "100000",
+        "ALLOWED_TARGETS": "loopback",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _):
+        urls: dict[str, str] = {}
+        for setting in ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL"):
+            name = setting.removesuffix("_URL").lower()
+            urls[setting] = sqs.create_queue(QueueName=name)["QueueUrl"]
+            monkeypatch.setenv(setting, urls[setting])
+        made = Functions(dynamodb=dynamodb, sqs=sqs, queue_urls=urls)
+        real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+
+        def recorded(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+            made.calls.append(Call(client.meta.service_model.service_name, operation, parameters))
+            return real(client, operation, parameters)
+
+        monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
+        start_afresh(wiring)
+        yield made
+        start_afresh(wiring)
+
+
+def start_afresh(wiring: ModuleType) -> None:
+    """Forget everything a warm execution environment keeps."""
+    for each in vars(wiring).values():
+        clear: Callable[[], None] | None = getattr(each, "cache_clear", None)
+        if clear is not None:
+            clear()
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    """An endpoint on loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            endpoint.received.append((dict(self.headers.items()), body))
+            self.send_response(endpoint.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    endpoint = Sink(url=f"http://127.0.0.1:{server.server_port}/in")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield endpoint
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def as_json(value: Any) -> Any:
+    """What Lambda makes of a handler's answer; fails when it is no JSON."""
+    return json.loads(json.dumps(value))

@@ -1,0 +1,201 @@
+"""Dispatch, push, wake and errors as Lambda runs them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from tests.functions.conftest import Context, Functions, Sink, as_json
+
+from pushhub.domain.errors import Unavailable
+from pushhub.domain.message import NewMessage
+from pushhub.domain.queue import Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.runtime import wiring
+from pushhub.runtime.observability import logger
+from pushhub.runtime.settings import MissingSettingError, Settings
+
+PROJECT = "5f0000000000000000000001"
+
+
+def a_push_queue(url: str, *, retries: int = 1, retries_delay: int = 60, error_queue: str = "failed") -> Queue:
+    wiring.config_store().put_project(Project(project_id=PROJECT, created_at=1))
+    queue = Queue(
+        project=PROJECT,
+        name="orders",
+        uid="aaaaaaaaaaaa",
+        line_uid="bbbbbbbbbbbb",
+        type=QueueType.MULTICAST,
+        push=PushSettings(
+            subscribers=(Subscriber(subscriber_id="s0", name="shop", url=url),),
+            retries=retries,
+            retries_delay=retries_delay,
+            error_queue=error_queue,
+        ),
+        secret="5ec3e7",
+        created_at=1,
+    )
+    wiring.config_store().create_queue(queue)
+    return queue
+
+
+def post(*bodies: bytes) -> list[str]:
+    return wiring.ingest().post(PROJECT, "orders", [NewMessage(body=body) for body in bodies])
+
+
+def test_a_message_travels_from_the_stream_to_its_subscriber(functions: Functions, sink: Sink) -> None:
+    # Given an accepted message, one small and one with a claim-checked body
+    a_push_queue(sink.url)
+    ids = post(b"caf\xc3\xa9 \xff", b"L" * 20_000)
+    # When the stream hands them to dispatch, and SQS the orders to push
+    assert as_json(functions.invoke("dispatch", functions.stream_event())) == {"batchItemFailures": []}
+    assert as_json(functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))) == {"batchItemFailures": []}
+    # Then the subscriber has the exact bytes
+    assert sorted(body for _, body in sink.received) == sorted([b"caf\xc3\xa9 \xff", b"L" * 20_000])
+    assert {headers["Iron-Message-Id"] for headers, _ in sink.received} == set(ids)
+    assert wiring.config_store().total(PROJECT, "aaaaaaaaaaaa") == 2
+
+
+def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_queue(
+    functions: Functions, sink: Sink
+) -> None:
+    queue = a_push_queue(sink.url, retries=1, retries_delay=3)
+    sink.status = 503
+    [message_id] = post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    # When the first attempt fails, the order moves to the retry queue and is not kept in the push queue
+    assert functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL")) == {"batchItemFailures": []}
+    [moved] = [each for each in functions.calls if each.operation == "SendMessageBatch"][-1:]
+    assert moved.parameters["QueueUrl"] == functions.queue_urls["RETRY_QUEUE_URL"]
+    assert moved.parameters["Entries"][0]["DelaySeconds"] == 3
+    # When it comes too early, it is hidden again for the rest of its wait and reported as kept
+    early = an_order(moved.parameters["Entries"][0]["MessageBody"], "retry_queue", receipt="unknown")
+    kept = functions.invoke("push", early)
+    assert kept == {"batchItemFailures": [{"itemIdentifier": "early"}]}
+    hidden = functions.calls[-1]
+    assert hidden.operation == "ChangeMessageVisibilityBatch"
+    assert 1 <= hidden.parameters["Entries"][0]["VisibilityTimeout"] <= 3
+    assert len(sink.received) == 1
+    # When its time has come and it fails again, it goes to the errors queue, and from there to the error queue
+    turn_clock(seconds=4)
+    functions.invoke("push", early)
+    assert len(sink.received) == 2
+    assert functions.invoke("errors", functions.sqs_event("ERRORS_QUEUE_URL")) == {"batchItemFailures": []}
+    failed = wiring.config_store().queue(PROJECT, "failed")
+    assert failed is not None
+    [error] = wiring.line_store().peek(PROJECT, failed.line_uid, count=10, now=wiring.clock().now())
+    told = json.loads(error.message.body or b"")
+    assert (told["source_msg_id"], told["subscribers"][0]["code"]) == (message_id, 503)
+    assert queue.name == told["queue"]
+
+
+def test_a_parked_delivery_is_woken(functions: Functions, sink: Sink) -> None:
+    a_push_queue(sink.url, retries=1, retries_delay=5000)
+    sink.status = 500
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    assert functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL")) == {"batchItemFailures": []}
+    assert functions.invoke("wake", {"time": "now"}) == {"woken": 0}
+    turn_clock(seconds=5001)
+    assert functions.invoke("wake", {"time": "now"}) == {"woken": 1}
+    sink.status = 200
+    assert functions.invoke("push", functions.sqs_event("RETRY_QUEUE_URL")) == {"batchItemFailures": []}
+    assert [body for _, body in sink.received] == [b"x", b"x"]
+
+
+def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(functions: Functions, sink: Sink) -> None:
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    event = functions.sqs_event("PUSH_QUEUE_URL")
+    event["Records"] += an_order("not json", "push_queue", receipt="r", sqs_id="poison")["Records"]
+    event["Records"] += an_order('{"subscriber_id": 7}', "push_queue", receipt="r", sqs_id="poison-2")["Records"]
+    kept = functions.invoke("push", event)
+    assert kept == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "poison-2"}]}
+    assert len(sink.received) == 1
+
+
+def test_a_stream_record_that_cannot_be_read_is_set_aside_whole(functions: Functions, sink: Sink) -> None:
+    a_push_queue(sink.url)
+    post(b"x")
+    event = functions.stream_event()
+    event["Records"].insert(0, {"eventID": "bad", "dynamodb": {"NewImage": {"kind": {"S": "message"}}}})
+    assert functions.invoke("dispatch", event) == {"batchItemFailures": []}
+    aside = functions.sqs.receive_message(QueueUrl=functions.queue_urls["DISPATCH_FAILURES_URL"])["Messages"]
+    assert json.loads(aside[0]["Body"])["eventID"] == "bad"
+    assert len(functions.sqs_event("PUSH_QUEUE_URL")["Records"]) == 1
+
+
+def test_dispatch_raises_when_it_cannot_queue_so_that_the_stream_comes_again(
+    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.sqs.delete_queue(QueueUrl=functions.queue_urls["PUSH_QUEUE_URL"])
+    monkeypatch.setattr(wiring.clock(), "sleep", lambda _: None, raising=False)
+    with pytest.raises(Unavailable):
+        functions.invoke("dispatch", functions.stream_event())
+
+
+def test_an_attempt_that_could_outlast_the_function_is_not_started(functions: Functions, sink: Sink) -> None:
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"), Context(remaining_ms=12_000))
+    assert sink.received == []
+    assert len(functions.sqs_event("RETRY_QUEUE_URL")["Records"]) == 1
+
+
+def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
+    functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(logger.registered_handler, "stream", log)
+    a_push_queue(f"{sink.url}?auth=TOPSECRET")
+    post(b"BODYBYTES")
+    functions.invoke("dispatch", functions.stream_event())
+    capsys.readouterr()
+    functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))
+    lines = [json.loads(line) for line in (log.getvalue() + capsys.readouterr().out).splitlines()]
+    [attempt] = [line for line in lines if line.get("message") == "attempt"]
+    assert attempt["status_code"] == 200
+    assert attempt["state"] == "delivered"
+    assert attempt["request_id"] == "request-1"
+    assert "TOPSECRET" not in str(lines)
+    assert "BODYBYTES" not in str(lines)
+    [metrics] = [line for line in lines if "_aws" in line]
+    assert metrics["DeliveriesDelivered"] == [1.0]
+
+
+@pytest.mark.parametrize("value", ["", "0", "many", "120001"])
+def test_a_wrong_setting_fails_by_name(value: str) -> None:
+    with pytest.raises(MissingSettingError, match="IN_FLIGHT_LIMIT"):
+        Settings({"IN_FLIGHT_LIMIT": value}).number("IN_FLIGHT_LIMIT", least=1, most=120_000)
+
+
+def test_the_base_url_must_be_one() -> None:
+    assert Settings({"PUBLIC_BASE_URL": "https://hub.example/"}).base_url() == "https://hub.example"
+    with pytest.raises(MissingSettingError, match="PUBLIC_BASE_URL"):
+        Settings({"PUBLIC_BASE_URL": "hub.example"}).base_url()
+
+
+def an_order(body: str, queue: str, *, receipt: str, sqs_id: str = "early") -> dict[str, Any]:
+    return {
+        "Records": [
+            {
+                "messageId": sqs_id,
+                "receiptHandle": receipt,
+                "body": body,
+                "attributes": {"ApproximateReceiveCount": "1"},
+                "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{queue}",
+            }
+        ]
+    }
+
+
+def turn_clock(*, seconds: int) -> None:
+    """Let the functions' clock be that much ahead from now on."""
+    clock = wiring.clock()
+    real = type(clock).now
+    clock.now = lambda: real(clock) + seconds * 1000  # type: ignore[method-assign]
