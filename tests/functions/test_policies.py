@@ -37,7 +37,7 @@ IAM_ACTIONS = {
 
 def allowed(role: str) -> set[tuple[str, str]]:
     """(action, logical id) pairs a role allows; indexes count as their table."""
-    template = yaml_parse((ROOT / "template.yaml").read_text())
+    template: Any = yaml_parse((ROOT / "template.yaml").read_text())
     pairs: set[tuple[str, str]] = set()
     for policy in template["Resources"][role]["Properties"]["Policies"]:
         for statement in policy["PolicyDocument"]["Statement"]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pushhub.adapters.guarded_http import GuardedSender
     from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore, WorkQueue
+    from pushhub.runtime.ironmq_api import IronApi
     from pushhub.services.dispatch import Dispatch
     from pushhub.services.exhausted import Exhausted
     from pushhub.services.ingest import Ingest
@@ -33,6 +34,7 @@ __all__ = [
     "dispatch",
     "exhausted",
     "ingest",
+    "iron_api",
     "line_store",
     "message_store",
     "push",
@@ -160,6 +162,24 @@ def ingest() -> Ingest:
 
     return Ingest(
         config=config_store(), messages=message_store(), lines=line_store(), bodies=body_store(), clock=clock()
+    )
+
+
+@cache
+def iron_api() -> IronApi:
+    """The IronMQ v3 queue API."""
+    from pushhub.adapters.egress import refusal
+    from pushhub.runtime.ironmq_api import IronApi
+
+    deployment_targets = settings().listed("ALLOWED_TARGETS")
+    return IronApi(
+        config=config_store(),
+        messages=message_store(),
+        lines=line_store(),
+        bodies=body_store(),
+        clock=clock(),
+        check_url=lambda url, allowed: refusal(url, (*deployment_targets, *allowed)),
+        base_url=settings().base_url(),
     )
 
 
