@@ -54,13 +54,30 @@ def run(command: list[str]) -> None:
         raise SystemExit(f"pushhub: {Path(command[0]).name} {command[2]} failed: {errors[-1]}")
 
 
+def check_own(environment: Path) -> None:
+    """Make sure that nothing of somebody else's is removed.
+
+    Raises:
+        SystemExit: The folder exists and was not made here.
+    """
+    if environment.exists() and not (environment / STAMP).is_file():
+        raise SystemExit(
+            f"pushhub: {environment} exists but was not made by make, so it is left alone: move it away, or name another "
+            "with VENV=... or EMULATOR_VENV=..."
+        )
+
+
 def make(environment: Path, lock: Path) -> None:
     """Make the environment anew unless it is current."""
     if is_current(environment, lock):
         return
+    check_own(environment)
     packages = sum("==" in line for line in lock.read_text().splitlines())
     print(f"Making {environment} from {lock}: {packages} packages, a minute or two the first time ...", flush=True)
     shutil.rmtree(environment, ignore_errors=True)
+    environment.mkdir(parents=True)
+    # From here on the folder is ours, also when this is interrupted and begun again.
+    (environment / STAMP).write_text("unfinished\n")
     pip = pip_of(environment)
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
     run([*pip, "install", *options, "--require-hashes", "-r", str(lock)])

@@ -9,6 +9,7 @@ variable                   what                                    default
 ``PUSHHUB_PORT``           the base URL's port                     8377
 ``PUSHHUB_AWS_PORT``       the emulator's port                     4577
 ``PUSHHUB_EMULATOR``       Python that has the emulator            ``.venv-ministack/bin/python``
+``PUSHHUB_TEMPLATE``       SAM template to deploy                  ``template.yaml``
 =========================  ======================================  ================
 """
 
@@ -57,12 +58,11 @@ class Place:
             LocalError: A port is not a port number.
         """
         return cls(
-            home=Path(environ.get("PUSHHUB_HOME", str(REPOSITORY / ".pushhub"))).absolute(),
+            home=_path(environ, "PUSHHUB_HOME", ".pushhub"),
             port=_port(environ, "PUSHHUB_PORT", 8377),
             aws_port=_port(environ, "PUSHHUB_AWS_PORT", 4577),
-            emulator_python=Path(
-                environ.get("PUSHHUB_EMULATOR", str(REPOSITORY / ".venv-ministack" / "bin" / "python"))
-            ).absolute(),
+            emulator_python=_path(environ, "PUSHHUB_EMULATOR", ".venv-ministack/bin/python"),
+            template=_path(environ, "PUSHHUB_TEMPLATE", "template.yaml"),
         )
 
     @property
@@ -103,11 +103,16 @@ class Place:
     @property
     def projects(self) -> Path:
         """Tokens of the projects made here. The stack itself keeps only their hashes."""
-        return self.home / "projects.json"
+        return self.state / "projects.json"
 
     def pid_file(self, name: str) -> Path:
         """Where the process id of a daemon is."""
         return self.home / f"{name}.pid"
+
+
+def _path(environ: Mapping[str, str], name: str, default: str) -> Path:
+    given = environ.get(name)
+    return Path(given).absolute() if given else REPOSITORY / default
 
 
 def _port(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -1,0 +1,60 @@
+# Everything a person or CI does with Pushhub on one machine. Needs Python 3.11 and make, nothing else.
+# Environments are made from lock files, and again only when those change (local/environment.py).
+
+VENV ?= .venv
+EMULATOR_VENV ?= .venv-ministack
+NAME ?=
+
+SYSTEM_PYTHON := $(shell for p in python3.11 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
+PYTHON := $(VENV)/bin/python
+
+export PYTHONPATH := layers/pushhub:.
+export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run up down clean status project logs test lint format environments python
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: environments ## bring the stack up, show the main job, stay until Ctrl-C
+	@$(PYTHON) -m local run
+
+up: environments ## bring the stack up and return
+	@$(PYTHON) -m local up
+
+down: environments ## stop the stack, keep its state
+	@$(PYTHON) -m local down
+
+clean: environments ## stop the stack, remove its state
+	@$(PYTHON) -m local clean
+
+status: environments ## whether the stack runs, and how to reach it
+	@$(PYTHON) -m local status
+
+project: environments ## make another project with a token of its own: make project NAME=second
+	@$(if $(NAME),$(PYTHON) -m local project "$(NAME)",echo "pushhub: say which: make project NAME=second" >&2; exit 1)
+
+logs: ## follow the logs of the running stack
+	@tail -n 50 -F .pushhub/logs/emulator.log .pushhub/logs/front-door.log
+
+test: lint ## lint, then every test
+	@$(PYTHON) -m pytest
+
+lint: environments ## style and types
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy layers/pushhub local tests
+
+format: environments ## put the code into its style
+	@$(VENV)/bin/ruff check --fix-only .
+	@$(VENV)/bin/ruff format .
+
+environments: python
+	@$(SYSTEM_PYTHON) local/environment.py $(VENV) requirements/dev.txt
+	@$(SYSTEM_PYTHON) local/environment.py $(EMULATOR_VENV) requirements/ministack.txt
+
+python:
+	@$(if $(SYSTEM_PYTHON),:,echo "pushhub: Python 3.11 is missing: install the packages python3.11 and python3.11-venv" >&2; exit 1)

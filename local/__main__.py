@@ -1,0 +1,133 @@
+"""The command line of the local stack; ``make`` calls it. ``python -m local --help`` tells the commands."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from local import stack
+from local.demonstration import flow
+from local.errors import LocalError
+from local.place import Place
+from local.projects import make
+from local.stack import Description
+
+__all__ = ["main"]
+
+
+def say(text: str) -> None:
+    """Write a line at once."""
+    print(text, flush=True)
+
+
+def up(place: Place, _: argparse.Namespace) -> None:
+    """Bring the stack up and return once it is ready."""
+    show(stack.up(place, say), place)
+
+
+def down(place: Place, _: argparse.Namespace) -> None:
+    """Stop the stack and keep its state."""
+    ran = stack.down(place, say)
+    say("Pushhub is down; 'make up' continues where it was." if ran else "Pushhub is not running.")
+
+
+def clean(place: Place, _: argparse.Namespace) -> None:
+    """Stop the stack and remove its state."""
+    stack.clean(place, say)
+    say(f"Removed {place.home}.")
+
+
+def run(place: Place, _: argparse.Namespace) -> None:
+    """Bring the stack up, show the main job, stay until Ctrl-C. With PUSHHUB_DEMO_ONLY=1 stop after the table."""
+    # Terminals that close and 'kill' are to end it as Ctrl-C does.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        description = stack.up(place, say)
+        show(description, place)
+        asyncio.run(flow.run(description, say))
+        if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
+            show(description, place)
+            say("It stays up until Ctrl-C.")
+            wait_while_up(place)
+    except KeyboardInterrupt:
+        say("")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        say("Stopping ...")
+        stack.down(place, say)
+    say("Pushhub is down; its state is kept.")
+
+
+def wait_while_up(place: Place) -> None:
+    """Sleep until interrupted.
+
+    Raises:
+        LocalError: A process of the stack has ended by itself.
+    """
+    while stack.is_up(place):
+        time.sleep(1)
+    # 'make down' in another terminal is no fault.
+    if place.description.exists():
+        raise LocalError(f"a process of the stack has ended by itself: see {place.logs}")
+
+
+def project(place: Place, arguments: argparse.Namespace) -> None:
+    """Make another project with a token of its own."""
+    description = stack.describe(place)
+    made = make(stack.aws(description), description.outputs["ConfigTableName"], arguments.name, place.projects)
+    say(f"  project   {made.project_id}\n  token     {made.token}")
+
+
+def status(place: Place, _: argparse.Namespace) -> None:
+    """Tell whether the stack runs and how to reach it."""
+    show(stack.describe(place), place)
+
+
+def show(description: Description, place: Place) -> None:
+    """Tell how to reach the stack."""
+    say(
+        "\nPushhub is up.\n"
+        f"  base URL  {description.base_url}\n"
+        f"  project   {description.project_id}\n"
+        f"  token     {description.token}\n"
+        f"  all this and more in {place.description}\n"
+    )
+
+
+_COMMANDS: dict[str, Callable[[Place, argparse.Namespace], None]] = {
+    "up": up,
+    "run": run,
+    "down": down,
+    "clean": clean,
+    "status": status,
+    "project": project,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m local", description="Pushhub on one machine")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, command in _COMMANDS.items():
+        subparser = commands.add_parser(name, help=(command.__doc__ or "").splitlines()[0])
+        if name == "project":
+            subparser.add_argument("name")
+    parsed = parser.parse_args(arguments)
+    try:
+        _COMMANDS[parsed.command](Place.from_environment(), parsed)
+    except LocalError as error:
+        print(f"pushhub: {error}", file=sys.stderr, flush=True)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""The demonstration from the first queue to the last check."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from local.demonstration.hub import Hub
+from local.demonstration.report import Row, table
+from local.demonstration.sinks import Dead, Flaky, Healthy, Later, Sink, serve
+from local.errors import LocalError
+from local.place import REPOSITORY
+from local.stack import Description
+
+__all__ = ["MESSAGES", "load", "run"]
+
+MESSAGES = REPOSITORY / "events" / "messages.jsonl"
+"""One JSON object to a line with ``kind`` and ``body``."""
+RETRIES = 2
+RETRIES_DELAY = 3
+SECONDS = 180.0
+"""The whole demonstration is given up after this time."""
+_BATCH_BYTES = 500_000
+_BATCH = 20
+
+Say = Callable[[str], None]
+"""Tells the person at the terminal one line."""
+
+
+@dataclass(kw_only=True)
+class Demonstration:
+    """What happens in one demonstration.
+
+    Attributes:
+        hub: Client of the hub.
+        queue: The push queue.
+        bodies: What is posted.
+        posted: Bodies by message id.
+    """
+
+    hub: Hub
+    queue: str
+    bodies: list[str]
+    posted: dict[str, bytes] = field(default_factory=dict)
+    sinks: list[Sink] = field(default_factory=lambda: [Healthy(), Flaky(), Later()])
+    dead: Dead = field(default_factory=Dead)
+
+    @property
+    def error_queue(self) -> str:
+        """Where exhausted deliveries end."""
+        return f"{self.queue}-errors"
+
+    async def prepare(self) -> None:
+        """Make the queue with its subscribers."""
+        subscribers = [{"name": each.name, "url": each.url} for each in [*self.sinks, self.dead]]
+        push = {
+            "subscribers": subscribers,
+            "retries": RETRIES,
+            "retries_delay": RETRIES_DELAY,
+            "error_queue": self.error_queue,
+        }
+        await self.hub.put_queue(self.queue, {"type": "multicast", "push": push})
+
+    async def post(self) -> None:
+        """Post every message, some at a time."""
+        batch: list[str] = []
+        for body in [*self.bodies, None]:
+            size = sum(len(each.encode()) for each in batch)
+            if body is None or len(batch) == _BATCH or size + len(body.encode()) > _BATCH_BYTES:
+                ids = await self.hub.post(self.queue, batch) if batch else []
+                self.posted.update(zip(ids, (each.encode() for each in batch), strict=True))
+                batch = []
+            if body is not None:
+                batch.append(body)
+
+    async def settle(self, progress: Progress) -> None:
+        """Wait until every subscriber has everything and what could not be delivered is in the error queue.
+
+        Raises:
+            LocalError: That did not happen in time.
+        """
+        deadline = time.monotonic() + SECONDS
+        failed = 0
+        while True:
+            if all(len(sink.accepted) >= len(self.bodies) for sink in self.sinks):
+                failed = await self.hub.total_messages(self.error_queue)
+            state = "  ".join(f"{sink.name} {len(sink.accepted)}/{len(self.bodies)}" for sink in self.sinks)
+            progress.show(f"{state}  error queue {failed}/{len(self.bodies)}")
+            if failed >= len(self.bodies):
+                return
+            if time.monotonic() > deadline:
+                raise LocalError(f"the demonstration did not end within {SECONDS:.0f} s: {state}, error queue {failed}")
+            await asyncio.sleep(0.5)
+
+    async def errors(self) -> list[dict[str, Any]]:
+        """What lies in the error queue. It is only looked at: everything is given back."""
+        found = []
+        while batch := await self.hub.reserve(self.error_queue, 100, 60):
+            found += batch
+        for message in found:
+            await self.hub.release(self.error_queue, message["id"], message["reservation_id"])
+        return [json.loads(message["body"]) for message in found]
+
+    async def tries(self) -> dict[str, int]:
+        """How often each subscriber was tried, as the hub's push statuses say."""
+        sums = dict.fromkeys([each.name for each in [*self.sinks, self.dead]], 0)
+        gate = asyncio.Semaphore(4)
+
+        async def add(message_id: str) -> None:
+            async with gate:
+                for name, status in (await self.hub.statuses(self.queue, message_id)).items():
+                    sums[name] += status["tries"]
+
+        await asyncio.gather(*map(add, self.posted))
+        return sums
+
+
+class Progress:
+    """One line that changes on a terminal; one line every few seconds elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._started = time.monotonic()
+        self._shown = ""
+        self._shown_at = float("-inf")
+
+    def show(self, text: str) -> None:
+        """Show where things are."""
+        now = time.monotonic()
+        line = f"{now - self._started:5.1f} s  {text}"
+        if self._live:
+            self._stream.write(f"\r\x1b[K{line}")
+            self._stream.flush()
+        elif text != self._shown and now - self._shown_at >= 2:
+            self._shown, self._shown_at = text, now
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._live:
+            self._stream.write("\n")
+
+
+def load(path: Path = MESSAGES) -> list[str]:
+    """Bodies of the messages to post.
+
+    Raises:
+        LocalError: The file is missing or a line is not of its form.
+    """
+    try:
+        return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError, KeyError) as error:
+        raise LocalError(f"the demonstration's messages cannot be read: {path}: {error!r}") from error
+
+
+def check(show: Demonstration, errors: list[dict[str, Any]], tries: dict[str, int]) -> list[str]:
+    """What is not as it should be; empty when every claim of the table holds."""
+    problems = []
+    for sink in show.sinks:
+        wrong = sum(sink.accepted.get(message_id) != body for message_id, body in show.posted.items())
+        if wrong:
+            problems.append(f"{sink.name} has {wrong} messages missing or changed")
+        if tries[sink.name] > sink.tries.total():
+            problems.append(f"{sink.name} was tried {sink.tries.total()} times, its statuses say {tries[sink.name]}")
+    sources = {error["source_msg_id"]: error for error in errors}
+    if set(sources) != set(show.posted) or len(errors) != len(show.posted):
+        problems.append(f"the error queue holds {len(errors)} messages for {len(sources)} of {len(show.posted)} posted")
+    for message_id, error in sources.items():
+        if [each["name"] for each in error["subscribers"]] != [show.dead.name]:
+            problems.append(f"the error message of {message_id} is not about {show.dead.name} alone")
+        if error["body"].encode() != show.posted.get(message_id):
+            problems.append(f"the error message of {message_id} holds another body")
+    if tries[show.dead.name] != len(show.posted) * (RETRIES + 1):
+        problems.append(f"{show.dead.name} was tried {tries[show.dead.name]} times")
+    return problems
+
+
+async def run(stack: Description, say: Say, *, messages: Path = MESSAGES, stream: TextIO = sys.stdout) -> None:
+    """Show the main job on the running stack and check it.
+
+    Args:
+        stack: The running stack.
+        say: For lines of text.
+        messages: What to post.
+        stream: For the progress line.
+
+    Raises:
+        LocalError: Something did not happen, not in time, or not as it should.
+    """
+    bodies = load(messages)
+    async with Hub(stack.base_url, stack.project_id, stack.token) as hub:
+        earlier = [name for name in await hub.queue_names("demo-") if not name.endswith("-errors")]
+        numbers = [int(name.removeprefix("demo-")) for name in earlier if name.removeprefix("demo-").isdecimal()]
+        show = Demonstration(hub=hub, queue=f"demo-{max(numbers, default=0) + 1}", bodies=bodies)
+        if earlier:
+            say(f"Here from earlier demonstrations: {', '.join(earlier)}")
+        async with serve(show.sinks, show.dead):
+            await show.prepare()
+            say(f"Posting {len(bodies)} messages ({_size(bodies)}) to the multicast queue {show.queue} ...")
+            started = time.monotonic()
+            progress = Progress(stream)
+            posting = asyncio.create_task(show.post())
+            try:
+                await asyncio.gather(posting, show.settle(progress))
+            finally:
+                posting.cancel()
+                progress.end()
+            seconds = time.monotonic() - started
+            errors, tries = await show.errors(), await show.tries()
+        problems = check(show, errors, tries)
+        rows = [
+            Row(sink.name, sink.manner, f"{len(sink.accepted)} of {len(bodies)}", str(sink.tries.total()))
+            for sink in show.sinks
+        ]
+        rows.append(Row(show.dead.name, show.dead.manner, f"0 of {len(bodies)}", str(tries[show.dead.name])))
+        say(table(rows))
+        say(
+            f"Error queue {show.error_queue}: {len(errors)} messages, one for each that {show.dead.name!r} "
+            f"did not take in {RETRIES + 1} tries, {RETRIES_DELAY} s apart."
+        )
+        if problems:
+            raise LocalError(f"the demonstration is not right: {'; '.join(problems[:5])}")
+        say(f"Checked: every body arrived as it was posted, byte for byte. {seconds:.1f} s in all.")
+
+
+def _size(bodies: list[str]) -> str:
+    sizes = [len(body.encode()) for body in bodies]
+    return f"{min(sizes)} bytes to {max(sizes) / 1000:.0f} kB each, {sum(sizes) / 1000:.0f} kB in all"

@@ -1,0 +1,187 @@
+"""Subscribers of the demonstration: small HTTP endpoints on loopback that remember what they were sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+from aiohttp import web
+
+from local.place import HOST
+
+__all__ = ["Dead", "Flaky", "Healthy", "Later", "Sink", "Subscriber", "serve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What one push said about itself."""
+
+    message_id: str
+    reservation_id: str
+    subscriber: str
+    message_url: str
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str]) -> Push:
+        """Read IronMQ's headers."""
+        return cls(
+            headers["Iron-Message-Id"],
+            headers["Iron-Reservation-Id"],
+            headers["Iron-Subscriber-Name"],
+            headers["Iron-Subscriber-Message-Url"],
+        )
+
+
+@dataclass(kw_only=True)
+class Subscriber:
+    """A subscriber of the demonstration.
+
+    Attributes:
+        name: In the queue.
+        manner: What it does, for the table.
+        url: Where it listens, once it does.
+    """
+
+    name: str
+    manner: str
+    url: str = ""
+
+
+@dataclass(kw_only=True)
+class Sink(Subscriber):
+    """A subscriber that listens.
+
+    Attributes:
+        tries: Pushes by message id.
+        accepted: Body of each message it has taken, by id.
+    """
+
+    tries: Counter[str] = field(default_factory=Counter)
+    accepted: dict[str, bytes] = field(default_factory=dict)
+
+    async def take(self, push: Push, body: bytes) -> int:
+        """Decide about one push; returns the status to answer."""
+        raise NotImplementedError
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer one push."""
+        push = Push.of(request.headers)
+        self.tries[push.message_id] += 1
+        return web.Response(status=await self.take(push, await request.read()))
+
+    async def close(self) -> None:
+        """End what it has begun."""
+
+
+@dataclass(kw_only=True)
+class Healthy(Sink):
+    """Takes everything at once."""
+
+    name: str = "healthy"
+    manner: str = "answers 200"
+
+    async def take(self, push: Push, body: bytes) -> int:
+        """Take it."""
+        self.accepted[push.message_id] = body
+        return 200
+
+
+@dataclass(kw_only=True)
+class Flaky(Sink):
+    """Refuses some messages once and a few twice before it takes them.
+
+    Attributes:
+        refusals: How often each message is refused, by its position in the order they arrive first.
+    """
+
+    name: str = "flaky"
+    manner: str = "answers 503 to each third message once, to each ninth twice"
+
+    async def take(self, push: Push, body: bytes) -> int:
+        """Take it, or refuse for now."""
+        position = list(self.tries).index(push.message_id) + 1
+        refusals = 2 if position % 9 == 0 else 1 if position % 3 == 0 else 0
+        if self.tries[push.message_id] <= refusals:
+            return 503
+        self.accepted[push.message_id] = body
+        return 200
+
+
+@dataclass(kw_only=True)
+class Later(Sink):
+    """Answers 202 and acknowledges a moment later, as a worker with a queue of its own does.
+
+    Attributes:
+        pause: Seconds between the answer and the acknowledgement.
+        refused: Statuses of acknowledgements that were not accepted.
+    """
+
+    name: str = "later"
+    manner: str = "answers 202, acknowledges after half a second"
+    pause: float = 0.5
+    refused: list[int] = field(default_factory=list)
+    _session: aiohttp.ClientSession | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def take(self, push: Push, body: bytes) -> int:
+        """Reserve it."""
+        task = asyncio.create_task(self._acknowledge(push, body))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return 202
+
+    async def _acknowledge(self, push: Push, body: bytes) -> None:
+        await asyncio.sleep(self.pause)
+        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=4))
+        proof = {"reservation_id": push.reservation_id, "subscriber_name": push.subscriber}
+        async with self._session.delete(push.message_url, json=proof) as answer:
+            if answer.status == 200:
+                self.accepted[push.message_id] = body
+            else:
+                self.refused.append(answer.status)
+
+    async def close(self) -> None:
+        """End the acknowledgements under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._session:
+            await self._session.close()
+
+
+@dataclass(kw_only=True)
+class Dead(Subscriber):
+    """Refuses every connection."""
+
+    name: str = "dead"
+    manner: str = "refuses connections"
+
+
+@contextlib.asynccontextmanager
+async def serve(sinks: list[Sink], dead: Dead) -> AsyncIterator[None]:
+    """Let the sinks listen, and reserve a port on which nothing does; sets everyone's ``url``."""
+    app = web.Application(client_max_size=16 * 1024 * 1024)
+    for sink in sinks:
+        app.router.add_post(f"/{sink.name}", sink.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
+    await runner.setup()
+    with socket.socket() as closed:
+        try:
+            site = web.TCPSite(runner, HOST, 0, backlog=512)
+            await site.start()
+            port = runner.addresses[0][1]
+            for sink in sinks:
+                sink.url = f"http://{HOST}:{port}/{sink.name}"
+            # Bound but not listening: connections are refused, and nobody else can get the port meanwhile.
+            closed.bind((HOST, 0))
+            dead.url = f"http://{HOST}:{closed.getsockname()[1]}/{dead.name}"
+            yield
+        finally:
+            for sink in sinks:
+                await sink.close()
+            await runner.cleanup()

@@ -1,0 +1,191 @@
+"""The local stack as one thing: brought up, described, taken down. Every step is safe to repeat."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+
+from local import deployer, emulator, projects
+from local.aws import Aws
+from local.errors import LocalError
+from local.place import HOST, REGION, REPOSITORY, Place
+from local.processes import Daemon, wait_until
+
+__all__ = ["Description", "aws", "clean", "describe", "down", "is_up", "up"]
+
+DEFAULT_PROJECT = "default"
+_FRONT_DOOR_START_SECONDS = 20.0
+_FRONT_DOOR_STOP_SECONDS = 45.0
+
+Say = Callable[[str], None]
+"""Tells the person at the terminal one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """How to reach the running stack: the content of ``local.json``.
+
+    Attributes:
+        base_url: What clients of the hub use.
+        project_id: The default project.
+        token: Its token.
+        aws_endpoint_url: What AWS SDKs use.
+        region: For AWS SDKs.
+        outputs: What the deployed template tells: names of tables, buckets, functions; URLs of queues.
+    """
+
+    base_url: str
+    project_id: str
+    token: str
+    aws_endpoint_url: str
+    region: str
+    outputs: dict[str, str]
+
+
+def up(place: Place, say: Say) -> Description:
+    """Bring the stack up: emulator, deployment, front door, projects. What was started is stopped again if that fails.
+
+    Raises:
+        LocalError: Something it needs is missing or in use, or the deployment fails.
+    """
+    with _only_one(place):
+        _check_same_ports(place)
+        front_door = _front_door(place)
+        if front_door.pid() is None:
+            emulator.check_port(place.port, "PUSHHUB_PORT")
+        started = emulator.start(place)
+        try:
+            if started:
+                say(f"emulator started on {place.aws_endpoint_url}")
+            return _complete(place, front_door, say)
+        except BaseException:
+            if started:
+                _stop(place, say)
+            raise
+
+
+def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
+    """Bring up what stands on the emulator."""
+    clients = Aws(place.aws_endpoint_url)
+    if deployer.deploy(place, clients, say):
+        say("deployed")
+    outputs = deployer.outputs(clients)
+    if front_door.pid() is None:
+        _start_front_door(place, front_door, outputs["HttpApiId"])
+        say(f"front door open on {place.base_url}")
+    table = outputs["ConfigTableName"]
+    projects.restore(clients, table, place.projects)
+    project = projects.find(DEFAULT_PROJECT, place.projects)
+    project = project or projects.make(clients, table, DEFAULT_PROJECT, place.projects)
+    description = Description(
+        base_url=place.base_url,
+        project_id=project.project_id,
+        token=project.token,
+        aws_endpoint_url=place.aws_endpoint_url,
+        region=REGION,
+        outputs=outputs,
+    )
+    projects.write_private(place.description, json.dumps(asdict(description), indent=2) + "\n")
+    return description
+
+
+def down(place: Place, say: Say) -> bool:
+    """Stop the stack and keep its state: let requests and attempts under way finish, then save.
+
+    Returns:
+        Whether anything ran.
+    """
+    if not place.home.exists():
+        return False
+    with _only_one(place):
+        ran = emulator.daemon(place).pid() is not None or _front_door(place).pid() is not None
+        _stop(place, say)
+        return ran
+
+
+def _stop(place: Place, say: Say) -> None:
+    place.description.unlink(missing_ok=True)
+    if not _front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
+        say("the front door had to be killed: requests under way were cut off")
+    if not emulator.stop(place):
+        say("the emulator had to be killed: what happened since it was started is lost")
+
+
+def clean(place: Place, say: Say) -> None:
+    """Stop the stack and remove everything it has written."""
+    down(place, say)
+    shutil.rmtree(place.home, ignore_errors=True)
+
+
+def is_up(place: Place) -> bool:
+    """Whether both processes run."""
+    return emulator.daemon(place).pid() is not None and _front_door(place).pid() is not None
+
+
+def describe(place: Place) -> Description:
+    """The description of the running stack.
+
+    Raises:
+        LocalError: It does not run.
+    """
+    try:
+        content = json.loads(place.description.read_text())
+    except FileNotFoundError:
+        raise LocalError("the stack is not running: start it with 'make up'") from None
+    return Description(**{field.name: content[field.name] for field in fields(Description)})
+
+
+def aws(description: Description) -> Aws:
+    """Clients of the running stack's emulator."""
+    return Aws(description.aws_endpoint_url)
+
+
+def _check_same_ports(place: Place) -> None:
+    """A running stack cannot move to other ports.
+
+    Raises:
+        LocalError: It runs on others.
+    """
+    if place.description.exists() and (emulator.daemon(place).pid() or _front_door(place).pid()):
+        runs = describe(place)
+        if (runs.base_url, runs.aws_endpoint_url) != (place.base_url, place.aws_endpoint_url):
+            raise LocalError(
+                f"the stack runs already, on {runs.base_url} and {runs.aws_endpoint_url}: 'make down' first"
+            )
+
+
+def _front_door(place: Place) -> Daemon:
+    return Daemon(name="the front door", pid_file=place.pid_file("front-door"), log=place.logs / "front-door.log")
+
+
+def _start_front_door(place: Place, process: Daemon, api: str) -> None:
+    upstream = f"{place.aws_endpoint_url}/_aws/execute-api/{api}/$default"
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
+    process.start([sys.executable, "-m", "local.front_door", str(place.port), upstream], environ)
+    up = wait_until(lambda: process.pid() is None or _listens(place.port), _FRONT_DOOR_START_SECONDS)
+    if not up or process.pid() is None:
+        last = process.last_line()
+        process.stop(seconds=5)
+        raise LocalError(f"the front door did not start ({process.log}): {last or 'it wrote nothing'}")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+@contextlib.contextmanager
+def _only_one(place: Place) -> Iterator[None]:
+    """Let one command at a time change the stack; a second one waits for the first."""
+    place.home.mkdir(parents=True, exist_ok=True)
+    with (place.home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
