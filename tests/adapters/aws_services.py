@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -56,7 +57,7 @@ def dynamodb() -> Iterator[DynamoDBClient]:
                 _index("line", "pk", "place", {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["expires_at"]})
             ],
         )
-        yield client
+        yield cast(DynamoDBClient, OneCallAtATime(client))
 
 
 @contextmanager
@@ -74,6 +75,23 @@ def sqs() -> Iterator[tuple[SQSClient, str]]:
     with mock_aws():
         client: SQSClient = _client("sqs")
         yield client, client.create_queue(QueueName=QUEUE_NAME)["QueueUrl"]
+
+
+class OneCallAtATime:
+    """A client for several threads: DynamoDB makes each call atomic, its stand-in in this process does not."""
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+
+    def __getattr__(self, operation: str) -> Any:
+        real = getattr(self._client, operation)
+
+        def call(**parameters: Any) -> Any:
+            with self._lock:
+                return real(**parameters)
+
+        return call
 
 
 class Intercepted:
