@@ -1,0 +1,91 @@
+"""Cold start: importing each handler and building what it needs, against bare boto3 with the same clients.
+
+    .venv/bin/python -m bench.imports [--rounds 7] [--save docs/bench-imports.md]
+
+Each measurement is a fresh interpreter; rounds alternate between the two, and the medians are compared, so that a busy moment of the
+machine touches both. The time of an interpreter that imports nothing is taken off both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.tables import save, table
+
+ROOT = Path(__file__).parents[1]
+
+BUILDS = {
+    "ingest": ("import handler", ["dynamodb", "s3"]),
+    "control": ("import handler", ["dynamodb", "s3"]),
+    "dispatch": ("import handler; from pushhub.runtime import wiring; wiring.dispatch()", ["dynamodb", "sqs"]),
+    "push": ("import handler; from pushhub.runtime import wiring; wiring.push()", ["dynamodb", "s3", "sqs"]),
+    "wake": ("import handler; from pushhub.runtime import wiring; wiring.wake()", ["dynamodb", "sqs"]),
+    "errors": ("import handler; from pushhub.runtime import wiring; wiring.exhausted()", ["dynamodb", "s3"]),
+}
+"""What a cold start of each function runs, and the clients it needs."""
+
+ENVIRONMENT = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "CONFIG_TABLE": "c",
+    "MESSAGES_TABLE": "m",
+    "LINES_TABLE": "l",
+    "BODIES_BUCKET": "b",
+    "PUBLIC_BASE_URL": "https://hub.example",
+    "PUSH_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/push",
+    "RETRY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/retry",
+    "ERRORS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/errors",
+    "DISPATCH_FAILURES_URL": "https://sqs.us-east-1.amazonaws.com/1/failures",
+    "IN_FLIGHT_LIMIT": "100000",
+}
+
+
+def seconds(code: str, function: str) -> float:
+    """Wall time of a fresh interpreter that runs ``code``."""
+    path = os.pathsep.join([str(ROOT / "layers/pushhub"), str(ROOT / "functions" / function)])
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path}
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    for function, (ours, services) in BUILDS.items():
+        bare = "import boto3; s = boto3.session.Session()\n" + "\n".join(f"s.client({name!r})" for name in services)
+        samples: dict[str, list[float]] = {"nothing": [], "bare": [], "ours": []}
+        for _ in range(options.rounds):
+            samples["nothing"].append(seconds("pass", function))
+            samples["bare"].append(seconds(bare, function))
+            samples["ours"].append(seconds(ours, function))
+        nothing, bare_s, ours_s = (statistics.median(samples[name]) for name in ("nothing", "bare", "ours"))
+        ratio = (ours_s - nothing) / (bare_s - nothing)
+        rows.append(
+            [
+                function,
+                ", ".join(services),
+                f"{(bare_s - nothing) * 1000:.0f}",
+                f"{(ours_s - nothing) * 1000:.0f}",
+                f"{ratio:.2f}",
+            ]
+        )
+        print(f"{function}: {ratio:.2f} x bare boto3", flush=True)
+    text = table(["function", "clients", "bare boto3, ms", "handler, ms", "ratio (aim: at most 1.5)"], rows)
+    print(text)
+    save(options.save, "Import time of every handler", __doc__ or "", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""The push function's throughput and CPU per delivery, against a bare ``requests.Session`` thread pool to the same sink.
+
+    make up && .venv/bin/python -m bench.push [--seconds 8] [--rounds 3] [--save docs/bench-push.md]
+
+The push function's handler runs in this process, invocation after invocation, each with one SQS event, against the running local stack's
+tables (the emulator and the sink are processes of their own on the same machine, so they take part of its cores from both sides). The bare
+loop posts the same bodies with as many threads as a batch has deliveries, waits for nothing, stores nothing and retries nothing. Rounds
+alternate; medians are compared. One more run puts one endpoint that takes 8 s into each batch and compares what its neighbours get.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import requests
+
+from bench.tables import save, table
+
+ROOT = Path(__file__).parents[1]
+BODY = json.dumps({"order": {"number": "R154085346", "items": [{"sku": "SPREE-T-SHIRT", "quantity": 2}] * 40}}).encode()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What one run made."""
+
+    deliveries: int
+    seconds: float
+    cpu_seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.deliveries / self.seconds
+
+    @property
+    def cpu_ms(self) -> float:
+        return 1000 * self.cpu_seconds / self.deliveries
+
+
+class Context:
+    """Lambda's context object."""
+
+    aws_request_id = "bench"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 210_000
+
+
+@contextmanager
+def sink(delay_ms: int) -> Iterator[int]:
+    """The endpoint; yields its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-m", "bench.sink", str(port), str(delay_ms)], cwd=ROOT)
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def deployed_push(local: dict[str, Any]) -> Any:
+    """The push function's handler, with the environment it has in the running stack."""
+    os.environ["AWS_ENDPOINT_URL"] = local["aws_endpoint_url"]
+    os.environ["AWS_DEFAULT_REGION"] = local["region"]
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "test")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "test")
+    lambdas = boto3.client("lambda")
+    names = [each["FunctionName"] for each in lambdas.list_functions(MaxItems=50)["Functions"]]
+    name = next(each for each in names if each.lower().endswith("push"))
+    os.environ.update(lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"])
+    os.environ["POWERTOOLS_SERVICE_NAME"] = "push"
+    sys.path[:0] = [str(ROOT / "layers/pushhub")]
+    spec = importlib.util.spec_from_file_location("push_handler", ROOT / "functions/push/handler.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.handler
+
+
+def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
+    """A multicast queue with a subscriber per URL, as the stack stores it."""
+    from pushhub.runtime import wiring  # noqa: PLC0415 (after the environment is set)
+
+    subscribers = [{"name": f"s{number}", "url": url} for number, url in enumerate(urls)]
+    queue = {"queue": {"type": "multicast", "push": {"subscribers": subscribers, "retries": 0, "retries_delay": 3}}}
+    url = f"{local['base_url']}/3/projects/{local['project_id']}/queues/{name}"
+    headers = {"Authorization": f"OAuth {local['token']}"}
+    requests.delete(url, headers=headers, timeout=10)
+    requests.put(url, json=queue, headers=headers, timeout=10).raise_for_status()
+    stored = wiring.config_store().queue(local["project_id"], name, fresh=True)
+    assert stored is not None
+    return stored
+
+
+def events(queue: Any, batch: int, *, slow: bool = False) -> Iterator[dict[str, Any]]:
+    """SQS events of first attempts; the messages themselves are not stored, a first attempt does not read them.
+
+    With ``slow`` the first order of each batch is for the second subscriber.
+    """
+    from pushhub.domain.ids import MessageIds  # noqa: PLC0415
+    from pushhub.domain.message import Message  # noqa: PLC0415
+    from pushhub.domain.work import WorkOrder  # noqa: PLC0415
+
+    ids = MessageIds(8191)
+    sqs_ids = itertools.count()
+    while True:
+        now = time.time_ns() // 1_000_000
+        records = []
+        for position in range(batch):
+            subscriber = queue.push.subscribers[1 if slow and position == 0 else 0].subscriber_id
+            message = Message(
+                project=queue.project,
+                queue=queue.name,
+                queue_uid=queue.uid,
+                message_id=ids.next(now),
+                body=BODY,
+                body_size=len(BODY),
+                accepted_at=now,
+                due_at=now,
+                expires_at=now + 3_600_000,
+                subscriber_ids=(subscriber,),
+            )
+            records.append(
+                {
+                    "messageId": str(next(sqs_ids)),
+                    "receiptHandle": "none",
+                    "body": WorkOrder(message=message, subscriber_id=subscriber).encode(),
+                    "attributes": {"ApproximateReceiveCount": "1"},
+                    "eventSourceARN": "arn:aws:sqs:us-east-1:1:" + os.environ["PUSH_QUEUE_URL"].rpartition("/")[2],
+                }
+            )
+        yield {"Records": records}
+
+
+def run_push(handler: Any, source: Iterator[dict[str, Any]], seconds: float) -> Pace:
+    """Invocation after invocation for that long."""
+    made, start, cpu = 0, time.perf_counter(), time.process_time()
+    while time.perf_counter() - start < seconds:
+        event = next(source)
+        answer = handler(event, Context())
+        assert answer == {"batchItemFailures": []}, answer
+        made += len(event["Records"])
+    return Pace(made, time.perf_counter() - start, time.process_time() - cpu)
+
+
+def run_bare(url: str, threads: int, seconds: float) -> Pace:
+    """The baseline: as many threads, one session, nothing else."""
+    session = requests.Session()
+    session.trust_env = False
+    adapter = requests.adapters.HTTPAdapter(pool_connections=threads, pool_maxsize=threads)
+    session.mount("http://", adapter)
+    start, cpu = time.perf_counter(), time.process_time()
+
+    def loop() -> int:
+        made = 0
+        while time.perf_counter() - start < seconds:
+            assert session.post(url, data=BODY, timeout=10).status_code == 200
+            made += 1
+        return made
+
+    with ThreadPoolExecutor(threads) as pool:
+        made = sum(future.result() for future in [pool.submit(loop) for _ in range(threads)])
+    return Pace(made, time.perf_counter() - start, time.process_time() - cpu)
+
+
+def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
+    """Milliseconds until a batch's quick deliveries are with their subscriber, without and with a slow one among them."""
+    from pushhub.runtime import wiring  # noqa: PLC0415
+
+    times: list[float] = []
+    for slow in (False, True):
+        finished: list[float] = []
+        real = wiring.message_store().save
+
+        def timed(delivery: Any, save: Any = real, into: list[float] = finished) -> None:
+            save(delivery)
+            into.append(time.perf_counter())
+
+        samples: list[float] = []
+        wiring.message_store().save = timed  # type: ignore[method-assign]
+        for event in itertools.islice(events(queue, batch, slow=slow), 3):
+            finished.clear()
+            start = time.perf_counter()
+            handler(event, Context())
+            quick = sorted(finished)[: batch - 1]
+            samples.append((quick[-1] - start) * 1000)
+        wiring.message_store().save = real  # type: ignore[method-assign]
+        times.append(statistics.median(samples))
+    return times[0], times[1]
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--delay-ms", type=int, default=50)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    local = json.loads((ROOT / ".pushhub/local.json").read_text())
+    with sink(options.delay_ms) as port:
+        url = f"http://127.0.0.1:{port}/in"
+        handler = deployed_push(local)
+        queue = make_queue(local, "bench-push", [url, f"http://127.0.0.1:{port}/hang"])
+        log = os.open(os.devnull, os.O_WRONLY)
+        rows: list[list[str]] = []
+        for batch in (10, 25, 50):
+            source = events(queue, batch)
+            paces: dict[str, list[Pace]] = {"bare": [], "push": []}
+            with quiet_stdout(log):
+                run_push(handler, source, 1)
+                run_bare(url, batch, 1)
+                for _ in range(options.rounds):
+                    paces["bare"].append(run_bare(url, batch, options.seconds))
+                    paces["push"].append(run_push(handler, source, options.seconds))
+            bare, ours = (statistics.median(each.per_second for each in paces[name]) for name in ("bare", "push"))
+            bare_cpu, our_cpu = (statistics.median(each.cpu_ms for each in paces[name]) for name in ("bare", "push"))
+            rows.append(
+                [str(batch), f"{bare:.0f}", f"{ours:.0f}", f"{ours / bare:.2f}", f"{bare_cpu:.2f}", f"{our_cpu:.2f}"]
+            )
+            print(f"batch of {batch}: {ours / bare:.2f} of the bare loop", flush=True)
+        with quiet_stdout(log):
+            without, with_slow = neighbours(handler, queue, 10)
+    head = ["batch", "bare loop, /s", "push function, /s", "ratio (aim: 0.7)", "bare CPU, ms", "push CPU, ms"]
+    first = table(head, rows)
+    second = table(
+        ["batch of 10", "nine quick deliveries done after, ms"],
+        [["all quick", f"{without:.0f}"], ["one endpoint takes 8 s", f"{with_slow:.0f}"]],
+    )
+    print(first, second, sep="\n\n")
+    save(
+        options.save,
+        "Push function against a bare loop",
+        __doc__ or "",
+        f"Endpoint answers after {options.delay_ms} ms; body {len(BODY)} bytes. CPU is of this process, per delivery.",
+        first,
+        "A slow endpoint and its neighbours in the same batch:",
+        second,
+    )
+
+
+@contextmanager
+def quiet_stdout(target: int) -> Iterator[None]:
+    """Send what the function logs to nowhere: it is written (as in Lambda), but not shown."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(target, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+if __name__ == "__main__":
+    main()

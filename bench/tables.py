@@ -1,0 +1,42 @@
+"""Results as Markdown tables, printed and saved with the command and the machine that made them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+__all__ = ["save", "table"]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with padded columns."""
+    widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    )
+
+
+def save(path: Path | None, title: str, about: str, *tables: str) -> None:
+    """Write a page with what was measured, how, where and when.
+
+    Args:
+        path: Where; None saves nothing.
+        title: Heading.
+        about: What is measured and how (a module's docstring).
+        tables: Markdown tables, with whatever text belongs to them.
+    """
+    if path is None:
+        return
+    machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    command = "python -m " + Path(sys.argv[0]).resolve().relative_to(Path.cwd()).with_suffix("").as_posix().replace(
+        "/", "."
+    )
+    arguments = " ".join(sys.argv[1:])
+    made = f"Made {datetime.now(UTC):%Y-%m-%d} by `.venv/bin/{command} {arguments}` on {machine}."
+    path.write_text("\n\n".join([f"# {title}", made, about.strip(), *tables]) + "\n")
+    print(f"saved to {path}")
