@@ -83,6 +83,7 @@ class World:
         self.push_queue = FakeWorkQueue(self.clock, max_receive_count=20)
         self.retry_queue = FakeWorkQueue(self.clock, max_receive_count=1000)
         self.errors_queue = FakeWorkQueue(self.clock, max_receive_count=100)
+        self.poll_queue = FakeWorkQueue(self.clock, max_receive_count=1000)
         self.telemetry = FakeTelemetry()
         self._undispatched: list[Message] = []
         self._woken_at = self.clock.now()
@@ -93,6 +94,7 @@ class World:
         self._push_queue = faulty(self.push_queue, "push_queue", plan)
         self._retry_queue = faulty(self.retry_queue, "retry_queue", plan)
         errors_queue = faulty(self.errors_queue, "errors_queue", plan)
+        self._poll_queue = faulty(self.poll_queue, "poll_queue", plan)
         self.ingest = Ingest(config=config, messages=messages, lines=lines, bodies=bodies, clock=self.clock)
         targets = Targets(
             raw={
@@ -119,6 +121,7 @@ class World:
             deliver=self.deliver,
             retry_queue=self._retry_queue,
             errors_queue=errors_queue,
+            poll_queue=self._poll_queue,
             clock=self.clock,
             telemetry=self.telemetry,
             executor=InlineExecutor(),
@@ -126,7 +129,13 @@ class World:
         self.dispatch = Dispatch(
             config=config, messages=messages, push_queue=self._push_queue, clock=self.clock, telemetry=self.telemetry
         )
-        self.wake = Wake(messages=messages, retry_queue=self._retry_queue, clock=self.clock, telemetry=self.telemetry)
+        self.wake = Wake(
+            messages=messages,
+            retry_queue=self._retry_queue,
+            poll_queue=self._poll_queue,
+            clock=self.clock,
+            telemetry=self.telemetry,
+        )
         self.exhausted = Exhausted(
             config=config, messages=messages, bodies=bodies, ingest=self.ingest, telemetry=self.telemetry
         )
@@ -169,6 +178,7 @@ class World:
         worked = self._dispatch()
         worked |= self._push(self.push_queue, self._push_queue)
         worked |= self._push(self.retry_queue, self._retry_queue)
+        worked |= self._push(self.poll_queue, self._poll_queue)
         worked |= self._errors()
         return worked | self._wake()
 
@@ -178,7 +188,9 @@ class World:
         while True:
             while self.step():
                 pass
-            moments = [each.next_at() for each in (self.push_queue, self.retry_queue, self.errors_queue)]
+            moments = [
+                each.next_at() for each in (self.push_queue, self.retry_queue, self.poll_queue, self.errors_queue)
+            ]
             parked = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.parked()]
             coming = [moment for moment in [*moments, *parked] if moment is not None and moment > self.clock.now()]
             following = min([*coming, end])

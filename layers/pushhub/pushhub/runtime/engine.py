@@ -11,7 +11,7 @@ from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.observability import telemetry
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
 
-__all__ = ["dispatch_inserted", "handle_errors", "push_batch", "wake_due"]
+__all__ = ["dispatch_inserted", "handle_errors", "poll_batch", "push_batch", "wake_due"]
 
 
 def push_batch(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -21,6 +21,13 @@ def push_batch(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     is_retry = queue_name(event) == retry_url.rpartition("/")[2]
     source = wiring.retry_queue() if is_retry else wiring.push_queue()
     keep = wiring.push().run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
+    return failures(keep | poison)
+
+
+def poll_batch(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """SQS poll: ask the endpoints of the batch what became of their messages (hub protocol)."""
+    orders, poison = read_orders(event, now=wiring.clock().now(), telemetry=telemetry)
+    keep = wiring.poll().run(orders, source=wiring.poll_queue(), remaining_ms=context.get_remaining_time_in_millis)
     return failures(keep | poison)
 
 

@@ -37,6 +37,8 @@ __all__ = [
     "iron_api",
     "line_store",
     "message_store",
+    "poll",
+    "poll_queue",
     "push",
     "push_queue",
     "retry_queue",
@@ -134,6 +136,11 @@ def retry_queue() -> WorkQueue:
     return _work_queue("RETRY_QUEUE_URL")
 
 
+def poll_queue() -> WorkQueue:
+    """Polls (hub protocol)."""
+    return _work_queue("POLL_QUEUE_URL")
+
+
 def set_aside(text: str) -> None:
     """Keep a stream record that nothing can be made of, whole, in the queue of dispatch failures."""
     from pushhub.adapters.sqs_aside import send_aside
@@ -204,6 +211,17 @@ def targets() -> Targets:
 @cache
 def push() -> Push:
     """Attempts batches of deliveries."""
+    return _push_from(retry_queue())
+
+
+@cache
+def poll() -> Push:
+    """Attempts batches of polls."""
+    return _push_from(poll_queue())
+
+
+def _push_from(waiting: WorkQueue) -> Push:
+    """The push use case of a function whose queue of waiting deliveries is the given one."""
     from pushhub.services.deliver import Deliver
     from pushhub.services.push import Push
 
@@ -212,7 +230,7 @@ def push() -> Push:
         messages=message_store(),
         bodies=body_store(),
         targets=targets(),
-        retry_queue=retry_queue(),
+        retry_queue=waiting,
         clock=clock(),
         telemetry=telemetry,
         in_flight_limit=settings().number("IN_FLIGHT_LIMIT", least=1, most=120_000),
@@ -222,6 +240,7 @@ def push() -> Push:
         deliver=deliver,
         retry_queue=retry_queue(),
         errors_queue=_work_queue("ERRORS_QUEUE_URL"),
+        poll_queue=poll_queue(),
         clock=clock(),
         telemetry=telemetry,
         executor=_executor(),
@@ -247,7 +266,13 @@ def wake() -> Wake:
     """Wakes parked deliveries."""
     from pushhub.services.wake import Wake
 
-    return Wake(messages=message_store(), retry_queue=retry_queue(), clock=clock(), telemetry=telemetry)
+    return Wake(
+        messages=message_store(),
+        retry_queue=retry_queue(),
+        poll_queue=poll_queue(),
+        clock=clock(),
+        telemetry=telemetry,
+    )
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
 from pushhub.domain.backoff import FixedDelay, RetryPolicy, holds_in_queue
 from pushhub.domain.delivery import (
@@ -29,10 +30,10 @@ from pushhub.domain.message import Message
 from pushhub.domain.queue import PushSettings, Queue, Subscriber
 from pushhub.domain.verdict import Answer, Verdict
 from pushhub.domain.work import WorkOrder
-from pushhub.ports import BodyStore, Clock, ConfigStore, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.ports import BodyStore, Clock, MessageStore, Received, Telemetry, WorkQueue
 from pushhub.services.targets import Outcome, PushOrder, Targets
 
-__all__ = ["Deliver", "Follow", "Following", "order_identity"]
+__all__ = ["Deliver", "Follow", "Following", "QueueSource", "Watcher", "order_identity"]
 
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
@@ -54,16 +55,43 @@ class Follow(StrEnum):
     """Settled, or parked in the due index: the message is given up."""
     LATER = "later"
     """Look again at ``due_at``."""
+    POLL = "poll"
+    """Look again at ``due_at``, from the poll queue."""
     ERROR = "error"
     """Exhausted: to the errors queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What follows, and when (epoch milliseconds; with ``LATER`` only)."""
+    """What follows, and when (epoch milliseconds; with ``LATER`` and ``POLL`` only)."""
 
     follow: Follow
     due_at: int = 0
+
+
+class QueueSource(Protocol):
+    """Where queues come from: the configuration store, or something that knows more of them."""
+
+    def queue(self, project_id: str, name: str) -> Queue | None:
+        """The queue, or None."""
+        ...
+
+
+class Watcher(Protocol):
+    """Keeps something beside the deliveries that follows from them."""
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Told of each delivery as it is stored, once at least: after each write, and whenever it is looked at in vain.
+
+        Raises:
+            Unavailable: The order comes again.
+        """
+        ...
+
+
+class _NoWatcher:
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Nothing follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +108,7 @@ class Deliver:
     """Carries deliveries on.
 
     Args:
-        config: Queues and projects.
+        config: Queues.
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
@@ -88,12 +116,13 @@ class Deliver:
         clock: Time.
         telemetry: Wide events and metrics.
         in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
+        watcher: Told of every delivery.
     """
 
     def __init__(
         self,
         *,
-        config: ConfigStore,
+        config: QueueSource,
         messages: MessageStore,
         bodies: BodyStore,
         targets: Targets,
@@ -101,7 +130,9 @@ class Deliver:
         clock: Clock,
         telemetry: Telemetry,
         in_flight_limit: int,
+        watcher: Watcher | None = None,
     ) -> None:
+        self._watcher = watcher or _NoWatcher()
         self._config = config
         self._messages = messages
         self._bodies = bodies
@@ -131,9 +162,9 @@ class Deliver:
         delivery = stored or opening(order.message, order.subscriber_id)
         queue = self._config.queue(order.message.project, order.message.queue)
         if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
-            return self._close(delivery, DeliveryState.CANCELLED, "queue_deleted")
+            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_deleted")
         if order.message.accepted_at <= queue.cleared_at:
-            return self._close(delivery, DeliveryState.CANCELLED, "queue_cleared")
+            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_cleared")
         return self._carry_on(
             _Job(received=received, order=order, queue=queue, push=queue.push), delivery, remaining_ms
         )
@@ -145,23 +176,25 @@ class Deliver:
             policy = self._policy(job.push, subscriber)
             seen = look(delivery, policy, self._clock.now())
             if seen.step is not Step.ATTEMPT:
-                return self._without_attempt(delivery, seen)
+                return self._without_attempt(job.order.message, delivery, seen)
             if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
-                return Following(Follow.LATER, self._clock.now())
+                return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
+            self._watcher.seen(job.order.message, delivery)
             if delivery.parked:
                 return Following(Follow.NOTHING)
 
-    def _without_attempt(self, delivery: Delivery, seen: Look) -> Following:
+    def _without_attempt(self, message: Message, delivery: Delivery, seen: Look) -> Following:
         if seen.step is Step.CLOSE and seen.closes_as is not None:
-            return self._close(delivery, seen.closes_as, "out_of_time_or_tries")
+            return self._close(message, delivery, seen.closes_as, "out_of_time_or_tries")
+        self._watcher.seen(message, delivery)
         if seen.step is Step.NOTHING:
             return _when_settled(delivery)
         # The due index brings a parked delivery back by itself. Close to its time the waker may just have taken it out of the
         # index (by a clock a little ahead of ours), so then the order is kept.
         if delivery.parked and seen.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
-        return Following(Follow.LATER, self._clock.now() + seen.wait_ms)
+        return _look_again(delivery, self._clock.now() + seen.wait_ms)
 
     def _policy(self, push: PushSettings, subscriber: Subscriber | None) -> RetryPolicy:
         if subscriber is None:
@@ -176,10 +209,12 @@ class Deliver:
         """The message itself is no longer stored: its time was over."""
         if delivery is None or delivery.settled:
             return Following(Follow.NOTHING)
-        return self._close(delivery, DeliveryState.EXPIRED, "message_gone")
+        return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
 
-    def _close(self, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
+    def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
         if delivery.settled:
+            if message is not None:
+                self._watcher.seen(message, delivery)
             return _when_settled(delivery)
         closed = close(delivery, state, self._clock.now())
         try:
@@ -197,6 +232,8 @@ class Deliver:
             reason=reason,
             tries=closed.tries,
         )
+        if message is not None:
+            self._watcher.seen(message, closed)
         return _when_settled(closed)
 
     def _attempt(self, job: _Job, subscriber: Subscriber | None, delivery: Delivery, policy: RetryPolicy) -> Delivery:
@@ -226,6 +263,9 @@ class Deliver:
             policy=policy,
             reserve_ms=outcome.reserve_ms,
             jitter=self._clock.jitter(),
+            subscriber=subscriber.name if subscriber else "",
+            dialect=subscriber.dialect.value if subscriber else "raw",
+            update_url=outcome.update_url,
         )
         after = self._parked_if_long(after)
         try:
@@ -323,6 +363,10 @@ class Deliver:
             wait_after_ms=last.wait_after_ms if last else None,
             receive_count=job.received.receive_count,
         )
+
+
+def _look_again(delivery: Delivery, at: int) -> Following:
+    return Following(Follow.LATER if delivery.update_url is None else Follow.POLL, at)
 
 
 def _when_settled(delivery: Delivery) -> Following:

@@ -36,6 +36,7 @@ class Push:
         deliver: Carries one delivery on.
         retry_queue: Where deliveries wait for their next try.
         errors_queue: Where exhausted deliveries go.
+        poll_queue: Where deliveries wait for their next poll (hub protocol).
         clock: Time.
         telemetry: Wide events and metrics.
         executor: Runs the deliveries of a batch side by side.
@@ -48,6 +49,7 @@ class Push:
         deliver: Deliver,
         retry_queue: WorkQueue,
         errors_queue: WorkQueue,
+        poll_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
@@ -56,6 +58,7 @@ class Push:
         self._deliver = deliver
         self._retry_queue = retry_queue
         self._errors_queue = errors_queue
+        self._poll_queue = poll_queue
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
@@ -65,7 +68,7 @@ class Push:
 
         Args:
             batch: As received; the same delivery twice is attempted once.
-            source: The queue it came from. Waits are spent there when it is the retry queue.
+            source: The queue it came from. Waits are spent there when it is the one they belong to.
             remaining_ms: Milliseconds this invocation has left.
 
         Returns:
@@ -112,19 +115,23 @@ class Push:
     def _arrange(self, through: Sequence[tuple[Received, Following]], source: WorkQueue) -> set[str]:
         """Exhausted ones to the errors queue, waits to where they are spent; the SQS ids to keep are returned."""
         errors = [received for received, following in through if following.follow is Follow.ERROR]
-        waits = [(received, following.due_at) for received, following in through if following.follow is Follow.LATER]
         kept: list[tuple[Received, int]] = []
         unsure = self._clock.now() + UNSURE_WAIT_MS
         if errors and not self._sent(self._errors_queue, [(each.order, 0) for each in errors]):
             kept += [(each, unsure) for each in errors]
-        if source is self._retry_queue:
-            kept += waits
-        elif waits:
-            now = self._clock.now()
-            moves = [(each.order, -(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000)) for each, due_at in waits]
-            if not self._sent(self._retry_queue, moves):
+        for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
+            waits = [(received, following.due_at) for received, following in through if following.follow is follow]
+            if source is queue:
+                kept += waits
+            elif waits and not self._moved(waits, queue):
                 kept += [(each, unsure) for each, _ in waits]
         return self._hide(kept, source)
+
+    def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
+        """Send waiting orders to the queue where their wait belongs."""
+        now = self._clock.now()
+        delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
+        return self._sent(queue, [(each.order, delay) for (each, _), delay in zip(waits, delays, strict=True)])
 
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:

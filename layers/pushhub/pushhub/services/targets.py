@@ -66,12 +66,14 @@ class Outcome:
     Attributes:
         answer: What came back.
         verdict: What it means.
-        reserve_ms: With a 202: how long it reserves, milliseconds.
+        reserve_ms: How long a 202 reserves, or an answer that polls or postpones asks to wait; milliseconds.
+        update_url: With ``Verdict.POLL``: where to ask what became of the delivery.
     """
 
     answer: Answer
     verdict: Verdict
     reserve_ms: int = 0
+    update_url: str | None = None
 
 
 class Target(Protocol):

@@ -24,13 +24,23 @@ class Wake:
     Args:
         messages: Holds the due index.
         retry_queue: Where woken deliveries go.
+        poll_queue: Where those go that are to be polled (hub protocol).
         clock: Time.
         telemetry: Metrics.
     """
 
-    def __init__(self, *, messages: MessageStore, retry_queue: WorkQueue, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        retry_queue: WorkQueue,
+        poll_queue: WorkQueue,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
         self._messages = messages
         self._retry_queue = retry_queue
+        self._poll_queue = poll_queue
         self._clock = clock
         self._telemetry = telemetry
 
@@ -52,7 +62,11 @@ class Wake:
             due = [each for each in self._messages.due(self._clock.now(), BATCH) if _key(each) not in woken]
             if not due:
                 break
-            self._retry_queue.send([(_order(each), 0) for each in due])
+            polls = [(_order(each), 0) for each in due if each.update_url is not None]
+            retries = [(_order(each), 0) for each in due if each.update_url is None]
+            for queue, orders in ((self._poll_queue, polls), (self._retry_queue, retries)):
+                if orders:
+                    queue.send(orders)
             for each in due:
                 self._messages.unpark(each)
             woken.update(_key(each) for each in due)

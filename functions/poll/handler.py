@@ -1,0 +1,14 @@
+"""Poll function: asks endpoints what became of the messages they took for later (hub protocol)."""
+
+from typing import Any
+
+from pushhub.runtime.engine import poll_batch
+from pushhub.runtime.invocation import LambdaContext, observed
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.engine.poll_batch`."""
+    return poll_batch(event, context)
