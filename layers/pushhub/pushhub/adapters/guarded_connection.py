@@ -12,6 +12,7 @@ import contextlib
 import http.client
 import socket
 import ssl
+import time
 from dataclasses import dataclass
 from email.message import Message
 from typing import Any, NamedTuple, cast
@@ -104,10 +105,12 @@ class GuardedConnection(HTTPConnection):
 
     Attributes:
         route: Where the exchange goes; set by :meth:`open`.
+        idle_since: When the last exchange ended, on ``time.monotonic``.
     """
 
     response_class = _Answer
     route: Route
+    idle_since = 0.0
 
     def _new_conn(self) -> socket.socket:
         target, deadline = self.route.target, self.route.deadline
@@ -187,16 +190,26 @@ class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):
 
 
 class GuardedPool(HTTPConnectionPool):
-    """Idle connections to one place; hands out closed ones when none is idle."""
+    """Idle connections to one place; hands out closed ones when none is idle.
+
+    Attributes:
+        idle_limit_s: Seconds after which an idle connection is not used again: what lies between may have forgotten it without
+            telling either end, most of all while a Lambda environment was frozen, and then a request on it would only time out.
+    """
 
     ConnectionCls = GuardedConnection
+    idle_limit_s: float
 
     def borrow(self) -> GuardedConnection:
-        """A connection; to be given back. A connection the other side has closed meanwhile is closed here too."""
-        return cast(GuardedConnection, self._get_conn())
+        """A connection; to be given back. One that was idle for too long, or that the other side closed, comes closed."""
+        connection = cast(GuardedConnection, self._get_conn())
+        if time.monotonic() - connection.idle_since > self.idle_limit_s:
+            connection.close()
+        return connection
 
     def give_back(self, connection: GuardedConnection) -> None:
         """Take a connection back, open (when the exchange ended cleanly) or closed."""
+        connection.idle_since = time.monotonic()
         self._put_conn(connection)
 
 
@@ -211,12 +224,14 @@ class GuardedPoolManager(PoolManager):
         ca_file: Certificates of the authorities to trust (PEM).
         places: Pools kept; the least recently used one goes first.
         connections: Idle connections kept per pool.
+        idle_limit_s: See :class:`GuardedPool`.
     """
 
-    def __init__(self, *, ca_file: str | None, places: int, connections: int) -> None:
+    def __init__(self, *, ca_file: str | None, places: int, connections: int, idle_limit_s: float) -> None:
         super().__init__(num_pools=places, maxsize=connections)
         self.pool_classes_by_scheme = {"http": GuardedPool, "https": _GuardedTLSPool}
         self._ca_file = ca_file or certifi.where()
+        self._idle_limit_s = idle_limit_s
         self._tls: ssl.SSLContext | None = None
 
     def pool(self, route: Route) -> GuardedPool:
@@ -234,7 +249,9 @@ class GuardedPoolManager(PoolManager):
         context = dict(request_context or {})
         if scheme == "https":
             context["ssl_context"] = self._tls = self._tls or self._tls_context()
-        return super()._new_pool(scheme, host, port, request_context=context)
+        pool = super()._new_pool(scheme, host, port, request_context=context)
+        cast(GuardedPool, pool).idle_limit_s = self._idle_limit_s
+        return pool
 
     def _tls_context(self) -> ssl.SSLContext:
         # One for all pools, made on first need: reading the certificates takes longer than a whole exchange.

@@ -78,6 +78,7 @@ class GuardedSender:
         threads: How many requests run at once; connections are kept for as many per place.
         lookup: How names are resolved.
         ca_file: Certificates of the authorities to trust (PEM) instead of certifi's.
+        idle_limit_s: Seconds after which an idle connection is not used again.
 
     Raises:
         ValueError: ``allowed_targets`` holds an entry that cannot be read.
@@ -91,6 +92,7 @@ class GuardedSender:
         threads: int = 10,
         lookup: NameLookup | None = None,
         ca_file: str | None = None,
+        idle_limit_s: float = 50.0,
     ) -> None:
         self._now = now
         self._allowed_targets = AllowedTargets.parse(allowed_targets).texts
@@ -98,7 +100,12 @@ class GuardedSender:
         self._session = _Session()
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        adapter = _GuardedAdapter(ca_file, places=max(1, _IDLE_CONNECTIONS // threads), connections=threads)
+        adapter = _GuardedAdapter(
+            ca_file=ca_file,
+            places=max(1, _IDLE_CONNECTIONS // threads),
+            connections=threads,
+            idle_limit_s=idle_limit_s,
+        )
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
 
@@ -182,12 +189,14 @@ class _GuardedAdapter(HTTPAdapter):
 
     poolmanager: GuardedPoolManager
 
-    def __init__(self, ca_file: str | None, *, places: int, connections: int) -> None:
-        self._ca_file = ca_file
-        super().__init__(pool_connections=places, pool_maxsize=connections)
+    def __init__(self, *, ca_file: str | None, places: int, connections: int, idle_limit_s: float) -> None:
+        self._guarded = GuardedPoolManager(
+            ca_file=ca_file, places=places, connections=connections, idle_limit_s=idle_limit_s
+        )
+        super().__init__()
 
-    def init_poolmanager(self, connections: int, maxsize: int, *_: Any, **__: Any) -> None:
-        self.poolmanager = GuardedPoolManager(ca_file=self._ca_file, places=connections, connections=maxsize)
+    def init_poolmanager(self, *_: Any, **__: Any) -> None:
+        self.poolmanager = self._guarded
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         if not isinstance(request, _GuardedRequest):

@@ -1,0 +1,92 @@
+"""A certificate authority of its own, and the certificates of good and bad servers."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import ssl
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+__all__ = ["Authority"]
+
+_DAY = datetime.timedelta(days=1)
+
+
+class Authority:
+    """Signs server certificates.
+
+    Args:
+        folder: Where the files go.
+
+    Attributes:
+        ca_file: What a client must trust (PEM).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test authority")])
+        builder = self._builder(self._name, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        )
+        self.ca_file = str(folder / "ca.pem")
+        Path(self.ca_file).write_bytes(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        )
+
+    def server(self, *hosts: str, expired: bool = False, trusted: bool = True) -> ssl.SSLContext:
+        """The context of a server for these names and addresses.
+
+        Args:
+            hosts: Names and addresses the certificate is for.
+            expired: It ended yesterday.
+            trusted: Signed by this authority; else by itself.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test server")])
+        builder = self._builder(subject, key, issuer=self._name if trusted else subject, expired=expired)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
+        )
+        certificate = builder.sign(self._key if trusted else key, hashes.SHA256())
+        path = self._folder / f"{certificate.serial_number}.pem"
+        path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+            + certificate.public_bytes(serialization.Encoding.PEM)
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path)
+        return context
+
+    def _builder(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        issuer: x509.Name | None = None,
+        expired: bool = False,
+    ) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(issuer or self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - 3 * _DAY)
+            .not_valid_after(now - _DAY if expired else now + _DAY)
+        )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
