@@ -1,0 +1,82 @@
+"""Reads template.yaml as CloudFormation will see it, after the SAM transform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from local import template
+
+__all__ = ["ROOT", "Resource", "of_type", "parameter", "references", "resolved", "resources", "source", "walk"]
+
+ROOT = Path(__file__).parents[2]
+Resource = dict[str, Any]
+
+
+@cache
+def source() -> Resource:
+    """The template as written, with functions like ``!Ref`` in their long form."""
+    return template.load(ROOT / "template.yaml")
+
+
+@cache
+def resources() -> dict[str, Resource]:
+    """All resources by logical id, SAM's own types transformed to the ones CloudFormation makes."""
+    written = template.load(ROOT / "template.yaml")
+    code = {name: ("artifacts", f"{name}.zip") for name in template.code_folders(written)}
+    made: dict[str, Resource] = template.transform(written, code)["Resources"]
+    return made
+
+
+def of_type(kind: str) -> dict[str, Resource]:
+    """Properties of all resources of a CloudFormation type, by logical id."""
+    return {name: each.get("Properties", {}) for name, each in resources().items() if each["Type"] == kind}
+
+
+def parameter(name: str) -> Resource:
+    """A parameter's declaration."""
+    declaration: Resource = source()["Parameters"][name]
+    return declaration
+
+
+def walk(value: Any) -> Iterator[Any]:
+    """A value and everything inside it."""
+    yield value
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from walk(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from walk(each)
+
+
+def references(value: Any) -> set[str]:
+    """Logical ids and parameters that a value refers to."""
+    found: set[str] = set()
+    for each in walk(value):
+        if not isinstance(each, dict):
+            continue
+        if "Ref" in each:
+            found.add(each["Ref"])
+        if "Fn::GetAtt" in each:
+            target = each["Fn::GetAtt"]
+            found.add(target.split(".")[0] if isinstance(target, str) else target[0])
+        if "Fn::Sub" in each and isinstance(each["Fn::Sub"], str):
+            found |= {part.split("}")[0].split(".")[0] for part in each["Fn::Sub"].split("${")[1:]}
+    return found
+
+
+def resolved(value: Any, **conditions: bool) -> Any:
+    """A value with each ``Fn::If`` on a named condition decided, and what turns out to be ``AWS::NoValue`` left out."""
+    if isinstance(value, dict):
+        if "Fn::If" in value and value["Fn::If"][0] in conditions:
+            condition, then, otherwise = value["Fn::If"]
+            return resolved(then if conditions[condition] else otherwise, **conditions)
+        decided = {key: resolved(each, **conditions) for key, each in value.items()}
+        return {key: each for key, each in decided.items() if each != {"Ref": "AWS::NoValue"}}
+    if isinstance(value, list):
+        items = [resolved(each, **conditions) for each in value]
+        return [each for each in items if each != {"Ref": "AWS::NoValue"}]
+    return value

@@ -1,0 +1,111 @@
+"""What can go wrong has an alarm, and each alarm tells a person what to do."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import pytest
+from tests.template.cloudformation import ROOT, Resource, of_type, references
+
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+HEADINGS = re.findall(r"^### (\w+)$", RUNBOOK, flags=re.MULTILINE)
+
+
+def watching(namespace: str, metric: str) -> set[str]:
+    """Logical ids that alarms on a metric watch."""
+    found: set[str] = set()
+    for alarm in ALARMS.values():
+        if (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric):
+            found |= references(alarm["Dimensions"])
+    return found
+
+
+def emitted() -> dict[str, set[str]]:
+    """Metrics the code counts, by the file that does."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "layers" / "pushhub" / "pushhub").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for text in _metric_names(node):
+                found.setdefault(text, set()).add(path.stem)
+    return found
+
+
+def _metric_names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[A-Z]\w+", node.value):
+        return [node.value]
+    return []
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_is_sent_says_what_it_means_and_has_its_section_in_the_runbook(name: str) -> None:
+    alarm = ALARMS[name]
+    assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmTopic"}]
+    assert len(alarm["AlarmDescription"]) > 20
+    assert HEADINGS.count(name) == 1
+
+
+@pytest.mark.parametrize("name", HEADINGS)
+def test_each_section_of_the_runbook_is_about_an_alarm_and_says_what_to_do(name: str) -> None:
+    assert name in ALARMS
+    section = RUNBOOK.split(f"### {name}\n")[1].split("\n#")[0]
+    assert "**Means**" in section
+    assert "**Do**" in section
+
+
+def test_each_dead_letter_queue_is_watched_and_has_its_redrive_in_the_runbook() -> None:
+    dead = {name for name, queue in of_type("AWS::SQS::Queue").items() if "RedrivePolicy" not in queue}
+    assert watching("AWS/SQS", "ApproximateNumberOfMessagesVisible") == dead
+    redrive = RUNBOOK.split("\n## Redrive\n")[1]
+    for name in dead:
+        assert f"`{name}`" in redrive
+
+
+def test_each_function_is_watched_for_errors_and_throttles() -> None:
+    functions = set(of_type("AWS::Lambda::Function"))
+    assert watching("AWS/Lambda", "Errors") == functions
+    assert watching("AWS/Lambda", "Throttles") == functions
+
+
+def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
+    mappings = of_type("AWS::Lambda::EventSourceMapping").values()
+    readers = {each["FunctionName"]["Ref"] for each in mappings if "StreamArn" in each["EventSourceArn"]["Fn::GetAtt"]}
+    assert watching("AWS/Lambda", "IteratorAge") == readers
+
+
+def test_waiting_work_is_watched() -> None:
+    assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {"PushQueue", "ErrorsQueue"}
+    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue"}
+    assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
+
+
+def test_a_schedule_that_stops_is_noticed() -> None:
+    alarm = ALARMS["WakeMissing"]
+    assert alarm["TreatMissingData"] == "breaching"
+    assert watching("AWS/Lambda", "Invocations") == {"WakeFunction"}
+
+
+def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_them() -> None:
+    own = {name: alarm for name, alarm in ALARMS.items() if alarm["Namespace"] == "Pushhub"}
+    assert {alarm["MetricName"] for alarm in own.values()} >= {
+        "AttemptsFailed",
+        "DeliveriesExhausted",
+        "DeliveriesParked",
+        "WorkOrdersPoisoned",
+    }
+    for alarm in own.values():
+        assert alarm["MetricName"] in emitted()
+        (dimension,) = alarm["Dimensions"]
+        assert dimension["Name"] == "service"
+        assert dimension["Value"] in services()
+
+
+def services() -> set[str]:
+    return {variables(each)["POWERTOOLS_SERVICE_NAME"] for each in of_type("AWS::Lambda::Function").values()}
+
+
+def variables(function: Resource) -> dict[str, Any]:
+    found: dict[str, Any] = function["Environment"]["Variables"]
+    return found

@@ -1,0 +1,97 @@
+"""Tables and buckets: keys and indexes as the architecture says, encrypted, kept, private."""
+
+from __future__ import annotations
+
+import pytest
+from tests.template.cloudformation import Resource, of_type, parameter, resolved, resources
+
+TABLES = of_type("AWS::DynamoDB::Table")
+BUCKETS = of_type("AWS::S3::Bucket")
+KEY = {"Ref": "KmsKeyArn"}
+
+
+def keys(schema: Resource) -> tuple[str, ...]:
+    return tuple(each["AttributeName"] for each in schema["KeySchema"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_billed_by_use_kept_and_protected(name: str) -> None:
+    resource, table = resources()[name], TABLES[name]
+    assert keys(table) == ("pk", "sk")
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+    assert resolved(table, ProtectsTables=True)["DeletionProtectionEnabled"] is True
+    history = resolved(table, KeepsHistory=True)["PointInTimeRecoverySpecification"]
+    assert history == {"PointInTimeRecoveryEnabled": True}
+    assert parameter("DeletionProtection")["Default"] == parameter("PointInTimeRecovery")["Default"] == "true"
+
+
+@pytest.mark.parametrize("name", ["MessagesTable", "LinesTable"])
+def test_messages_leave_by_themselves_and_every_change_is_told(name: str) -> None:
+    assert TABLES[name]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert TABLES[name]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_configuration_neither_expires_nor_streams() -> None:
+    assert TABLES["ConfigTable"].keys().isdisjoint({"TimeToLiveSpecification", "StreamSpecification"})
+
+
+def test_indexes_hold_what_their_readers_decode_and_no_more() -> None:
+    due, unsettled = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
+    assert (due["IndexName"], *keys(due), due["Projection"]) == (
+        "due",
+        "due_shard",
+        "due_key",
+        {"ProjectionType": "ALL"},
+    )
+    assert (unsettled["IndexName"], *keys(unsettled), unsettled["Projection"]) == (
+        "unsettled",
+        "unsettled_queue",
+        "unsettled_key",
+        {"ProjectionType": "KEYS_ONLY"},
+    )
+    (line,) = TABLES["LinesTable"]["LocalSecondaryIndexes"]
+    assert (line["IndexName"], *keys(line)) == ("line", "pk", "place")
+    assert line["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["expires_at"]}
+
+
+def test_own_key_reaches_everything_that_rests() -> None:
+    """Without it each service's own key is used: never nothing."""
+    for table in TABLES.values():
+        sse = resolved(table, HasKmsKey=True)["SSESpecification"]
+        assert sse == {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+    for queue in of_type("AWS::SQS::Queue").values():
+        assert resolved(queue, HasKmsKey=False)["SqsManagedSseEnabled"] is True
+        assert resolved(queue, HasKmsKey=True)["KmsMasterKeyId"] == KEY
+    for bucket in BUCKETS.values():
+        for has_key, algorithm in ((False, "AES256"), (True, "aws:kms")):
+            decided = resolved(bucket, HasKmsKey=has_key)
+            (rule,) = decided["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+            assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == algorithm
+        assert rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] == KEY
+    (topic,) = of_type("AWS::SNS::Topic").values()
+    assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "AlarmTopicKey"}
+    assert resolved(topic, HasKmsKey=True)["KmsMasterKeyId"] == KEY
+    (own,) = of_type("AWS::KMS::Key").values()
+    assert own["EnableKeyRotation"] is True
+
+
+@pytest.mark.parametrize("name", BUCKETS)
+def test_a_bucket_is_private_kept_and_reached_by_tls_only(name: str) -> None:
+    assert set(BUCKETS[name]["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(BUCKETS[name]["PublicAccessBlockConfiguration"]) == 4
+    assert BUCKETS[name]["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    assert resources()[name]["DeletionPolicy"] == resources()[name]["UpdateReplacePolicy"] == "Retain"
+    assert {"Ref": name} in [each["Bucket"] for each in of_type("AWS::S3::BucketPolicy").values()]
+
+
+def test_objects_leave_by_lifecycle() -> None:
+    longest_message_days = 30
+    bodies = BUCKETS["BodiesBucket"]["LifecycleConfiguration"]["Rules"]
+    assert [rule["ExpirationInDays"] for rule in bodies if rule.get("Prefix") == "bodies/"] == [
+        longest_message_days + 2
+    ]
+    records = BUCKETS["RecordsBucket"]["LifecycleConfiguration"]["Rules"]
+    assert [rule["ExpirationInDays"] for rule in records if rule.get("Prefix") == "records/"] == [
+        {"Ref": "RecordsRetentionDays"}
+    ]

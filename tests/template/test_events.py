@@ -1,0 +1,91 @@
+"""events/ holds a realistic event for each function and each of its triggers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.template.cloudformation import ROOT, of_type, resources, source
+
+from pushhub.adapters._line_items import decode_line_message
+from pushhub.adapters.dynamodb_messages import decode_delivery, decode_message
+from pushhub.domain.work import WorkOrder
+from pushhub.runtime.http import request_from_event
+
+EVENTS = sorted((ROOT / "events").glob("*.json"))
+FUNCTIONS = {name.removesuffix("Function").lower(): name for name in of_type("AWS::Lambda::Function")}
+
+
+def event_in(path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return read
+
+
+def trigger_of(event: dict[str, Any]) -> str:
+    """The route or resource that makes such an event."""
+    if "routeKey" in event:
+        return str(event["routeKey"])
+    if "Records" in event:
+        arns = {record["eventSourceARN"] for record in event["Records"]}
+        (arn,) = arns
+        name = arn.split("/")[1] if ":dynamodb:" in arn else arn.split(":")[-1]
+        return str(name.split("-")[1])
+    return str(event["resources"][0].rsplit("/", 1)[-1].split("-")[1])
+
+
+def triggers() -> set[tuple[str, str]]:
+    """Each function with each thing that calls it, as the template says."""
+    found = set()
+    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+        found.add((mapping["FunctionName"]["Ref"], mapping["EventSourceArn"]["Fn::GetAtt"][0]))
+    for route in of_type("AWS::ApiGatewayV2::Route").values():
+        integration = route["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
+        target = resources()[integration]["Properties"]["IntegrationUri"]["Fn::GetAtt"][0]
+        found.add((target, route["RouteKey"]))
+    for name, schedule in of_type("AWS::Scheduler::Schedule").items():
+        found.add((schedule["Target"]["Arn"]["Fn::GetAtt"][0], name))
+    return found
+
+
+def test_there_is_an_event_for_each_function_and_trigger_and_none_for_anything_else() -> None:
+    shown = {(FUNCTIONS[path.name.split("-")[0]], trigger_of(event_in(path))) for path in EVENTS}
+    assert shown == triggers()
+
+
+@pytest.mark.parametrize("path", [each for each in EVENTS if "-sqs-" in each.name], ids=lambda path: path.stem)
+def test_work_orders_can_be_read(path: Path) -> None:
+    for record in event_in(path)["Records"]:
+        order = WorkOrder.decode(record["body"])
+        assert order.group == record["attributes"]["MessageGroupId"]
+        assert order.message.project == "5b6c2f1d9e8a4c7b3d2e1f0a"
+
+
+@pytest.mark.parametrize("path", [each for each in EVENTS if "-stream-" in each.name], ids=lambda path: path.stem)
+def test_stream_images_can_be_read(path: Path) -> None:
+    decoders: dict[str, Any] = {"message": decode_message, "delivery": decode_delivery, "line": decode_line_message}
+    for record in event_in(path)["Records"]:
+        change = record["dynamodb"]
+        images = [change[name] for name in ("NewImage", "OldImage") if name in change]
+        assert len(images) == {"INSERT": 1, "MODIFY": 2, "REMOVE": 1}[record["eventName"]]
+        for image in images:
+            assert decoders[image["kind"]["S"]](image)
+            assert {name: image[name] for name in ("pk", "sk")} == change["Keys"]
+
+
+def test_dispatch_is_shown_only_what_its_filter_lets_through() -> None:
+    for record in event_in(ROOT / "events" / "dispatch-stream-messages.json")["Records"]:
+        assert record["eventName"] == "INSERT"
+        assert record["dynamodb"]["NewImage"]["kind"] == {"S": "message"}
+
+
+@pytest.mark.parametrize("path", [each for each in EVENTS if "-http-" in each.name], ids=lambda path: path.stem)
+def test_requests_can_be_read(path: Path) -> None:
+    event = event_in(path)
+    request = request_from_event(event)
+    assert request.path.startswith("/3/projects/5b6c2f1d9e8a4c7b3d2e1f0a/queues")
+    assert event["requestContext"]["stage"] == source()["Resources"]["HttpApiStage"]["Properties"]["StageName"]
+    if event["routeKey"] != "$default":
+        route = event["routeKey"].format(**event["pathParameters"])
+        assert f"{request.method} {request.path}" == route

@@ -1,0 +1,118 @@
+"""Least privilege: exact actions on exact resources; each wildcard is named here with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.template.cloudformation import Resource, of_type, references, resolved, resources, walk
+
+ROLES = of_type("AWS::IAM::Role")
+
+WILDCARDS = {
+    "${BodiesBucket.Arn}/bodies/*": "each object has a key of its own",
+    "${RecordsBucket.Arn}/records/*": "each object has a key of its own",
+    "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
+    "${LinesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
+}
+
+
+def statements(role: Resource) -> Iterator[dict[str, Any]]:
+    for policy in role["Policies"]:
+        yield from resolved(policy["PolicyDocument"], HasKmsKey=True)["Statement"]
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_allows_exact_actions_only(name: str) -> None:
+    for statement in statements(ROLES[name]):
+        assert statement["Effect"] == "Allow"
+        for action in listed(statement["Action"]):
+            assert "*" not in action
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
+    for statement in statements(ROLES[name]):
+        for resource in listed(statement["Resource"]):
+            assert references(resource) <= {*resources(), "KmsKeyArn"}
+            assert references(resource), f"{resource} names nothing"
+            text = resource.get("Fn::Sub", "")
+            assert "*" not in text or text in WILDCARDS
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> None:
+    assert "ManagedPolicyArns" not in ROLES[name]
+    users = [user for user, each in resources().items() if user != name and name in references(each.get("Properties"))]
+    assert len(users) == 1
+
+
+def test_each_named_wildcard_is_needed() -> None:
+    used = {
+        resource["Fn::Sub"]
+        for role in ROLES.values()
+        for statement in statements(role)
+        for resource in listed(statement["Resource"])
+        if "Fn::Sub" in resource
+    }
+    assert set(WILDCARDS) <= used
+
+
+@pytest.mark.parametrize("name", of_type("AWS::Lambda::Function"))
+def test_each_function_has_a_role_of_its_own_that_may_write_its_own_log_only(name: str) -> None:
+    function = of_type("AWS::Lambda::Function")[name]
+    role = ROLES[function["Role"]["Fn::GetAtt"][0]]
+    log_rights = [each for each in statements(role) if any("logs:" in action for action in each["Action"])]
+    assert log_rights == [
+        {
+            "Effect": "Allow",
+            "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+            "Resource": {"Fn::GetAtt": [function["LoggingConfig"]["LogGroup"]["Ref"], "Arn"]},
+        }
+    ]
+
+
+def test_the_environment_of_a_function_names_only_what_its_role_may_use() -> None:
+    public = {"HttpApi", "AWS::Region", "AWS::AccountId"}
+    for function in of_type("AWS::Lambda::Function").values():
+        role = ROLES[function["Role"]["Fn::GetAtt"][0]]
+        given = references(function["Environment"]) & set(resources())
+        assert given - public <= references(role)
+
+
+@pytest.mark.parametrize("name", of_type("AWS::S3::BucketPolicy"))
+def test_a_bucket_policy_only_denies_what_is_not_encrypted_on_its_way(name: str) -> None:
+    (statement,) = of_type("AWS::S3::BucketPolicy")[name]["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2
+
+
+def test_the_alarm_key_is_for_its_account_and_the_alarms_only() -> None:
+    (key,) = of_type("AWS::KMS::Key").values()
+    owner, alarms = key["KeyPolicy"]["Statement"]
+    # A key without its account's root cannot be managed by anyone. In a key policy, "*" is the key itself.
+    assert owner["Principal"]["AWS"]["Fn::Sub"].endswith(":root")
+    assert alarms["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+    assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert "aws:SourceAccount" in alarms["Condition"]["StringEquals"]
+
+
+def test_only_this_api_and_this_schedule_may_call_functions() -> None:
+    permissions = of_type("AWS::Lambda::Permission")
+    assert {each["FunctionName"]["Ref"] for each in permissions.values()} == {"IngestFunction", "ControlFunction"}
+    for each in permissions.values():
+        assert each["Principal"] == "apigateway.amazonaws.com"
+        assert "${HttpApi}" in each["SourceArn"]["Fn::Sub"]
+
+
+def test_nothing_allows_everyone() -> None:
+    for resource in resources().values():
+        for each in walk(resource.get("Properties")):
+            if isinstance(each, dict) and each.get("Principal") == "*":
+                assert each["Effect"] == "Deny"

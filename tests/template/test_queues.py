@@ -1,0 +1,110 @@
+"""Each queue has a dead-letter queue, keeps messages as long as SQS can, and hides them long enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.template.cloudformation import Resource, of_type, parameter, references, resources, source
+
+FOURTEEN_DAYS_S = 1_209_600
+QUEUES = of_type("AWS::SQS::Queue")
+MAPPINGS = of_type("AWS::Lambda::EventSourceMapping")
+WORK_QUEUES = {name: each for name, each in QUEUES.items() if "RedrivePolicy" in each}
+
+
+def dead_letter_queues() -> set[str]:
+    redriven = {each["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0] for each in WORK_QUEUES.values()}
+    failed = {
+        each["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+        for each in MAPPINGS.values()
+        if "DestinationConfig" in each
+    }
+    return redriven | failed
+
+
+def mappings_of(queue: str) -> dict[str, Resource]:
+    return {name: each for name, each in MAPPINGS.items() if each["EventSourceArn"]["Fn::GetAtt"][0] == queue}
+
+
+def longest(value: Any) -> int:
+    """A number, or the most a parameter allows."""
+    return int(parameter(value["Ref"])["MaxValue"]) if isinstance(value, dict) else int(value)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_each_queue_has_a_dead_letter_queue_or_is_one(name: str) -> None:
+    assert name in WORK_QUEUES or name in dead_letter_queues()
+
+
+@pytest.mark.parametrize("name", sorted(dead_letter_queues()))
+def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(name: str) -> None:
+    assert QUEUES[name]["MessageRetentionPeriod"] == FOURTEEN_DAYS_S
+    sources = [each for each in WORK_QUEUES.values() if references(each["RedrivePolicy"]) == {name}]
+    assert len(sources) <= 1
+
+
+@pytest.mark.parametrize(("name", "receives"), [("PushQueue", 20), ("RetryQueue", 1000), ("ErrorsQueue", 100)])
+def test_receives_before_a_message_counts_as_poison(name: str, receives: int) -> None:
+    # The attempt number lives in the hub's own state: this is a guard against poison, so it is generous.
+    assert QUEUES[name]["RedrivePolicy"]["maxReceiveCount"] == receives
+
+
+@pytest.mark.parametrize("name", WORK_QUEUES)
+def test_work_is_kept_14_days_and_may_be_as_large_as_sqs_allows(name: str) -> None:
+    assert QUEUES[name]["MessageRetentionPeriod"] == FOURTEEN_DAYS_S
+    assert QUEUES[name]["MaximumMessageSize"] == 1_048_576
+
+
+@pytest.mark.parametrize("name", WORK_QUEUES)
+def test_visibility_is_six_times_the_timeout_of_the_function_and_the_batch_window(name: str) -> None:
+    mappings = mappings_of(name)
+    assert mappings
+    for mapping in mappings.values():
+        timeout = resources()[mapping["FunctionName"]["Ref"]]["Properties"]["Timeout"]
+        window = longest(mapping.get("MaximumBatchingWindowInSeconds", 0))
+        assert QUEUES[name]["VisibilityTimeout"] >= 6 * timeout + window
+
+
+@pytest.mark.parametrize("name", [name for queue in WORK_QUEUES for name in mappings_of(queue)])
+def test_queue_mappings_keep_only_what_failed_and_are_bounded(name: str) -> None:
+    # Without ReportBatchItemFailures Lambda would delete the messages that a run says it has not done.
+    assert MAPPINGS[name]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    # MaximumConcurrency stops the polling; reserved concurrency would burn receives.
+    assert MAPPINGS[name]["ScalingConfig"]["MaximumConcurrency"]
+
+
+def test_the_concurrency_map_holds_each_value_of_its_parameter_as_a_number() -> None:
+    allowed = parameter("PushMaximumConcurrency")["AllowedValues"]
+    assert source()["Mappings"]["PushConcurrency"] == {str(each): {"Runs": each} for each in allowed}
+    assert parameter("PushMaximumConcurrency")["Default"] in allowed
+
+
+STREAM_MAPPINGS = {name: each for name, each in MAPPINGS.items() if "StreamArn" in each["EventSourceArn"]["Fn::GetAtt"]}
+
+
+def test_dispatch_and_records_read_the_streams() -> None:
+    read = {(each["FunctionName"]["Ref"], each["EventSourceArn"]["Fn::GetAtt"][0]) for each in STREAM_MAPPINGS.values()}
+    assert read == {
+        ("DispatchFunction", "MessagesTable"),
+        ("RecordsFunction", "MessagesTable"),
+        ("RecordsFunction", "LinesTable"),
+    }
+
+
+@pytest.mark.parametrize("name", STREAM_MAPPINGS)
+def test_stream_mappings_never_drop_a_record(name: str) -> None:
+    mapping = STREAM_MAPPINGS[name]
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert mapping["MaximumRetryAttempts"] == -1
+    assert mapping["MaximumRecordAgeInSeconds"] == -1
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0] in QUEUES
+    # The functions raise instead: MiniStack drops what a partial response names.
+    assert "FunctionResponseTypes" not in mapping
+
+
+def test_dispatch_is_run_for_new_messages_only() -> None:
+    (mapping,) = (each for each in STREAM_MAPPINGS.values() if each["FunctionName"]["Ref"] == "DispatchFunction")
+    (pattern,) = mapping["FilterCriteria"]["Filters"]
+    assert pattern == {"Pattern": '{"eventName":["INSERT"],"dynamodb":{"NewImage":{"kind":{"S":["message"]}}}}'}
