@@ -98,7 +98,7 @@ def test_hostile_endpoints_are_no_better_over_tls(
         sending.send(asking(url, timeout_s=0.25))
         started = time.monotonic()
         answer = sending.send(asking(url, timeout_s=0.25))
-        assert time.monotonic() - started < 0.8
+        assert time.monotonic() - started < 2
         assert (answer.error_class, answer.status_code) == (error_class, status)
 
 
@@ -107,7 +107,7 @@ def test_a_handshake_that_hangs_ends_at_the_deadline(endpoint: HostileEndpoint) 
     with sender() as sending:
         started = time.monotonic()
         answer = sending.send(asking(f"https://127.0.0.1:{endpoint.port}/", timeout_s=0.3))
-        assert time.monotonic() - started < 0.8
+        assert time.monotonic() - started < 2
     assert (answer.error_class, answer.bytes_out) == ("timeout", 0)
     assert "TLS handshake" in answer.message
 
