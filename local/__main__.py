@@ -47,9 +47,9 @@ def run(place: Place, _: argparse.Namespace) -> None:
     # Terminals that close and 'kill' are to end it as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    description = stack.up(place, say)
+    show(description, place)
     try:
-        description = stack.up(place, say)
-        show(description, place)
         asyncio.run(flow.run(description, say))
         if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
             show(description, place)

@@ -23,6 +23,7 @@ __all__ = ["STACK", "deploy", "outputs", "parameters"]
 STACK = "pushhub"
 """Name of the CloudFormation stack."""
 DEPLOY_SECONDS = 120.0
+SETTLE_SECONDS = 15.0
 _ARTIFACTS = "pushhub-artifacts"
 _LOOPBACK = "127.0.0.0/8,::1/128"
 
@@ -170,8 +171,14 @@ def _first_failure(aws: Aws, since: str) -> str:
 
 
 def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
-    absent = missing(aws, STACK, transformed["Resources"])
-    if absent:
+    absent: list[str] = []
+
+    def complete() -> bool:
+        absent[:] = missing(aws, STACK, transformed["Resources"])
+        return not absent
+
+    # A function that was just updated is not active for a moment.
+    if not wait_until(complete, SETTLE_SECONDS, pause=0.2):
         raise LocalError(f"the deployment is not complete: {'; '.join(absent)}; 'make clean' starts anew")
 
 

@@ -156,7 +156,7 @@ def load(path: Path = MESSAGES) -> list[str]:
         LocalError: The file is missing or a line is not of its form.
     """
     try:
-        return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").strip("\n").split("\n")]
     except (OSError, ValueError, KeyError) as error:
         raise LocalError(f"the demonstration's messages cannot be read: {path}: {error!r}") from error
 
