@@ -12,6 +12,7 @@ from tests.template.cloudformation import ROOT
 __all__ = ["settings_of"]
 
 RUNTIME = ROOT / "layers" / "pushhub" / "pushhub" / "runtime"
+_READER = RUNTIME / "settings.py"
 _PACKAGE = "pushhub.runtime"
 _SETTING = re.compile(r"[A-Z]+(_[A-Z]+)+")
 
@@ -25,7 +26,7 @@ def settings_of(function: str) -> set[str]:
     waiting = [(handler, name) for name in _definitions(handler)]
     while waiting:
         path, name = waiting.pop()
-        if (path, name) in seen:
+        if (path, name) in seen or path == _READER:
             continue
         seen.add((path, name))
         definition = _definitions(path).get(name)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.template.cloudformation import ROOT, Resource, of_type, references
 
+from pushhub.domain.delivery import DeliveryState
+
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 HEADINGS = re.findall(r"^### (\w+)$", RUNBOOK, flags=re.MULTILINE)
@@ -23,20 +25,24 @@ def watching(namespace: str, metric: str) -> set[str]:
     return found
 
 
-def emitted() -> dict[str, set[str]]:
-    """Metrics the code counts, by the file that does."""
-    found: dict[str, set[str]] = {}
+def emitted() -> set[str]:
+    """Metrics the code counts."""
+    found: set[str] = set()
     for path in (ROOT / "layers" / "pushhub" / "pushhub").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for text in _metric_names(node):
-                found.setdefault(text, set()).add(path.stem)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "count":
+                found |= names_counted(node.args[0]) if node.args else set()
     return found
 
 
-def _metric_names(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[A-Z]\w+", node.value):
-        return [node.value]
-    return []
+def names_counted(argument: ast.expr) -> set[str]:
+    if isinstance(argument, ast.Constant):
+        return {str(argument.value)}
+    if isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
+        # One metric per state a delivery can settle in.
+        prefix = str(argument.values[0].value)
+        return {f"{prefix}{state.value.capitalize()}" for state in DeliveryState}
+    return set()
 
 
 @pytest.mark.parametrize("name", ALARMS)
@@ -77,7 +83,7 @@ def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
 
 def test_waiting_work_is_watched() -> None:
     assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {"PushQueue", "ErrorsQueue"}
-    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue"}
+    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
 
 

@@ -44,7 +44,9 @@ def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(nam
     assert len(sources) <= 1
 
 
-@pytest.mark.parametrize(("name", "receives"), [("PushQueue", 20), ("RetryQueue", 1000), ("ErrorsQueue", 100)])
+@pytest.mark.parametrize(
+    ("name", "receives"), [("PushQueue", 20), ("RetryQueue", 1000), ("PollQueue", 1000), ("ErrorsQueue", 100)]
+)
 def test_receives_before_a_message_counts_as_poison(name: str, receives: int) -> None:
     # The attempt number lives in the hub's own state: this is a guard against poison, so it is generous.
     assert QUEUES[name]["RedrivePolicy"]["maxReceiveCount"] == receives
