@@ -20,6 +20,7 @@ __all__ = [
     "listed",
     "number_in_query",
     "parse_object",
+    "parse_value",
     "section",
     "text",
 ]
@@ -40,8 +41,18 @@ def parse_object(body: bytes) -> dict[str, Any]:
         Invalid: Not UTF-8, not JSON, not an object, a key given twice, NaN or Infinity, half a surrogate pair, or
             nested too deeply to read.
     """
-    if not body:
-        return {}
+    value = parse_value(body) if body else {}
+    if not isinstance(value, dict):
+        raise Invalid("Request body must be a JSON object")
+    return value
+
+
+def parse_value(body: bytes) -> Any:
+    """Read a request body that may be any JSON value.
+
+    Raises:
+        Invalid: As :func:`parse_object`, and when it is empty.
+    """
     try:
         decoded = body.decode()
         value = json.loads(decoded, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
@@ -51,8 +62,6 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise Invalid("JSON is nested too deeply") from error
     except ValueError as error:
         raise Invalid("Request body is not valid JSON") from error
-    if not isinstance(value, dict):
-        raise Invalid("Request body must be a JSON object")
     if "\\ud" in decoded.lower():
         _refuse_surrogates(value)
     return value

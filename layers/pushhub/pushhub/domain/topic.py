@@ -1,0 +1,189 @@
+"""Topics of Notifications 2.0: an ordered log of commits, and what one notification in it is.
+
+A publish call appends one *commit* of up to a hundred notifications. A topic numbers its commits one by one, so a reader can tell a
+commit that was not written yet from the end of the log. A *position* names one notification: the commit's sequence and the
+index in it, packed into one integer that rises in publishing order.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "COMMIT_BYTES",
+    "COMMIT_NOTIFICATIONS",
+    "Commit",
+    "Head",
+    "Notification",
+    "Reservation",
+    "Topic",
+    "bucket_of",
+    "chunked",
+    "position_at",
+    "sequence_of",
+]
+
+COMMIT_NOTIFICATIONS = 100
+"""Notifications one commit may hold; also what one publish request may hold."""
+
+COMMIT_BYTES = 300_000
+"""Bytes of notifications one commit may hold: an item of a table ends at 400 KB."""
+
+_INDEX_BITS = 7
+_BUCKETS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What subscribers read. Persistent and non-persistent topics of one name are two topics (Notifications 2.0).
+
+    Attributes:
+        project: The tenant.
+        name: Name of the subscription(s) that feed it; letters and digits.
+        non_persistent: Whether a subscriber that reconnects starts anew at the latest notification.
+    """
+
+    project: str
+    name: str
+    non_persistent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One notification in a topic.
+
+    Attributes:
+        message_id: As given to its publisher.
+        api: ``measurements``, ``events`` ...: the second part of the description header.
+        source: What it is about: the third part.
+        action: ``CREATE``, ``UPDATE`` or ``DELETE``.
+        body: One line of text: JSON, or base64 for binary data.
+    """
+
+    message_id: str
+    api: str
+    source: str
+    action: str
+    body: str
+
+    @property
+    def size(self) -> int:
+        """Bytes it counts for in a backlog."""
+        return len(self.body.encode()) + len(self.source.encode()) + len(self.api) + len(self.action)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a topic stands.
+
+    Attributes:
+        uid: The topic's own id.
+        sequence: Of the last commit reserved, 0 before the first.
+        size: Bytes ever committed.
+        ceiling: ``size`` at which the backlog counts as full.
+        reserved_at: When the last commit was reserved, epoch milliseconds.
+        subscribers: Ids of the subscribers every commit is owed to.
+    """
+
+    uid: str
+    sequence: int = 0
+    size: int = 0
+    ceiling: int = 0
+    reserved_at: int = 0
+    subscribers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A place in a topic's log, taken by one publisher.
+
+    Attributes:
+        topic_uid: Id of the topic.
+        sequence: Of the commit to write.
+        size_before: Bytes committed to the topic before it.
+        reserved_at: When, epoch milliseconds, by the publisher's clock.
+        previous_at: When the place before it was taken.
+        subscribers: Whom the commit is owed to.
+    """
+
+    topic_uid: str
+    sequence: int
+    size_before: int
+    reserved_at: int
+    previous_at: int
+    subscribers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What one publish call put into a topic. Never changes. Without notifications it marks a place nobody will fill.
+
+    Attributes:
+        topic: Where.
+        topic_uid: Id of the topic.
+        sequence: Its number in the topic, from 1, without holes.
+        notifications: In order.
+        accepted_at: Epoch milliseconds.
+        expires_at: Epoch milliseconds from which it is not delivered any more.
+        previous_at: When the place before it was taken, epoch milliseconds.
+        size_before: Bytes committed to the topic before it.
+        owed_to: Ids of the subscribers it is owed to, sorted.
+    """
+
+    topic: Topic
+    topic_uid: str
+    sequence: int
+    notifications: tuple[Notification, ...]
+    accepted_at: int
+    expires_at: int
+    previous_at: int
+    size_before: int
+    owed_to: tuple[str, ...] = ()
+
+    @property
+    def positions(self) -> Iterator[tuple[int, Notification]]:
+        """Each notification with its position."""
+        return ((position_at(self.sequence, index), each) for index, each in enumerate(self.notifications))
+
+    def notification(self, position: int) -> Notification | None:
+        """The notification at a position of this commit, None where there is none."""
+        index = position & ((1 << _INDEX_BITS) - 1)
+        if sequence_of(position) != self.sequence or index >= len(self.notifications):
+            return None
+        return self.notifications[index]
+
+
+def position_at(sequence: int, index: int = 0) -> int:
+    """The position of a notification.
+
+    Args:
+        sequence: Of its commit.
+        index: In its commit, below 128.
+    """
+    return (sequence << _INDEX_BITS) | index
+
+
+def sequence_of(position: int) -> int:
+    """The commit a position lies in."""
+    return position >> _INDEX_BITS
+
+
+def bucket_of(source: str) -> int:
+    """The bucket (of 65,536) a source falls into: consumers of a shared subscriber divide the buckets among them."""
+    return zlib.crc32(source.encode("utf-8", "surrogatepass")) % _BUCKETS
+
+
+def chunked(notifications: Sequence[Notification]) -> Iterator[tuple[Notification, ...]]:
+    """Notifications of one publish call, cut into what a commit may hold."""
+    chunk: list[Notification] = []
+    size = 0
+    for each in notifications:
+        if chunk and (len(chunk) == COMMIT_NOTIFICATIONS or size + each.size > COMMIT_BYTES):
+            yield tuple(chunk)
+            chunk, size = [], 0
+        chunk.append(each)
+        size += each.size
+    if chunk:
+        yield tuple(chunk)
