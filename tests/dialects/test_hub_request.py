@@ -65,7 +65,7 @@ def test_notification_messages_carry_their_source() -> None:
 
 
 def test_what_is_only_the_hubs_is_not_sent() -> None:
-    message = HubMessage(type="a:b", payload={}, origin="store", extra={"mapping": 1}, parent_id="1", chain=2)
+    message = HubMessage(type="a:b", payload={}, origin="store", extra={"mapping": 1}, quiet=True, delay_s=5)
     assert set(json.loads(request_body(message, OBJECT_ID, []))) == {"message", "message_id", "payload"}
 
 

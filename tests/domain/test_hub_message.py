@@ -21,8 +21,6 @@ FULL = HubMessage(
     source="acme.import",
     origin="store",
     extra={"store_name": "x"},
-    parent_id="1911850762384703488",
-    chain=3,
     quiet=True,
     delay_s=120,
 )

@@ -93,7 +93,7 @@ class World:
         bodies = faulty(self.bodies, "bodies", plan)
         self._push_queue = faulty(self.push_queue, "push_queue", plan)
         self._retry_queue = faulty(self.retry_queue, "retry_queue", plan)
-        errors_queue = faulty(self.errors_queue, "errors_queue", plan)
+        self._errors_queue = faulty(self.errors_queue, "errors_queue", plan)
         self._poll_queue = faulty(self.poll_queue, "poll_queue", plan)
         self.ingest = Ingest(config=config, messages=messages, lines=lines, bodies=bodies, clock=self.clock)
         targets = Targets(
@@ -120,7 +120,7 @@ class World:
             messages=messages,
             deliver=self.deliver,
             retry_queue=self._retry_queue,
-            errors_queue=errors_queue,
+            errors_queue=self._errors_queue,
             poll_queue=self._poll_queue,
             clock=self.clock,
             telemetry=self.telemetry,

@@ -2,7 +2,8 @@
 
 A message is first *incoming*: compared with the mappings of its store. For each mapping that wants it there is then one
 *accepted* copy with an id of its own and the incoming message as its parent. Both are ordinary messages of the engine, on internal
-queues whose names no queue of an owner can have.
+queues whose names no queue of an owner can have. Their headers, which are never sent, hold the type and the parent; their hops count
+the messages that led to them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from pushhub.domain.message import Message
+
 __all__ = [
     "INCOMING_QUEUE",
+    "INCOMING_UID",
+    "LIFE_MS",
     "MAX_CHAIN",
+    "ROUTER",
     "SERVICE_QUEUES",
     "HubMessage",
+    "headers_of",
     "is_message_type",
     "mapping_of_queue",
+    "parent_of",
     "service_queue",
+    "type_of",
 ]
 
 SERVICE_QUEUES = "hub/"
@@ -27,6 +36,15 @@ SERVICE_QUEUES = "hub/"
 
 INCOMING_QUEUE = SERVICE_QUEUES + "incoming"
 """The internal queue of messages that wait to be compared with the mappings."""
+
+INCOMING_UID = "incoming"
+"""Generation of that queue; it is never made anew."""
+
+ROUTER = "router"
+"""The one subscriber of that queue: the hub itself, which compares."""
+
+LIFE_MS = 10 * 366 * 86_400_000
+"""How long a message of the hub is kept, delivered or not: ten years. The protocol knows no expiry ("no messages are ever lost")."""
 
 MAX_CHAIN = 50
 """How many messages may lead to one another (parent, child, grandchild ...) before it is taken for a loop."""
@@ -45,6 +63,26 @@ def mapping_of_queue(queue: str) -> str | None:
     if not queue.startswith(SERVICE_QUEUES) or queue == INCOMING_QUEUE:
         return None
     return queue.removeprefix(SERVICE_QUEUES)
+
+
+def headers_of(message_type: str, parent_id: str | None) -> dict[str, str]:
+    """The headers of the engine's message.
+
+    Args:
+        message_type: Type of the hub message inside, so that it is known without reading the body.
+        parent_id: Decimal id of the message that led to it, if one did.
+    """
+    return {"type": message_type} | ({"parent": parent_id} if parent_id else {})
+
+
+def type_of(message: Message) -> str:
+    """Type of the hub message inside an engine's message."""
+    return message.headers["type"]
+
+
+def parent_of(message: Message) -> str | None:
+    """Decimal id of the message that led to this one."""
+    return message.headers.get("parent")
 
 
 def is_message_type(value: object) -> TypeGuard[str]:
@@ -67,8 +105,6 @@ class HubMessage:
         source: ``<integration>.<service>`` it came from, on notification messages (sent along).
         origin: What the producer said it came from (kept, not sent).
         extra: Every other key the producer or service gave (kept, not sent).
-        parent_id: Decimal id of the message that led to this one, or None.
-        chain: How many messages led to this one.
         quiet: Notifications of its services raise no messages: it descends from one that a notification raised.
         delay_s: Seconds to wait before services are sent it.
     """
@@ -78,8 +114,6 @@ class HubMessage:
     source: str | None = None
     origin: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    parent_id: str | None = None
-    chain: int = 0
     quiet: bool = False
     delay_s: int = 0
 
@@ -92,10 +126,6 @@ class HubMessage:
             fields["origin"] = self.origin
         if self.extra:
             fields["extra"] = dict(self.extra)
-        if self.parent_id is not None:
-            fields["parent_id"] = self.parent_id
-        if self.chain:
-            fields["chain"] = self.chain
         if self.quiet:
             fields["quiet"] = True
         if self.delay_s:
@@ -112,8 +142,6 @@ class HubMessage:
             source=fields.get("source"),
             origin=fields.get("origin"),
             extra=fields.get("extra", {}),
-            parent_id=fields.get("parent_id"),
-            chain=fields.get("chain", 0),
             quiet=fields.get("quiet", False),
             delay_s=fields.get("delay", 0),
         )

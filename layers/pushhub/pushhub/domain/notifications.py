@@ -52,7 +52,8 @@ class Notification:
         occurrences: How often it was said for that message.
         logged_at: Epoch milliseconds of the first occurrence.
         updated_at: Epoch milliseconds of the last one.
-        attempt: Number of the delivery's attempt that was counted last; an attempt is counted once, however often its answer is processed.
+        first_attempt: Number of the delivery's attempt that said it first.
+        attempt: Number of the one that was counted last; an attempt is counted once, however often its answer is processed.
     """
 
     project: str
@@ -66,6 +67,7 @@ class Notification:
     occurrences: int
     logged_at: int
     updated_at: int
+    first_attempt: int
     attempt: int
 
 
