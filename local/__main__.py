@@ -44,8 +44,8 @@ def clean(place: Place, _: argparse.Namespace) -> None:
 
 def run(place: Place, _: argparse.Namespace) -> None:
     """Bring the stack up, show the main job, stay until Ctrl-C. With PUSHHUB_DEMO_ONLY=1 stop after the table."""
-    # Terminals that close and 'kill' are to end it as Ctrl-C does.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # Terminals that close and 'kill' are to end it as Ctrl-C does; a script may have started it with Ctrl-C ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     description = stack.up(place, say)
     show(description, place)

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local import template
 from local.aws import Aws
 from local.errors import LocalError
-from local.packages import Package, build_function, build_layer
+from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
 from local.verification import missing
@@ -85,6 +85,8 @@ def _deploy(place: Place, aws: Aws, say: Say) -> bool:
     _apply(aws, given, status)
     _verify(aws, transformed)
     record.write_text(digest + "\n")
+    _forget_old(aws, packages)
+    forget_old(place.builds)
     return True
 
 
@@ -99,7 +101,9 @@ def _packages(place: Place, source: dict[str, Any]) -> dict[str, Package]:
 
 def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
     s3 = aws.s3()
-    s3.create_bucket(Bucket=_ARTIFACTS)
+    # Objects are on disk at once, the rest of the state at a clean stop: the bucket may be older than the stack.
+    if _ARTIFACTS not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}:
+        s3.create_bucket(Bucket=_ARTIFACTS)
     present = {entry["Key"] for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
     for package in packages.values():
         key = f"{package.digest}.zip"
@@ -107,6 +111,15 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
             s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=Path(package.path).read_bytes())
             present.add(key)
     s3.put_object(Bucket=_ARTIFACTS, Key="template.json", Body=body.encode())
+
+
+def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
+    """Remove uploads that are not deployed any more; functions and layers keep a copy of their own."""
+    s3 = aws.s3()
+    current = {f"{package.digest}.zip" for package in packages.values()} | {"template.json"}
+    for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", []):
+        if entry["Key"] not in current:
+            s3.delete_object(Bucket=_ARTIFACTS, Key=entry["Key"])
 
 
 def _status(aws: Aws) -> str:

@@ -11,6 +11,7 @@ import py_compile
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from local.errors import LocalError
 
-__all__ = ["Package", "build_function", "build_layer"]
+__all__ = ["Package", "build_function", "build_layer", "forget_old"]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMAT = b"3"
@@ -62,9 +63,16 @@ def build_layer(source: Path, builds: Path, python: Path) -> Package:
     digest = _digest(source, python)
     target = builds / f"{source.name}-layer-{digest[:16]}.zip"
     if target.exists():
-        return Package(digest, target)
+        return _build(target, digest, [])
     dependencies = _dependencies(source / "requirements.txt", builds, python)
     return _build(target, digest, [(dependencies, "python/"), (source, "python/")])
+
+
+def forget_old(builds: Path, keep: int = 40) -> None:
+    """Remove packages that have not been used for longest, but for some of the newest."""
+    files = sorted(builds.glob("*.zip"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files[keep:]:
+        file.unlink(missing_ok=True)
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -91,33 +99,40 @@ def _dependencies(lock: Path, builds: Path, python: Path) -> Path:
     installed = builds / f"dependencies-{name}"
     if installed.exists():
         return installed
-    unfinished = builds / f"dependencies-{name}.unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+    builds.mkdir(parents=True, exist_ok=True)
+    # Its own name, because two stacks may be built at the same time.
+    unfinished = Path(tempfile.mkdtemp(prefix=f"unfinished-{name}-", dir=builds))
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--require-hashes", "--no-deps"]
     command = [str(python), "-m", "pip", "install", *options, "--target", str(unfinished), "-r", str(lock)]
     result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
+        shutil.rmtree(unfinished)
         last = (result.stdout.strip().splitlines() or ["no output"])[-1]
         raise LocalError(f"the layer's dependencies cannot be installed: {last}")
     shutil.rmtree(unfinished / "bin", ignore_errors=True)
-    unfinished.replace(installed)
+    try:
+        unfinished.rename(installed)
+    except OSError:
+        shutil.rmtree(unfinished)
+        if not installed.exists():
+            raise
     return installed
 
 
 def _build(target: Path, digest: str, folders: list[tuple[Path, str]]) -> Package:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished, scratch = target.with_suffix(".unfinished"), target.with_suffix(".pyc")
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as package:
-            for folder, prefix in folders:
-                for path in _sources(folder):
-                    name = prefix + path.relative_to(folder).as_posix()
-                    _add(package, name, path.read_bytes())
-                    if path.suffix == ".py":
-                        _add(package, *_compiled(path, name, scratch))
-        scratch.unlink(missing_ok=True)
-        unfinished.replace(target)
+        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=target.parent) as folder:
+            unfinished, scratch = Path(folder) / target.name, Path(folder) / "module.pyc"
+            with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as package:
+                for source, prefix in folders:
+                    for path in _sources(source):
+                        name = prefix + path.relative_to(source).as_posix()
+                        _add(package, name, path.read_bytes())
+                        if path.suffix == ".py":
+                            _add(package, *_compiled(path, name, scratch))
+            unfinished.replace(target)
+    target.touch()
     return Package(digest, target)
 
 

@@ -42,6 +42,7 @@ class Place:
         aws_port: Port of the emulator.
         emulator_python: Interpreter of the environment that holds the emulator; functions run under it too.
         template: The SAM template to deploy.
+        builds: Built packages, named by digest and shared by all stacks of this repository; safe to delete.
     """
 
     home: Path
@@ -49,6 +50,7 @@ class Place:
     aws_port: int = 4577
     emulator_python: Path = REPOSITORY / ".venv-ministack" / "bin" / "python"
     template: Path = REPOSITORY / "template.yaml"
+    builds: Path = REPOSITORY / ".pushhub" / "builds"
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Place:
@@ -84,11 +86,6 @@ class Place:
     def logs(self) -> Path:
         """Log files of the daemons."""
         return self.home / "logs"
-
-    @property
-    def builds(self) -> Path:
-        """Built packages, by digest; safe to delete."""
-        return self.home / "builds"
 
     @property
     def temporary(self) -> Path:

@@ -7,10 +7,12 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
 from local import deployer, emulator, projects
 from local.aws import Aws
@@ -18,7 +20,7 @@ from local.errors import LocalError
 from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
 
-__all__ = ["Description", "aws", "clean", "describe", "down", "is_up", "up"]
+__all__ = ["Description", "aws", "clean", "describe", "down", "is_up", "kill_function_workers", "up"]
 
 DEFAULT_PROJECT = "default"
 _FRONT_DOOR_START_SECONDS = 20.0
@@ -124,6 +126,27 @@ def clean(place: Place, say: Say) -> None:
     shutil.rmtree(place.home, ignore_errors=True)
 
 
+def kill_function_workers(place: Place, function: str) -> int:
+    """End a function's processes as a crash would, in the middle of what they do.
+
+    Args:
+        place: The stack.
+        function: Name of the function, as the outputs tell it.
+
+    Returns:
+        How many there were.
+    """
+    marker = f"{place.temporary}/ministack-lambda-{function}-".encode()
+    killed = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                if marker in (entry / "cmdline").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    killed += 1
+    return killed
+
+
 def is_up(place: Place) -> bool:
     """Whether both processes run."""
     return emulator.daemon(place).pid() is not None and _front_door(place).pid() is not None
@@ -185,7 +208,7 @@ def _listens(port: int) -> bool:
 @contextlib.contextmanager
 def _only_one(place: Place) -> Iterator[None]:
     """Let one command at a time change the stack; a second one waits for the first."""
-    place.home.mkdir(parents=True, exist_ok=True)
+    place.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (place.home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from samtranslator.model.exceptions import InvalidDocumentException  # type: ignore[import-untyped]
-from samtranslator.parser.parser import Parser  # type: ignore[import-untyped]
-from samtranslator.translator.translator import Translator  # type: ignore[import-untyped]
-from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
+from samtranslator.model.exceptions import InvalidDocumentException
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.yaml_helper import yaml_parse
 
 from local.errors import LocalError
 from local.place import REGION

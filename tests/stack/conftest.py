@@ -1,0 +1,16 @@
+"""One stack for all tests in this folder, started when the first of them needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.stack.running import RunningStack
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """The running stack. Tests keep apart by queues, or projects, of their own."""
+    running = RunningStack.start(tmp_path_factory.mktemp("stack"))
+    yield running
+    running.down()

@@ -1,0 +1,117 @@
+"""A running local stack for tests: everything ``local.json`` tells, and the means to disturb it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+from local.aws import Aws, ClientArguments
+from local.place import HOST, Place
+from local.projects import Credentials
+from local.stack import Description
+
+from local import projects, stack
+
+__all__ = ["RunningStack", "free_port"]
+
+
+def free_port() -> int:
+    """A port on loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(kw_only=True)
+class RunningStack:
+    """A stack that runs.
+
+    Attributes:
+        place: Its files and ports.
+        description: How to reach it.
+        said: What starting and stopping it had to say.
+    """
+
+    place: Place
+    description: Description = field(init=False)
+    said: list[str] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, home: Path, place: Place | None = None) -> RunningStack:
+        """Start one in an empty folder, on free ports."""
+        base = place or Place.from_environment()
+        running = cls(
+            place=Place(
+                home=home,
+                port=free_port(),
+                aws_port=free_port(),
+                emulator_python=base.emulator_python,
+                template=base.template,
+                builds=base.builds,
+            )
+        )
+        running.up()
+        return running
+
+    @property
+    def base_url(self) -> str:
+        """What clients of the hub use."""
+        return self.description.base_url
+
+    @property
+    def project_id(self) -> str:
+        """The default project."""
+        return self.description.project_id
+
+    @property
+    def token(self) -> str:
+        """Token of the default project."""
+        return self.description.token
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """What the template tells: ``ConfigTableName``, ``PushQueueUrl``, ``PushFunctionName`` ..."""
+        return self.description.outputs
+
+    @property
+    def aws(self) -> Aws:
+        """Makes clients of the emulator: ``stack.aws.sqs()``."""
+        return stack.aws(self.description)
+
+    @property
+    def client_arguments(self) -> ClientArguments:
+        """For clients made otherwise: ``boto3.client("sqs", **stack.client_arguments)``."""
+        return self.aws.arguments
+
+    def call(self, method: str, path: str, *, json: Any = None, timeout: float = 40) -> requests.Response:
+        """Call the queue API of the default project; ``path`` is what follows the project's id."""
+        url = f"{self.base_url}/3/projects/{self.project_id}{path}"
+        headers = {"Authorization": f"OAuth {self.token}"}
+        return requests.request(method, url, json=json, headers=headers, timeout=timeout)
+
+    def make_project(self, name: str = "") -> Credentials:
+        """Make another project with a token of its own."""
+        table = self.outputs["ConfigTableName"]
+        return projects.make(self.aws, table, name or f"test-{secrets.token_hex(4)}", self.place.projects)
+
+    def restart(self) -> None:
+        """Stop the stack and start it again; its ports and its state stay."""
+        self.down()
+        self.up()
+
+    def up(self) -> None:
+        """Start it, or do nothing."""
+        self.description = stack.up(self.place, self.said.append)
+
+    def down(self) -> None:
+        """Stop it and keep its state."""
+        stack.down(self.place, self.said.append)
+
+    def kill_function_workers(self, function: str) -> int:
+        """Kill the processes of a function (``push``, ``ingest`` ...) with SIGKILL; returns how many there were."""
+        return stack.kill_function_workers(self.place, self.outputs[f"{function.capitalize()}FunctionName"])
