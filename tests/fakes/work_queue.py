@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tests.fakes.clock import FakeClock
 
-from pushhub.domain.work import WorkOrder
+from pushhub.domain.work import WorkOrder, decode_pack, pack
 from pushhub.ports import Received
 
 __all__ = ["FakeWorkQueue"]
@@ -71,6 +71,14 @@ class FakeWorkQueue:
                 self._add(text, sent_at=now, visible_at=now + delay_s * 1000)
             self.sent.extend(orders)
 
+    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        """See the port."""
+        with self._lock:
+            now = self._clock.now()
+            for _, text in pack(orders):
+                self._add(text, sent_at=now, visible_at=now)
+            self.sent.extend((order, 0) for order in orders)
+
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
         """See the port. A message not in flight, or hidden for more than twelve hours in all, is refused."""
         with self._lock:
@@ -84,20 +92,20 @@ class FakeWorkQueue:
         return sum(bool(each.handle) and each.visible_at > now for each in self._stored.values())
 
     def receive(self, limit: int = 10) -> list[Received]:
-        """Hand out up to ``limit`` visible messages, those visible longest first."""
+        """Hand out the orders of up to ``limit`` visible messages, those visible longest first."""
         with self._lock:
             now = self._clock.now()
             self._drop_old(now)
             visible = sorted((each for each in self._stored.values() if each.visible_at <= now), key=_by_visibility)
             received: list[Received] = []
             for each in visible:
-                if len(received) == limit:
+                if len({each.sqs_id for each in received}) == limit:
                     break
                 if self._max_receive_count is not None and each.receive_count >= self._max_receive_count:
-                    self.dead.append(WorkOrder.decode(each.text))
+                    self.dead.extend(decode_pack(each.text))
                     del self._stored[each.sqs_id]
                     continue
-                received.append(self._hand_out(each, now))
+                received += self._hand_out(each, now)
             return received
 
     def delete(self, handle: str) -> None:
@@ -128,7 +136,7 @@ class FakeWorkQueue:
 
     def orders(self) -> list[WorkOrder]:
         """Every order in the queue: visible, delayed or in flight; for assertions."""
-        return [WorkOrder.decode(each.text) for each in self._stored.values()]
+        return [order for each in self._stored.values() for order in decode_pack(each.text)]
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -139,18 +147,21 @@ class FakeWorkQueue:
         self._stored[sqs_id] = stored
         return stored
 
-    def _hand_out(self, stored: _Stored, now: int) -> Received:
+    def _hand_out(self, stored: _Stored, now: int) -> list[Received]:
         stored.receive_count += 1
         stored.handle = f"{stored.sqs_id}/{stored.receive_count}"
         stored.received_at, stored.visible_at = now, now + self._visibility_ms
         self._received[stored.handle] = replace(stored)
-        return Received(
-            order=WorkOrder.decode(stored.text),
-            sqs_id=stored.sqs_id,
-            receipt_handle=stored.handle,
-            received_at=now,
-            receive_count=stored.receive_count,
-        )
+        return [
+            Received(
+                order=order,
+                sqs_id=stored.sqs_id,
+                receipt_handle=stored.handle,
+                received_at=now,
+                receive_count=stored.receive_count,
+            )
+            for order in decode_pack(stored.text)
+        ]
 
     def _current(self, handle: str) -> _Stored | None:
         stored = self._stored.get(handle.partition("/")[0])

@@ -18,6 +18,14 @@ from tests.adapters import aws_services as aws
 
 ROOT = Path(__file__).parents[2]
 
+SETTINGS_OF_QUEUES = (
+    "PUSH_QUEUE_URL",
+    "RETRY_QUEUE_URL",
+    "POLL_QUEUE_URL",
+    "ERRORS_QUEUE_URL",
+    "DISPATCH_FAILURES_URL",
+)
+
 
 @dataclass
 class Context:
@@ -133,7 +141,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         monkeypatch.setenv(name, value)
     with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _):
         urls: dict[str, str] = {}
-        for setting in ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL"):
+        for setting in SETTINGS_OF_QUEUES:
             name = setting.removesuffix("_URL").lower()
             urls[setting] = sqs.create_queue(QueueName=name)["QueueUrl"]
             monkeypatch.setenv(setting, urls[setting])

@@ -21,6 +21,7 @@ RESOURCES = {
     aws.BUCKET: "BodiesBucket",
     "push_queue": "PushQueue",
     "retry_queue": "RetryQueue",
+    "poll_queue": "PollQueue",
     "errors_queue": "ErrorsQueue",
     "dispatch_failures": "DispatchFailures",
 }

@@ -274,7 +274,7 @@ class Received:
 
     Attributes:
         order: What to look at.
-        sqs_id: SQS message id, the key of a batch item failure.
+        sqs_id: SQS message id, the key of a batch item failure; orders that travelled in one pack share it.
         receipt_handle: For changing its visibility.
         received_at: When SQS handed it over.
         receive_count: How often SQS has handed it over so far.
@@ -292,6 +292,13 @@ class WorkQueue(Protocol):
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
+        ...
+
+    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        """Send orders without delay, several for the same subscriber in one SQS message (:func:`pushhub.domain.work.pack`).
+
+        All are sent, or ``Unavailable`` is raised (some may be sent then).
+        """
         ...
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.adapters._aws_calls import ROUNDS, aws_call, pause
 from pushhub.domain.errors import Unavailable
-from pushhub.domain.work import WorkOrder
+from pushhub.domain.work import WorkOrder, pack
 from pushhub.ports import Clock
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ class SqsWorkQueue:
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         """See the port. What SQS leaves undone is sent again, and only that."""
-        for batch in _batches(orders):
+        for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):
+            self._send_batch(batch)
+
+    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        """See the port."""
+        for batch in _batches((group, text, 0) for group, text in pack(orders)):
             self._send_batch(batch)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
@@ -85,17 +90,16 @@ class SqsWorkQueue:
         return {chunk[int(entry["Id"])][0] for entry in answer.get("Failed", [])}
 
 
-def _batches(orders: Sequence[tuple[WorkOrder, int]]) -> Iterator[list[Any]]:
-    """Entries of SendMessageBatch: at most ten, and at most 1 MiB, together."""
+def _batches(messages: Iterable[tuple[str, str, int]]) -> Iterator[list[Any]]:
+    """Entries of SendMessageBatch, from (group, body, delay): at most ten, and at most 1 MiB, together."""
     batch: list[Any] = []
     size = 0
-    for index, (order, delay_s) in enumerate(orders):
-        body = order.encode()
+    for index, (group, body, delay_s) in enumerate(messages):
         body_size = len(body.encode())
         if batch and (len(batch) == _ENTRIES_PER_CALL or size + body_size > _BYTES_PER_CALL):
             yield batch
             batch, size = [], 0
-        batch.append({"Id": str(index), "MessageBody": body, "DelaySeconds": delay_s, "MessageGroupId": order.group})
+        batch.append({"Id": str(index), "MessageBody": body, "DelaySeconds": delay_s, "MessageGroupId": group})
         size += body_size
     if batch:
         yield batch

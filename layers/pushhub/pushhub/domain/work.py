@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pushhub.domain.message import BodyRef, Message
 
-__all__ = ["WorkOrder"]
+__all__ = ["PACK_BYTES", "PACK_ORDERS", "WorkOrder", "decode_pack", "pack"]
+
+PACK_ORDERS = 10
+"""Orders that may share one SQS message."""
+
+PACK_BYTES = 60_000
+"""Size of a pack of more than one order: SQS bills each 64 KB of payload as a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +81,12 @@ class WorkOrder:
         Raises:
             ValueError: It is not a work order of ours (the caller leaves it to the dead-letter queue).
         """
+        return cls.read(json.loads(text))
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> WorkOrder:
+        """Read the JSON object of an order. Raises as :meth:`decode`."""
         try:
-            fields: Mapping[str, Any] = json.loads(text)
             subscriber_id = fields["subscriber_id"]
             body: bytes | None = None
             if "body" in fields:
@@ -104,3 +114,45 @@ class WorkOrder:
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
         return cls(message=message, subscriber_id=subscriber_id)
+
+
+def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
+    """Put orders for the same subscriber into shared SQS messages, which are paid for by number.
+
+    Returns:
+        (``MessageGroupId``, SQS message body) of each pack; orders of one group stay in their order.
+    """
+    groups: dict[str, list[str]] = {}
+    for order in orders:
+        groups.setdefault(order.group, []).append(order.encode())
+    return [(group, text) for group, texts in groups.items() for text in _packed(texts)]
+
+
+def _packed(texts: Sequence[str]) -> Iterator[str]:
+    waiting: list[str] = []
+    size = 0
+    for text in texts:
+        bytes_ = len(text.encode())
+        if waiting and (len(waiting) == PACK_ORDERS or size + bytes_ > PACK_BYTES):
+            yield _joined(waiting)
+            waiting, size = [], 0
+        waiting.append(text)
+        size += bytes_ + 1
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+
+
+def decode_pack(text: str) -> list[WorkOrder]:
+    """Read an SQS message body of one or several orders.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if not text.startswith("["):
+        return [WorkOrder.decode(text)]
+    fields = json.loads(text)
+    return [WorkOrder.read(each) for each in fields]

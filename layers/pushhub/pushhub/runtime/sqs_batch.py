@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pushhub.domain.work import WorkOrder
+from pushhub.domain.work import decode_pack
 from pushhub.ports import Received, Telemetry
 
 __all__ = ["failures", "queue_name", "read_orders"]
@@ -26,13 +26,13 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
     poison: set[str] = set()
     for record in event["Records"]:
         try:
-            order = WorkOrder.decode(record["body"])
+            found = decode_pack(record["body"])
         except ValueError as error:
             poison.add(record["messageId"])
             telemetry.count("WorkOrdersPoisoned")
             telemetry.event("work_order_poisoned", sqs_id=record["messageId"], error=str(error))
             continue
-        orders.append(
+        orders += [
             Received(
                 order=order,
                 sqs_id=record["messageId"],
@@ -40,7 +40,8 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
                 received_at=now,
                 receive_count=int(record["attributes"]["ApproximateReceiveCount"]),
             )
-        )
+            for order in found
+        ]
     return orders, poison
 
 

@@ -49,16 +49,22 @@ class Dispatch:
             Unavailable: Something could not be queued; the whole batch must come again.
         """
         now = self._clock.now()
-        orders: list[tuple[WorkOrder, int]] = []
+        at_once: list[WorkOrder] = []
+        later: list[tuple[WorkOrder, int]] = []
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.due_at - now > MAX_DELAY_MS:
                     self._park(message, subscriber_id)
+                    continue
+                order = WorkOrder(message=message, subscriber_id=subscriber_id)
+                if message.due_at > now:
+                    later.append((order, -(-(message.due_at - now) // 1000)))
                 else:
-                    delay_s = -(-max(0, message.due_at - now) // 1000)
-                    orders.append((WorkOrder(message=message, subscriber_id=subscriber_id), delay_s))
-        if orders:
-            self._push_queue.send(orders)
+                    at_once.append(order)
+        if at_once:
+            self._push_queue.send_packed(at_once)
+        if later:
+            self._push_queue.send(later)
         self._count(batch)
 
     def _park(self, message: Message, subscriber_id: str) -> None:
