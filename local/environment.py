@@ -80,7 +80,8 @@ def make(environment: Path, lock: Path) -> None:
     (environment / STAMP).write_text("unfinished\n")
     pip = pip_of(environment)
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
-    run([*pip, "install", *options, "--require-hashes", "-r", str(lock)])
+    # A lock file is complete. Left to resolve it, older pips stumble over packages asked for with and without extras.
+    run([*pip, "install", *options, "--no-deps", "--require-hashes", "-r", str(lock)])
     (environment / STAMP).write_text(digest_of(lock) + "\n")
     print(f"Made {environment}.", flush=True)
 
