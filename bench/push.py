@@ -15,9 +15,7 @@ import importlib.util
 import itertools
 import json
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -30,6 +28,7 @@ from typing import Any
 import boto3
 import requests
 
+from bench.sink import sink
 from bench.tables import save, table
 
 ROOT = Path(__file__).parents[1]
@@ -46,10 +45,12 @@ class Pace:
 
     @property
     def per_second(self) -> float:
+        """Deliveries per second."""
         return self.deliveries / self.seconds
 
     @property
     def cpu_ms(self) -> float:
+        """CPU milliseconds of this process per delivery."""
         return 1000 * self.cpu_seconds / self.deliveries
 
 
@@ -59,26 +60,8 @@ class Context:
     aws_request_id = "bench"
 
     def get_remaining_time_in_millis(self) -> int:
+        """As at the start of a real invocation."""
         return 210_000
-
-
-@contextmanager
-def sink(delay_ms: int) -> Iterator[int]:
-    """The endpoint; yields its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, "-m", "bench.sink", str(port), str(delay_ms)], cwd=ROOT)
-    try:
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def deployed_push(local: dict[str, Any]) -> Any:

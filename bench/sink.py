@@ -6,11 +6,17 @@ python -m bench.sink PORT DELAY_MS
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from aiohttp import web
 
-__all__ = ["main"]
+__all__ = ["main", "sink"]
 
 HANG_SECONDS = 8
 """Below the push timeout of ten seconds, so that the slow endpoint is slow and not dead."""
@@ -33,6 +39,27 @@ def main(port: int, delay_ms: int) -> None:
     app.router.add_post("/in", post)
     app.router.add_post("/hang", hang)
     web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None)
+
+
+@contextmanager
+def sink(delay_ms: int) -> Iterator[int]:
+    """The endpoint; yields its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.sink", str(port), str(delay_ms)], cwd=Path(__file__).parents[1]
+    )
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 if __name__ == "__main__":

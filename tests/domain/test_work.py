@@ -55,7 +55,7 @@ def test_sqs_takes_every_character_of_an_order(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "null", "7", '"x"', "{}", "[1]", "[{}]", '{"subscriber_id": 1}', "[", "nonsense"])
 def test_what_is_no_order_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=".*"):
+    with pytest.raises(ValueError):
         decode_pack(text)
 
 

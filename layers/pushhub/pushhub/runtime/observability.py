@@ -5,6 +5,8 @@ Ids are log fields, never metric dimensions: each distinct set of dimensions is 
 
 from __future__ import annotations
 
+import functools
+import json
 import logging
 from collections import Counter
 from threading import Lock
@@ -15,8 +17,12 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import Ama
 
 __all__ = ["PowertoolsTelemetry", "logger", "telemetry"]
 
-logger = Logger(location=None)
-"""The one logger; the service's name and level come from Powertools' own environment variables."""
+logger = Logger(
+    location=None,
+    json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),
+)
+"""The one logger; the service's name and level come from Powertools' own environment variables. Compact, because log bytes are
+among the larger lines of the bill."""
 
 # Third-party loggers (boto3, urllib3) would put whole requests, with their tokens, into debug logs.
 logging.getLogger("botocore").setLevel(logging.WARNING)
@@ -32,8 +38,8 @@ class PowertoolsTelemetry:
         self._metrics = AmazonCloudWatchEMFProvider(namespace="Pushhub")
 
     def event(self, name: str, /, **fields: object) -> None:
-        """One structured log line."""
-        logger.info(name, **{key: value for key, value in fields.items() if value is not None})  # type: ignore[arg-type]
+        """One structured log line; fields that say nothing (None, empty, False) are left out."""
+        logger.info(name, **{key: value for key, value in fields.items() if value or value == 0 and value is not False})  # type: ignore[arg-type]
 
     def count(self, metric: str, value: int = 1) -> None:
         """Add to a metric; written when the invocation ends."""

@@ -351,7 +351,7 @@ class Deliver:
             attempt=last.number if last else None,
             tries=after.tries,
             tries_max=policy.max_tries,
-            verdict=outcome.verdict.value,
+            verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
             state=after.state.value,
             parked=after.parked,
             status_code=answer.status_code,
@@ -361,7 +361,7 @@ class Deliver:
             bytes_in=answer.bytes_in,
             wait_before_ms=last.wait_before_ms if last else None,
             wait_after_ms=last.wait_after_ms if last else None,
-            receive_count=job.received.receive_count,
+            receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
         )
 
 
@@ -380,5 +380,5 @@ def order_identity(order: WorkOrder) -> dict[str, str]:
         "project": message.project,
         "queue": message.queue,
         "message_id": message.message_id,
-        "delivery_id": f"{message.message_id}.{order.subscriber_id}",
+        "subscriber_id": order.subscriber_id,
     }

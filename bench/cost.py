@@ -1,0 +1,282 @@
+"""What a million messages cost: every AWS call counted, every billable unit priced from one table.
+
+    .venv/bin/python -m bench.cost [--save docs/bench-cost.md]
+
+The functions' own handlers run in this process against moto, and every SDK call they make is metered (bench/metering.py). What AWS does around
+them is added by rule: one HTTP API request per post; one SQS receive and one delete per batch handed to a function; Lambda requests and
+GB-seconds. A duration is: the CPU time of our own code here, stretched by the share of a core that the function's memory buys (1,769 MB are
+one); 1 ms of CPU for each SDK call (measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's
+50 ms. Log bytes are those really written, plus 26 per line. Caches are warm, as they are in steady traffic; batches are full, as they are
+under load. Prices: glue_jobs/delivery_report/list_prices.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from glue_jobs.delivery_report.list_prices import PRICES
+from samtranslator.yaml_helper import yaml_parse
+from tests.adapters import aws_services as aws
+
+from bench.metering import Meter, metered
+from bench.sink import sink
+from bench.tables import save, table
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "layers/pushhub")]
+
+CALL_MS = 5
+SDK_CPU_MS = 1.0
+ENDPOINT_MS = 50
+BATCH = 10
+LOG_LINE_BYTES = 26
+MESSAGES = 400
+BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
+
+
+class Context:
+    """Lambda's context object."""
+
+    aws_request_id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Plenty."""
+        return 210_000
+
+
+@dataclass
+class Account:
+    """Units per function, and how many messages they were for."""
+
+    messages: int
+    units: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, function: str, **units: float) -> None:
+        """Add units to a function's part."""
+        part = self.units.setdefault(function, Counter())
+        for name, count in units.items():
+            part[name] += count  # type: ignore[assignment]
+
+    def dollars_per_million(self, function: str) -> dict[str, float]:
+        """Cost of a million messages by unit."""
+        return {name: count / self.messages * 1e6 * PRICES[name] for name, count in self.units[function].items()}
+
+
+class Hub:
+    """The functions, their memory, and a sink."""
+
+    def __init__(self, meter: Meter, sqs: Any, dynamodb: Any) -> None:
+        self.meter = meter
+        self.sqs = sqs
+        self.dynamodb = dynamodb
+        template: Any = yaml_parse((ROOT / "template.yaml").read_text())
+        default = template["Globals"]["Function"].get("MemorySize", 128)
+        self.memory_mb: dict[str, int] = {}
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::Serverless::Function":
+                size = resource["Properties"].get("MemorySize", default)
+                if isinstance(size, dict):
+                    size = template["Parameters"][size["Ref"]]["Default"]
+                self.memory_mb[Path(resource["Properties"]["CodeUri"]).name] = int(size)
+        self._handlers: dict[str, Any] = {}
+
+    def invoke(self, account: Account, name: str, event: dict[str, Any], *, waits_ms: float = 0) -> Any:
+        """Run a handler and put what it used into the account."""
+        if name not in self._handlers:
+            spec = importlib.util.spec_from_file_location(f"{name}_handler", ROOT / "functions" / name / "handler.py")
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            self._handlers[name] = module.handler
+        self.meter.clear()
+        with logged() as log, self.meter.running():
+            start = time.process_time()
+            answer = self._handlers[name](event, Context())
+            cpu_ms = (time.process_time() - start) * 1000
+        calls = sum(self.meter.calls.values())
+        cpu_ms += calls * SDK_CPU_MS - self.meter.cpu_seconds * 1000
+        # The attempts of a batch are made, and their outcomes written, side by side.
+        in_a_row = calls if name != "push" else calls - self.meter.calls["PutItem"] + 1
+        core = min(1.0, self.memory_mb[name] / 1769)
+        took_ms = max(0.0, cpu_ms) / core + in_a_row * CALL_MS + waits_ms
+        lines = log.getvalue().splitlines()
+        account.add(
+            name,
+            lambda_request=1,
+            lambda_gb_second_arm64=took_ms / 1000 * self.memory_mb[name] / 1024,
+            logs_gb=sum(len(line.encode()) + LOG_LINE_BYTES for line in lines) / 1e9,
+            **self.meter.units,
+        )
+        return answer
+
+
+@contextlib.contextmanager
+def logged() -> Iterator[io.StringIO]:
+    """Catch what a function writes to its log."""
+    from pushhub.runtime.observability import logger  # noqa: PLC0415 (after the environment is set)
+
+    log = io.StringIO()
+    handler: Any = logger.registered_handler
+    kept = handler.stream
+    handler.stream = log
+    try:
+        with contextlib.redirect_stdout(log):
+            yield log
+    finally:
+        handler.stream = kept
+
+
+def post_event(project: str, token: str, bodies: list[str]) -> dict[str, Any]:
+    """API Gateway's event for one post."""
+    path = f"/3/projects/{project}/queues/orders/messages"
+    return {
+        "version": "2.0",
+        "routeKey": "POST /3/projects/{project}/queues/{queue}/messages",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {"authorization": f"OAuth {token}", "content-type": "application/json", "host": "hub.example"},
+        "requestContext": {"http": {"method": "POST", "path": path, "sourceIp": "203.0.113.9"}},
+        "body": json.dumps({"messages": [{"body": body} for body in bodies]}),
+        "isBase64Encoded": False,
+    }
+
+
+def run(hub: Hub, project: str, token: str, per_post: int, urls: dict[str, str]) -> Account:
+    """Take messages all the way and count."""
+    account = Account(messages=MESSAGES)
+    for _ in range(MESSAGES // per_post):
+        answer = hub.invoke(account, "ingest", post_event(project, token, [BODY] * per_post))
+        assert answer["statusCode"] == 201, answer
+        account.add("ingest", http_api_request=1)
+    items = [each for each in scan(hub.dynamodb) if each["kind"]["S"] == "message"]
+    assert len(items) == MESSAGES
+    for start in range(0, MESSAGES, 100):
+        records = [{"dynamodb": {"NewImage": item}} for item in items[start : start + 100]]
+        hub.invoke(account, "dispatch", {"Records": records})
+    arn = "arn:aws:sqs:us-east-1:1:" + urls["PUSH_QUEUE_URL"].rpartition("/")[2]
+    while batch := hub.sqs.receive_message(
+        QueueUrl=urls["PUSH_QUEUE_URL"], MaxNumberOfMessages=BATCH, MessageSystemAttributeNames=["All"]
+    ).get("Messages"):
+        records = [
+            {
+                "messageId": each["MessageId"],
+                "receiptHandle": each["ReceiptHandle"],
+                "body": each["Body"],
+                "attributes": each["Attributes"],
+                "eventSourceARN": arn,
+            }
+            for each in batch
+        ]
+        kept = hub.invoke(account, "push", {"Records": records}, waits_ms=ENDPOINT_MS)
+        assert kept == {"batchItemFailures": []}
+        payload = sum(len(each["Body"].encode()) for each in batch)
+        account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
+    for item in scan(hub.dynamodb):
+        hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
+    return account
+
+
+def scan(dynamodb: Any) -> list[dict[str, Any]]:
+    """Every item of the messages table."""
+    items: list[dict[str, Any]] = []
+    start: dict[str, Any] = {}
+    while True:
+        page = dynamodb.scan(TableName=aws.MESSAGES_TABLE, **start)
+        items += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return items
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def set_up(urls: dict[str, str]) -> None:
+    """The environment of every function."""
+    os.environ.update(
+        {
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "CONFIG_TABLE": aws.CONFIG_TABLE,
+            "MESSAGES_TABLE": aws.MESSAGES_TABLE,
+            "LINES_TABLE": aws.LINES_TABLE,
+            "BODIES_BUCKET": aws.BUCKET,
+            "PUBLIC_BASE_URL": "https://hub.example",
+            "IN_FLIGHT_LIMIT": "100000",
+            "ALLOWED_TARGETS": "loopback",
+            "POWERTOOLS_SERVICE_NAME": "bench",
+            **urls,
+        }
+    )
+
+
+def shown(account: Account) -> tuple[list[list[str]], float, float]:
+    """Rows of function, unit, count per message and dollars; the sum, and how much of it the logs are."""
+    rows: list[list[str]] = []
+    total = logs = 0.0
+    for function, units in account.units.items():
+        for name, dollars in account.dollars_per_million(function).items():
+            total += dollars
+            logs += dollars if name == "logs_gb" else 0
+            rows.append([function, name, f"{units[name] / account.messages:.4g}", f"{dollars:.3f}"])
+    rows.append(["all", "calls and compute", "", f"{total - logs:.2f}"])
+    rows.append(["all", "with logs", "", f"{total:.2f}"])
+    return rows, total, logs
+
+
+def main() -> None:
+    """Count, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _), sink(0) as port, metered() as meter:
+        names = ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL", "POLL_QUEUE_URL")
+        urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
+        set_up(urls)
+        from pushhub.domain.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
+        from pushhub.runtime import wiring  # noqa: PLC0415
+        from pushhub.services.projects import Projects  # noqa: PLC0415
+
+        projects = Projects(config=wiring.config_store(), clock=wiring.clock())
+        project = projects.make("bench").project_id
+        token = projects.make_token(project)
+        subscribers = (Subscriber(subscriber_id="5ab5c12be500", name="shop", url=f"http://127.0.0.1:{port}/in"),)
+        queue = Queue(
+            project=project,
+            name="orders",
+            uid="a1b2c3d4e5f6",
+            line_uid="a1b2c3d4e5f7",
+            type=QueueType.MULTICAST,
+            push=PushSettings(subscribers=subscribers),
+            secret="0" * 32,
+            created_at=0,
+        )
+        wiring.config_store().create_queue(queue)
+        hub = Hub(meter, sqs, dynamodb)
+        run(hub, project, token, 1, urls)  # warms caches
+        parts: list[str] = []
+        for per_post, aim in ((1, 3.00), (100, 1.50)):
+            rows, total, logs = shown(run(hub, project, token, per_post, urls))
+            text = table(["function", "unit", "per message", "$ per million"], rows)
+            heading = (
+                f"Posted {per_post} at a time: **${total - logs:.2f}** per million messages for calls and compute "
+                f"(aim: under ${aim:.2f}), ${total:.2f} with the one log event per attempt"
+            )
+            parts += [heading, text]
+            print(f"{heading}\n\n{text}\n")
+    save(options.save, "Cost of a million messages with one subscriber", __doc__ or "", *parts)
+
+
+if __name__ == "__main__":
+    main()

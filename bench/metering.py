@@ -1,0 +1,148 @@
+# ruff: noqa: ARG002, N802 (one method per operation, named by it, all of one shape)
+"""Counts what AWS would bill for the calls that our code makes, by the published rules of each service.
+
+DynamoDB: a write is the item's size (names and values) in KB, rounded up, once more for each index it enters; a read is the size in units of
+4 KB, at least one, half when eventually consistent; transactions cost twice. SQS: 64 KB of payload per request.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import botocore.client
+
+__all__ = ["Meter", "item_bytes", "metered"]
+
+INDEX_KEYS = ("due_shard", "unsettled_queue")
+"""Key attributes of the sparse indexes: an item that has one is written to that index too."""
+
+
+class Meter:
+    """Billable units so far.
+
+    Attributes:
+        units: By name of the price.
+        calls: API calls by operation.
+        cpu_seconds: Spent inside the SDK and whatever answers it in this process.
+    """
+
+    def __init__(self) -> None:
+        self.units: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        self.cpu_seconds = 0.0
+        self._runs = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what is called inside; other calls are the bench's own, in AWS's place."""
+        self._runs = True
+        try:
+            yield
+        finally:
+            self._runs = False
+
+    def clear(self) -> None:
+        """Start counting anew."""
+        self.units.clear()
+        self.calls.clear()
+        self.cpu_seconds = 0.0
+
+    def add(self, operation: str, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Count one call."""
+        if not self._runs:
+            return
+        self.calls[operation] += 1
+        count = getattr(self, f"_{operation}", None)
+        if count is None:
+            raise LookupError(f"no price rule for {operation}")
+        count(parameters, answer)
+
+    def _PutItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self._write(parameters["Item"])
+
+    def _UpdateItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["dynamodb_write_unit"] += 1
+
+    def _BatchWriteItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        for requests in parameters["RequestItems"].values():
+            for request in requests:
+                self._write(request["PutRequest"]["Item"])
+
+    def _GetItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self._read([answer.get("Item", {})], consistent=parameters.get("ConsistentRead", False))
+
+    def _BatchGetItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        for table, request in parameters["RequestItems"].items():
+            found = answer["Responses"].get(table, [])
+            missing: list[dict[str, Any]] = [{}] * (len(request["Keys"]) - len(found))
+            self._read([*found, *missing], consistent=request.get("ConsistentRead", False))
+
+    def _SendMessageBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        payload = sum(len(entry["MessageBody"].encode()) for entry in parameters["Entries"])
+        self.units["sqs_standard_request"] += math.ceil(payload / 65_536)
+
+    def _ChangeMessageVisibilityBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["sqs_standard_request"] += 1
+
+    def _GetQueueAttributes(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["sqs_standard_request"] += 1
+
+    def _PutObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["s3_put"] += 1
+
+    def _GetObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["s3_get"] += 1
+
+    def _write(self, item: dict[str, Any]) -> None:
+        writes = 1 + sum(key in item for key in INDEX_KEYS)
+        self.units["dynamodb_write_unit"] += writes * max(1, math.ceil(item_bytes(item) / 1024))
+
+    def _read(self, items: list[dict[str, Any]], *, consistent: bool) -> None:
+        for item in items:
+            self.units["dynamodb_read_unit"] += max(1, math.ceil(item_bytes(item) / 4096)) * (1 if consistent else 0.5)
+
+
+def item_bytes(item: dict[str, Any]) -> int:
+    """Size of an item as DynamoDB bills it (DynamoDB guide, "item sizes and formats")."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: dict[str, Any]) -> int:
+    [(kind, content)] = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "B":
+        return len(content)
+    if kind == "N":
+        return math.ceil(len(content.strip("-0.")) / 2) + 1
+    if kind == "M":
+        return 3 + sum(len(name.encode()) + 1 + _value_bytes(each) for name, each in content.items())
+    if kind == "L":
+        return 3 + sum(1 + _value_bytes(each) for each in content)
+    return 1
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Meter the SDK inside, whenever the meter runs."""
+    meter = Meter()
+    client: Any = botocore.client.BaseClient
+    real = client._make_api_call
+
+    def counted(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        start = time.thread_time()
+        answer = real(self, operation, parameters)
+        meter.cpu_seconds += time.thread_time() - start
+        meter.add(operation, parameters, answer)
+        return answer
+
+    client._make_api_call = counted
+    try:
+        yield meter
+    finally:
+        client._make_api_call = real
