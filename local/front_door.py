@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import logging
+import re
 import signal
 from collections.abc import Iterable
 
@@ -24,7 +26,7 @@ from yarl import URL
 
 from local.place import HOST
 
-__all__ = ["REQUEST_LIMIT", "application", "main", "target"]
+__all__ = ["REQUEST_LIMIT", "application", "main", "runner", "target"]
 
 REQUEST_LIMIT = 10 * 1024 * 1024
 """Bytes of a request's body; API Gateway's own limit."""
@@ -49,22 +51,13 @@ _HOP_BY_HOP = frozenset(
     }
 )
 _GATEWAY_FAILURES = frozenset({502, 503, 504})
-_UNESCAPED = "".join(map(chr, range(0x21, 0x7F)))
+_NO_UTF8 = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger("pushhub.front_door")
 
 
 def target(upstream: str, raw_path: str) -> URL:
-    """Where a request goes: the upstream's address with the request's path and query exactly as they came.
-
-    Bytes that may not stand in a request line are percent-encoded; nothing that is encoded already is touched.
-    """
-    safe = "".join(
-        character
-        if character in _UNESCAPED
-        else "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogateescape"))
-        for character in raw_path
-    )
-    return URL(upstream + safe.partition("#")[0], encoded=True)
+    """Where a request goes: the upstream's address with the request's path and query exactly as they came."""
+    return URL(upstream + raw_path, encoded=True)
 
 
 def application(upstream: str) -> web.Application:
@@ -96,13 +89,19 @@ async def forward(request: web.Request) -> web.StreamResponse:
     """Hand one request to the API and its answer back."""
     if (request.content_length or 0) > REQUEST_LIMIT:
         return _refusal(413, "Request Entity Too Large")
+    if any(map(_NO_UTF8.search, request.headers.values())):
+        return _refusal(400, "Bad Request")
     body = await _body(request)
     if body is None:
         return _refusal(413, "Request Entity Too Large")
     url = target(request.app[_UPSTREAM], request.raw_path)
     try:
         async with request.app[_SESSION].request(
-            request.method, url, data=body or None, headers=_request_headers(request), allow_redirects=False
+            request.method,
+            url,
+            data=io.BytesIO(body) if body else None,
+            headers=_request_headers(request),
+            allow_redirects=False,
         ) as answer:
             content = await answer.read()
             if answer.status in _GATEWAY_FAILURES:
@@ -132,8 +131,8 @@ def _refusal(status: int, message: str) -> web.Response:
         body=json.dumps({"message": message, "msg": message}).encode(),
         headers={"Content-Type": "application/json"},
     )
-    if status == 413:
-        # What is left of the body is not read, so the connection cannot be used again.
+    if status < 500:
+        # The body was not read, or not to its end, so the connection cannot be used again.
         response.force_close()
     return response
 
@@ -144,7 +143,13 @@ def _connection_options(headers: CIMultiDictProxy[str]) -> set[str]:
 
 def _kept(headers: CIMultiDictProxy[str], without: Iterable[str] = ()) -> CIMultiDict[str]:
     dropped = _HOP_BY_HOP | _connection_options(headers) | {"content-length", *without}
-    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
+    spelled: dict[str, str] = {}
+    kept: CIMultiDict[str] = CIMultiDict()
+    for name, value in headers.items():
+        if name.lower() not in dropped:
+            # The client keeps only the last of two headers that differ in case.
+            kept.add(spelled.setdefault(name.lower(), name), value)
+    return kept
 
 
 def _request_headers(request: web.Request) -> CIMultiDict[str]:
@@ -158,18 +163,32 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
     return headers
 
 
+def runner(upstream: str) -> web.AppRunner:
+    """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway allows."""
+    return web.AppRunner(
+        application(upstream),
+        access_log=None,
+        shutdown_timeout=DRAIN_SECONDS,
+        keepalive_timeout=75,
+        auto_decompress=False,
+        lingering_time=2,
+        max_line_size=10_240,
+        max_field_size=10_240,
+    )
+
+
 async def serve(port: int, upstream: str) -> None:
     """Serve until SIGTERM; then accept nothing more and finish what is under way."""
-    runner = web.AppRunner(application(upstream), access_log=None, shutdown_timeout=DRAIN_SECONDS, keepalive_timeout=75)
-    await runner.setup()
-    await web.TCPSite(runner, HOST, port, backlog=1024).start()
+    door = runner(upstream)
+    await door.setup()
+    await web.TCPSite(door, HOST, port, backlog=1024).start()
     _log.info("serving %s on http://%s:%d", upstream, HOST, port)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     await stopped.wait()
     _log.info("stopping")
-    await runner.cleanup()
+    await door.cleanup()
 
 
 def main() -> None:

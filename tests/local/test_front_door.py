@@ -1,0 +1,324 @@
+"""The front door hands requests and answers on unchanged, and says itself only what API Gateway would."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+from aiohttp import web
+from local.place import HOST, REPOSITORY
+from tests.local.upstream import Upstream, exchange, serving
+
+from local import front_door
+
+STAGE = "/_aws/execute-api/feed0001/$default"
+
+
+def through(upstream: Upstream, talk: Callable[[int], Awaitable[bytes]]) -> bytes:
+    """Open a front door before the upstream, talk to it, and close both."""
+
+    async def run() -> bytes:
+        async with serving(upstream):
+            runner = front_door.runner(upstream.url + STAGE)
+            await runner.setup()
+            try:
+                site = web.TCPSite(runner, HOST, 0)
+                await site.start()
+                return await talk(runner.addresses[0][1])
+            finally:
+                await runner.cleanup()
+
+    return asyncio.run(run())
+
+
+def send(upstream: Upstream, request: bytes) -> bytes:
+    return through(upstream, lambda port: exchange(port, request))
+
+
+def request(target: bytes = b"/", method: bytes = b"POST", headers: bytes = b"", body: bytes = b"") -> bytes:
+    length = b"Content-Length: %d\r\n" % len(body) if body else b""
+    return (
+        method
+        + b" "
+        + target
+        + b" HTTP/1.1\r\nHost: hub.example:8377\r\nConnection: close\r\n"
+        + (headers + length + b"\r\n" + body)
+    )
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        b"/3/projects/p/queues/a%20b",
+        b"/3/projects/p/queues/a+b%2Bc",
+        b"/3/projects/p/queues/a%2Fb%2fc",
+        b"/3/projects/p/queues/%252F%25",
+        b"/3/projects/p/queues/gr%C3%BC%C3%9Fe%F0%9F%9B%B0",
+        b"/3/projects/p/queues/%FF%fe",
+        b"/3/projects/p//queues/./../x",
+        b"/3/projects/p/queues/a:b=c;d,e@f!$&'()*~",
+        b"/3/projects/p/queues?prefix=a%26b&per_page=3&x&y=&z=1=2?3",
+        b"/3/projects/p/queues?oauth=a%20b+c%2B",
+        b"/?",
+    ],
+)
+def test_path_and_query_arrive_as_they_were_sent(target: bytes) -> None:
+    # Given an upstream, when a path is asked for whose encoding matters
+    upstream = Upstream()
+    send(upstream, request(target, b"GET"))
+    # Then it is asked for with the very same encoding
+    assert upstream.line == b"GET " + STAGE.encode() + target.removesuffix(b"?") + b" HTTP/1.1"
+
+
+def test_a_request_line_with_bytes_that_may_not_stand_there_is_refused() -> None:
+    # Given a client that does not encode, when it asks
+    upstream = Upstream()
+    answer = send(upstream, request("/queues/grüße".encode(), b"GET"))
+    # Then it is told so, and the hub is not bothered
+    assert answer.split(b"\r\n")[0].split()[1] == b"400"
+    assert upstream.heads == []
+
+
+@pytest.mark.parametrize("method", [b"GET", b"POST", b"PUT", b"PATCH", b"DELETE"])
+def test_every_method_carries_its_body(method: bytes) -> None:
+    # Given a body of all bytes there are (IronMQ clients send bodies with GET and DELETE, too)
+    upstream, body = Upstream(), bytes(range(256)) * 40
+    # When it is sent
+    send(upstream, request(method=method, body=body))
+    # Then it arrives
+    assert (upstream.line.split()[0], upstream.bodies) == (method, [body])
+
+
+def test_a_compressed_body_is_not_unpacked() -> None:
+    # Given a compressed body
+    upstream, body = Upstream(), gzip.compress(b"x" * 5000)
+    # When it is sent
+    send(upstream, request(headers=b"Content-Encoding: gzip\r\n", body=body))
+    # Then it arrives as it is
+    assert upstream.bodies == [body]
+    assert (b"Content-Encoding", b"gzip") in upstream.headers
+
+
+def test_a_chunked_body_arrives_whole() -> None:
+    # Given a body sent in chunks, when it is sent
+    upstream = Upstream()
+    head = request(headers=b"Transfer-Encoding: chunked\r\n")
+    send(upstream, head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    # Then it arrives with its length
+    assert upstream.bodies == [b"abcde"]
+
+
+def test_headers_pass_but_for_those_of_the_connection() -> None:
+    # Given headers of every sort
+    sent = (
+        b"Authorization: OAuth token\r\nX-Twice: 1\r\nx-twice: 2\r\nX-Latin: caf\xc3\xa9\r\nContent-Type: text/plain; encoding=utf-8\r\n"
+        b"TE: trailers\r\nKeep-Alive: 3\r\nX-Http-Method-Override: PATCH\r\nUser-Agent: iron_mq_python (version: 0.9)\r\n"
+    )
+    # When they are sent
+    upstream = Upstream()
+    send(upstream, request(headers=sent, body=b"x"))
+    # Then they arrive, with what API Gateway adds, and nothing was made up
+    names = sorted(name.lower() for name, _ in upstream.headers)
+    assert names == [
+        b"authorization",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"user-agent",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+        b"x-http-method-override",
+        b"x-latin",
+        b"x-twice",
+        b"x-twice",
+    ]
+    assert [value for name, value in upstream.headers if name.lower() == b"x-twice"] == [b"1", b"2"]
+    assert (b"X-Latin", "café".encode()) in upstream.headers
+    assert (b"X-Forwarded-For", b"127.0.0.1") in upstream.headers
+    assert (b"X-Forwarded-Host", b"hub.example:8377") in upstream.headers
+
+
+def test_a_request_without_content_type_gets_none() -> None:
+    # Given a bare request (the type decides how API Gateway hands a body to a function)
+    upstream = Upstream()
+    # When it is sent
+    send(upstream, request(body=b"raw"))
+    # Then nothing is added that describes the body or the client
+    assert not {name.lower() for name, _ in upstream.headers} & {b"content-type", b"user-agent", b"accept"}
+
+
+def test_a_header_that_is_no_utf8_is_refused() -> None:
+    # Given a header with bytes that are no UTF-8
+    upstream = Upstream()
+    # When it is sent
+    answer = send(upstream, request(headers=b"X-Raw: \xff\xfe\r\n", body=b"x"))
+    # Then the client is told, rather than the header changed
+    check_refusal(answer, 400, "Bad Request")
+    assert upstream.heads == []
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"201 Created", b"401 Unauthorized", b"404 Not Found", b"500 Oops"])
+def test_answers_pass_with_their_bytes_and_headers(status: bytes) -> None:
+    # Given an answer that is compressed and has a header twice
+    body = gzip.compress(b"{}")
+    headers = (
+        b"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-A: 1\r\nX-A: 2\r\nDate: then\r\nServer: it\r\n"
+    )
+    upstream = Upstream(b"HTTP/1.1 " + status + b"\r\n" + headers + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    # When it is asked for
+    answer = send(upstream, request())
+    # Then it comes back
+    head, _, content = answer.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0] == b"HTTP/1.1 " + status
+    assert content == body
+    lines = head.split(b"\r\n")[1:]
+    wanted = {
+        b"Content-Type: application/json",
+        b"Content-Encoding: gzip",
+        b"X-A: 1",
+        b"X-A: 2",
+        b"Date: then",
+        b"Server: it",
+    }
+    assert wanted <= set(lines)
+    assert b"Content-Length: %d" % len(body) in lines
+
+
+def test_a_redirect_is_handed_on_and_not_followed() -> None:
+    # Given a redirect
+    upstream = Upstream(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
+    # When it is met
+    answer = send(upstream, request())
+    # Then it is the client's to follow
+    assert answer.startswith(b"HTTP/1.1 302 ")
+    assert len(upstream.heads) == 1
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_failing_gateway_is_a_500_in_json_and_never_a_503(status: int) -> None:
+    # Given a gateway that fails, when it is asked
+    upstream = Upstream(b"HTTP/1.1 %d Sorry\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\noops" % status)
+    answer = send(upstream, request())
+    # Then the client, which would retry 503 and 504 for long, reads a 500
+    check_refusal(answer, 500, "Internal Server Error")
+
+
+def test_an_upstream_that_is_gone_is_a_500() -> None:
+    # Given an upstream that hangs up
+    upstream = Upstream(b"")
+    upstream.answer = b"HTTP/1.1"
+
+    async def close_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    upstream.handle = close_at_once  # type: ignore[method-assign]
+    # When it is asked, then
+    check_refusal(send(upstream, request(body=b"x")), 500, "Internal Server Error")
+
+
+def test_a_body_at_the_limit_passes_and_one_byte_more_does_not() -> None:
+    # Given bodies at API Gateway's limit and a byte over it
+    limit = front_door.REQUEST_LIMIT
+    upstream = Upstream()
+    # When they are sent
+    at, over = send(upstream, request(body=b"a" * limit)), send(upstream, request(body=b"a" * (limit + 1)))
+    # Then the one passes, the other is refused as API Gateway does
+    assert at.startswith(b"HTTP/1.1 200 ")
+    assert [len(body) for body in upstream.bodies] == [limit]
+    check_refusal(over, 413, "Request Entity Too Large")
+
+
+def test_an_endless_chunked_body_is_cut_at_the_limit() -> None:
+    # Given a body without a length that goes on and on
+    upstream = Upstream()
+    chunk = b"100000\r\n" + b"a" * 0x100000 + b"\r\n"
+    # When it is sent
+    answer = send(upstream, request(headers=b"Transfer-Encoding: chunked\r\n") + chunk * 11)
+    # Then it is refused before it ends
+    check_refusal(answer, 413, "Request Entity Too Large")
+    assert upstream.heads == []
+
+
+def check_refusal(answer: bytes, status: int, message: str) -> None:
+    head, _, content = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert re.search(rb"(?mi)^content-type: application/json\r?$", head)
+    assert json.loads(content) == {"message": message, "msg": message}
+
+
+def test_one_connection_serves_many_requests() -> None:
+    # Given a client that keeps its connection
+    upstream = Upstream()
+    kept = request(b"/1").replace(b"Connection: close\r\n", b"")
+
+    async def talk(port: int) -> bytes:
+        return await exchange(port, kept + request(b"/2"))
+
+    # When it sends two requests
+    answer = through(upstream, talk)
+    # Then both are answered on it
+    assert answer.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_long_polls_do_not_hold_each_other_up() -> None:
+    # Given answers that take a while
+    upstream = Upstream(seconds=0.5)
+
+    async def talk(port: int) -> bytes:
+        return b"".join(await asyncio.gather(*(exchange(port, request()) for _ in range(40))))
+
+    # When many wait at once
+    started = time.monotonic()
+    answer = through(upstream, talk)
+    # Then they wait together
+    assert answer.count(b"HTTP/1.1 200 OK") == 40
+    assert time.monotonic() - started < 5
+
+
+def test_when_told_to_stop_it_finishes_what_is_under_way() -> None:
+    # Given the front door as a process, and a request under way
+    async def run() -> tuple[bytes, int]:
+        upstream = Upstream(seconds=0.8)
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port = probe.getsockname()[1]
+        async with serving(upstream):
+            command = [sys.executable, "-m", "local.front_door", str(port), upstream.url + STAGE]
+            process = await asyncio.create_subprocess_exec(*command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
+            await opened(port)
+            under_way = asyncio.create_task(exchange(port, request().replace(b"Connection: close\r\n", b"")))
+            while not upstream.heads:
+                await asyncio.sleep(0.01)
+            # When it is told to stop
+            process.send_signal(signal.SIGTERM)
+            return await under_way, await asyncio.wait_for(process.wait(), 10)
+
+    answer, status = asyncio.run(run())
+    # Then the request is answered, and the process ends well
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert status == 0
+
+
+async def opened(port: int) -> None:
+    deadline = time.monotonic() + 15
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(HOST, port)
+        except ConnectionError:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+        else:
+            writer.close()
+            await writer.wait_closed()
+            return
