@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pushhub.services.exhausted import Exhausted
     from pushhub.services.ingest import Ingest
     from pushhub.services.push import Push
+    from pushhub.services.records import Records
     from pushhub.services.targets import Targets
     from pushhub.services.wake import Wake
 
@@ -41,6 +42,7 @@ __all__ = [
     "poll_queue",
     "push",
     "push_queue",
+    "records",
     "retry_queue",
     "set_aside",
     "settings",
@@ -285,5 +287,19 @@ def exhausted() -> Exhausted:
         messages=message_store(),
         bodies=body_store(),
         ingest=ingest(),
+        telemetry=telemetry,
+    )
+
+
+@cache
+def records() -> Records:
+    """Writes delivery records."""
+    from pushhub.adapters.dynamodb_changes import record_of_change
+    from pushhub.adapters.s3_records import S3RecordStore
+    from pushhub.services.records import Records
+
+    return Records(
+        read=record_of_change,
+        store=S3RecordStore(_client("s3"), settings().text("RECORDS_BUCKET")),
         telemetry=telemetry,
     )

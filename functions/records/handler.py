@@ -1,0 +1,14 @@
+"""Records function: writes what happened to messages and deliveries to S3."""
+
+from typing import Any
+
+from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.recording import record_changes
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.recording.record_changes`."""
+    return record_changes(event, context)
