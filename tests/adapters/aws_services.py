@@ -17,6 +17,7 @@ from mypy_boto3_sqs import SQSClient
 
 BUCKET = "bodies"
 CONFIG_TABLE = "config"
+HUB_TABLE = "hub"
 LINES_TABLE = "lines"
 MESSAGES_TABLE = "messages"
 QUEUE_NAME = "push"
@@ -36,7 +37,7 @@ def _client(service: str) -> Any:
 
 @contextmanager
 def dynamodb() -> Iterator[DynamoDBClient]:
-    """The three tables, empty."""
+    """The tables, empty."""
     with mock_aws():
         client: DynamoDBClient = _client("dynamodb")
         _create_table(client, CONFIG_TABLE, {})
@@ -56,6 +57,12 @@ def dynamodb() -> Iterator[DynamoDBClient]:
             LocalSecondaryIndexes=[
                 _index("line", "pk", "place", {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["expires_at"]})
             ],
+        )
+        _create_table(
+            client,
+            HUB_TABLE,
+            {"list_key": "S", "list_place": "S"},
+            GlobalSecondaryIndexes=[_index("listed", "list_key", "list_place", {"ProjectionType": "ALL"})],
         )
         yield cast(DynamoDBClient, OneCallAtATime(client))
 

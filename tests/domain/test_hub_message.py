@@ -48,7 +48,7 @@ def test_message_types(value: str) -> None:
     assert is_message_type(value)
 
 
-@pytest.mark.parametrize("value", ["", " ", "order new", "order\nnew", "a" * 256, None, 5, ["order:new"], "a\u2028b"])
+@pytest.mark.parametrize("value", ["", " ", "order new", "order\nnew", "a" * 201, None, 5, ["order:new"], "a\u2028b"])
 def test_no_message_types(value: object) -> None:
     assert not is_message_type(value)
 

@@ -49,7 +49,7 @@ LIFE_MS = 10 * 366 * 86_400_000
 MAX_CHAIN = 50
 """How many messages may lead to one another (parent, child, grandchild ...) before it is taken for a loop."""
 
-MAX_TYPE = 255
+MAX_TYPE = 200
 """Longest message type, in characters."""
 
 
@@ -86,7 +86,7 @@ def parent_of(message: Message) -> str | None:
 
 
 def is_message_type(value: object) -> TypeGuard[str]:
-    """Whether a value can be the type of a message: printable, without white space, at most 255 characters."""
+    """Whether a value can be the type of a message: printable, without white space, at most 200 characters."""
     return (
         isinstance(value, str)
         and 0 < len(value) <= MAX_TYPE

@@ -1,0 +1,218 @@
+"""What :class:`pushhub.ports_hub.HubSettings` promises, of the fake and of DynamoDB."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.adapters import aws_services as aws
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+from tests.fakes import FakeClock
+from tests.fakes.hub import FakeHubSettings
+
+from pushhub.adapters.dynamodb_hub_settings import DynamoDBHubSettings
+from pushhub.domain.errors import Conflict
+from pushhub.domain.filters import Filter, MatchRule, Operator
+from pushhub.domain.integration import EndpointDescription, Integration, Recommendation, Service
+from pushhub.domain.mapping import ServiceMapping, ServiceOptions
+from pushhub.domain.parameters import DataType, Parameter
+from pushhub.domain.schedule import Scheduler
+from pushhub.ports_hub import HubSettings
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def settings(request: pytest.FixtureRequest) -> Iterator[HubSettings]:
+    if request.param == "fake":
+        yield FakeHubSettings()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock())
+
+
+FULL = ServiceMapping(
+    mapping_id="5" * 24,
+    name="acme.größe",
+    url="https://acme.example/x",
+    token="t" * 32,
+    messages=("order:new", "order:updated"),
+    parameter_ids=("a" * 24,),
+    filters=(Filter(path="message", operator=Operator.MATCH, value="☃", match_rule=MatchRule.ANY),),
+    identifiers={"number": "payload.order.number"},
+    options=ServiceOptions(retries_allowed=False, retry_base=1.5, retry_cap=9, max_attempts=3, lenient=True),
+    enabled=False,
+    required=True,
+    integration_id="6" * 24,
+    base_url="https://acme.example",
+    created_at=NOW,
+)
+INTEGRATION = Integration(
+    integration_id="6" * 24,
+    name="acme",
+    url="https://acme.example",
+    token="t" * 32,
+    endpoint=EndpointDescription(
+        display="Acme",
+        services=(
+            Service(
+                name="x",
+                path="/x",
+                parameters=("api_key",),
+                recommends=Recommendation(
+                    messages=("order:new",),
+                    identifiers=(("n", "payload.n"),),
+                    filters=FULL.filters,
+                    options=FULL.options,
+                    every=(1, "hours"),
+                ),
+                required=True,
+                description={"name": "x", "weight": 1.5},
+            ),
+        ),
+        errors=("service y: path can't be blank",),
+    ),
+    errors=("one",),
+    created_at=NOW,
+)
+SCHEDULER = Scheduler(
+    project=PROJECT, scheduler_id="7" * 24, key="acme:poll", count=2, interval="hours", created_at=NOW, next_at=NOW
+)
+
+
+def test_a_mapping_is_kept_whole(settings: HubSettings) -> None:
+    stored = settings.put_mapping(PROJECT, FULL)
+    assert stored == replace(FULL, version=1)
+    assert settings.mapping(PROJECT, FULL.mapping_id) == stored
+    assert settings.mappings(PROJECT) == [stored]
+
+
+def test_mappings_come_in_the_order_they_were_made_and_for_their_store_only(settings: HubSettings) -> None:
+    ids = [f"{number:024x}" for number in (3, 1, 2)]
+    for each in ids:
+        settings.put_mapping(PROJECT, replace(FULL, mapping_id=each))
+    settings.put_mapping(OTHER_PROJECT, FULL)
+    assert [each.mapping_id for each in settings.mappings(PROJECT)] == sorted(ids)
+    assert settings.mapping(PROJECT, FULL.mapping_id) is None
+
+
+def test_a_mapping_changed_meanwhile_is_not_overwritten(settings: HubSettings) -> None:
+    first = settings.put_mapping(PROJECT, FULL)
+    settings.put_mapping(PROJECT, replace(first, name="second"))
+    with pytest.raises(Conflict):
+        settings.put_mapping(PROJECT, replace(first, name="lost"))
+    with pytest.raises(Conflict):
+        settings.put_mapping(PROJECT, replace(FULL, name="made again"))
+    settings.delete_mapping(PROJECT, FULL.mapping_id)
+    with pytest.raises(Conflict):
+        settings.put_mapping(PROJECT, first)
+
+
+def test_deleting_says_whether_there_was_one(settings: HubSettings) -> None:
+    settings.put_mapping(PROJECT, FULL)
+    settings.put_integration(PROJECT, INTEGRATION)
+    settings.put_scheduler(SCHEDULER)
+    settings.set_parameter(parameter("a", 1))
+    for expected in (True, False):
+        assert settings.delete_mapping(PROJECT, FULL.mapping_id) is expected
+        assert settings.delete_integration(PROJECT, INTEGRATION.integration_id) is expected
+        assert settings.delete_scheduler(PROJECT, SCHEDULER.scheduler_id) is expected
+        assert settings.delete_parameter(PROJECT, "a") is expected
+
+
+def test_an_integration_is_kept_whole(settings: HubSettings) -> None:
+    pending = replace(INTEGRATION, endpoint=None)
+    stored = settings.put_integration(PROJECT, pending)
+    assert settings.integration(PROJECT, INTEGRATION.integration_id) == stored
+    full = settings.put_integration(PROJECT, replace(INTEGRATION, version=1))
+    assert full.version == 2
+    assert settings.integrations(PROJECT) == [full]
+    with pytest.raises(Conflict):
+        settings.put_integration(PROJECT, stored)
+
+
+def test_schedulers_are_due_when_their_time_has_come(settings: HubSettings) -> None:
+    stored = settings.put_scheduler(SCHEDULER)
+    other = replace(SCHEDULER, project=OTHER_PROJECT, scheduler_id="8" * 24, next_at=NOW + 1)
+    settings.put_scheduler(other)
+    assert settings.due_schedulers(NOW - 1, 10) == []
+    assert settings.due_schedulers(NOW, 10) == [stored]
+    assert [each.project for each in settings.due_schedulers(NOW + 1, 10)] == [PROJECT, OTHER_PROJECT]
+    assert len(settings.due_schedulers(NOW + 1, 1)) == 1
+    # Moved on, it is due later
+    settings.put_scheduler(replace(stored, next_at=NOW + 100))
+    assert [each.project for each in settings.due_schedulers(NOW + 1, 10)] == [OTHER_PROJECT]
+    assert settings.scheduler(PROJECT, SCHEDULER.scheduler_id) == replace(stored, next_at=NOW + 100, version=2)
+    assert len(settings.schedulers(PROJECT)) == 1
+    with pytest.raises(Conflict):
+        settings.put_scheduler(stored)
+
+
+def parameter(name: str, value: object, as_of: int = NOW, data_type: DataType = DataType.STRING) -> Parameter:
+    return Parameter(project=PROJECT, name=name, value=value, data_type=data_type, as_of=as_of)
+
+
+@pytest.mark.parametrize("value", ["", "größe", 5, 1.5, True, None, [{"standard": "GROUND"}], {"a": [1]}])
+def test_parameter_values_are_kept_as_they_are(settings: HubSettings, value: object) -> None:
+    assert settings.set_parameter(parameter("acme.x", value))
+    [stored] = settings.parameters(PROJECT)
+    assert stored.value == value
+    assert type(stored.value) is type(value)
+
+
+def test_parameters_are_one_per_name_in_order_of_names(settings: HubSettings) -> None:
+    for name in ("b", "a", "c" * 255, "a"):
+        settings.set_parameter(parameter(name, name))
+    assert [each.name for each in settings.parameters(PROJECT)] == ["a", "b", "c" * 255]
+    assert settings.parameters(OTHER_PROJECT) == []
+
+
+def test_an_older_value_never_replaces_a_newer_one(settings: HubSettings) -> None:
+    assert settings.set_parameter(parameter("w", "2", as_of=NOW, data_type=DataType.PASSWORD))
+    assert not settings.set_parameter(parameter("w", "1", as_of=NOW - 1))
+    assert settings.set_parameter(parameter("w", "2b", as_of=NOW))
+    assert settings.set_parameter(parameter("w", "3", as_of=NOW + 1, data_type=DataType.INTEGER))
+    # And it keeps the type it was made with
+    assert settings.parameters(PROJECT) == [parameter("w", "3", as_of=NOW + 1, data_type=DataType.PASSWORD)]
+
+
+def test_types_are_noted_once(settings: HubSettings) -> None:
+    for message_type in ("order:new", "a" * 200, "order:new", "ü:ö"):
+        settings.note_type(PROJECT, message_type)
+    assert settings.types(PROJECT) == ["a" * 200, "order:new", "ü:ö"]
+    assert settings.types(OTHER_PROJECT) == []
+
+
+def test_an_identity_is_claimed_by_one_message(settings: HubSettings) -> None:
+    assert settings.claim(PROJECT, "m", "i", "1")
+    assert settings.claim(PROJECT, "m", "i", "1")
+    assert not settings.claim(PROJECT, "m", "i", "2")
+    assert settings.claim(PROJECT, "n", "i", "2")
+    assert settings.claim(PROJECT, "m", "j", "2")
+    assert settings.claim(OTHER_PROJECT, "m", "i", "2")
+
+
+def test_of_racing_claims_one_wins(settings: HubSettings) -> None:
+    won: list[int] = []
+    barrier = threading.Barrier(8)
+
+    def claim(number: int) -> None:
+        barrier.wait()
+        if settings.claim(PROJECT, "m", "i", str(number)):
+            won.append(number)
+
+    threads = [threading.Thread(target=claim, args=(number,)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(won) == 1
+
+
+def test_a_write_that_the_client_repeats_counts_as_made() -> None:
+    with aws.dynamodb() as real:
+        client = aws.Intercepted(real)
+        settings = DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock())  # type: ignore[arg-type]
+        for version in (0, 1):
+            client.next("put_item", aws.repeated)
+            assert settings.put_mapping(PROJECT, replace(FULL, version=version)).version == version + 1
