@@ -29,16 +29,18 @@ class S3BodyStore:
     Args:
         client: S3 client.
         bucket: Name of the bodies bucket.
+        prefix: First part of the keys. Under ``hub`` objects stay: messages of the hub protocol do not expire.
     """
 
-    def __init__(self, client: S3Client, bucket: str) -> None:
+    def __init__(self, client: S3Client, bucket: str, prefix: str = "bodies") -> None:
         self._client = client
         self._bucket = bucket
+        self._prefix = prefix
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
         """See the port."""
         day = datetime.fromtimestamp(now / 1000, UTC).date().isoformat()
-        key = f"bodies/{project_id}/{day}/{secrets.token_hex(16)}"
+        key = f"{self._prefix}/{project_id}/{day}/{secrets.token_hex(16)}"
         with aws_call("s3:PutObject"):
             self._client.put_object(Bucket=self._bucket, Key=key, Body=b"".join(bodies))
         offsets = accumulate((len(body) for body in bodies), initial=0)
