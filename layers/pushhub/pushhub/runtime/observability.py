@@ -10,6 +10,7 @@ import json
 import logging
 from collections import Counter
 from threading import Lock
+from typing import Any
 
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import MetricUnit
@@ -39,7 +40,8 @@ class PowertoolsTelemetry:
 
     def event(self, name: str, /, **fields: object) -> None:
         """One structured log line; fields that say nothing (None, empty, False) are left out."""
-        logger.info(name, **{key: value for key, value in fields.items() if value or value == 0 and value is not False})  # type: ignore[arg-type]
+        told: dict[str, Any] = {key: value for key, value in fields.items() if value or type(value) is int}
+        logger.info(name, **told)
 
     def count(self, metric: str, value: int = 1) -> None:
         """Add to a metric; written when the invocation ends."""
