@@ -1,0 +1,99 @@
+"""The job's arguments, the same on Glue and locally."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+__all__ = ["Arguments", "BadInput", "parse"]
+
+
+class BadInput(Exception):
+    """What the job was given cannot be worked on; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What a run is to do.
+
+    Attributes:
+        input: Where the records lie: the folder that holds ``dt=...``.
+        output: Where ``curated/`` and ``reports/`` are written.
+        date_from: First day (UTC) of the report.
+        date_to: Last day, included.
+        projects: Only these; empty means all.
+        now: Deliveries are judged as they stand at this time (UTC).
+        grace: How long past its due time a delivery may go without a record before it counts as missing.
+        baseline_days: Days before an hour that it is compared with.
+    """
+
+    input: str
+    output: str
+    date_from: date
+    date_to: date
+    projects: tuple[str, ...] = ()
+    now: datetime
+    grace: timedelta = timedelta(hours=1)
+    baseline_days: int = 14
+
+    @property
+    def days(self) -> list[date]:
+        """Every day of the report."""
+        return [self.date_from + timedelta(days=n) for n in range((self.date_to - self.date_from).days + 1)]
+
+
+def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
+    """Read the command line.
+
+    Glue adds arguments of its own; with ``--JOB_NAME`` among them unknown ones are ignored, otherwise they are errors.
+
+    Args:
+        argv: Without the program's name.
+        today: The current day (UTC); the default report is it and the six days before.
+        now: Default of ``--now``.
+
+    Raises:
+        BadInput: Something is missing, malformed or contradictory.
+    """
+    parser = _Parser(prog="delivery_report", description="Reports on delivery records and proves that none is missing.")
+    parser.add_argument("--input", required=True, help="folder of the records (holds dt=...)")
+    parser.add_argument("--output", required=True, help="where curated/ and reports/ are written")
+    parser.add_argument("--date-from", type=_day, default=today - timedelta(days=6), help="first day, YYYY-MM-DD")
+    parser.add_argument("--date-to", type=_day, default=today, help="last day, YYYY-MM-DD")
+    parser.add_argument("--projects", default="", help="comma-separated project ids; all when left out")
+    parser.add_argument("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
+    parser.add_argument("--grace-minutes", type=int, default=60, help="how late a record may be")
+    parser.add_argument("--baseline-days", type=int, default=14, help="days an hour is compared with")
+    parsed, unknown = parser.parse_known_args([each for each in argv if each])
+    if unknown and "--JOB_NAME" not in argv:
+        raise BadInput(f"unknown arguments: {' '.join(unknown)}")
+    if parsed.date_from > parsed.date_to:
+        raise BadInput(f"--date-from {parsed.date_from} is after --date-to {parsed.date_to}")
+    if parsed.grace_minutes < 0 or parsed.baseline_days < 0:
+        raise BadInput("--grace-minutes and --baseline-days must not be negative")
+    return Arguments(
+        input=parsed.input.rstrip("/"),
+        output=parsed.output.rstrip("/"),
+        date_from=parsed.date_from,
+        date_to=parsed.date_to,
+        projects=tuple(sorted({each.strip() for each in parsed.projects.split(",") if each.strip()})),
+        now=parsed.now,
+        grace=timedelta(minutes=parsed.grace_minutes),
+        baseline_days=parsed.baseline_days,
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise BadInput(message)
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

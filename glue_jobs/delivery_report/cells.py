@@ -1,0 +1,135 @@
+"""Attempts counted once, in cells fine enough that every report on attempts is a sum of them.
+
+A cell is one project, queue, subscriber, hour, kind of outcome and latency bucket.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
+
+from .percentiles import bucket_of, rolled_up
+
+__all__ = ["CELL", "HOURLY", "WHO", "attempt_cells", "hourly", "outcomes", "summed"]
+
+WHO: Final = ("project", "queue", "subscriber_id")
+
+_TEXTS: Final = ("project", "queue", "subscriber_id", "subscriber", "dialect", "kind", "verdict", "error_class")
+_SUMS: Final = ("attempts", "first_attempts", "parks", "bytes_out", "bytes_in")
+
+CELL: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in _TEXTS),
+        StructField("status_code", IntegerType()),
+        StructField("hour", TimestampType()),
+        StructField("bucket", IntegerType()),
+        *(StructField(name, LongType()) for name in (*_SUMS, "duration_ms", "longest_ms")),
+    ]
+)
+"""Columns of a cell; ``duration_ms`` is the sum of its attempts, ``longest_ms`` their maximum."""
+
+HOURLY: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in WHO),
+        StructField("hour", TimestampType()),
+        *(StructField(name, StringType()) for name in ("subscriber", "dialect")),
+        *(
+            StructField(name, LongType())
+            for name in (
+                *("attempts", "delivered", "reserved", "failed", "polls", "first_attempts", "first_won", "parks"),
+                *("bytes_out", "bytes_in", "busy_ms", "longest_ms", "p50_ms", "p95_ms", "p99_ms"),
+            )
+        ),
+    ]
+)
+"""Columns of an hour of a subscriber. Kept by day, so that later runs compare with days long past without reading their records again."""
+
+
+def attempt_cells(records: DataFrame) -> DataFrame:
+    """The cells of attempts and polls.
+
+    Args:
+        records: Delivery records.
+    """
+    made = F.col("kind").isin("attempt", "poll")
+    return (
+        records.where(made)
+        .select(
+            *(F.coalesce(name, F.lit("")).alias(name) for name in _TEXTS),
+            F.coalesce("status_code", F.lit(0)).alias("status_code"),
+            F.date_trunc("hour", "at").alias("hour"),
+            bucket_of(F.col("duration_ms")).alias("bucket"),
+            (F.col("attempt") == 1).cast("long").alias("first"),
+            F.coalesce("parked", F.lit(False)).cast("long").alias("park"),
+            "bytes_out",
+            "bytes_in",
+            "duration_ms",
+        )
+        .groupBy(*_TEXTS, "status_code", "hour", "bucket")
+        .agg(
+            F.count(F.lit(1)).alias("attempts"),
+            F.sum("first").alias("first_attempts"),
+            F.sum("park").alias("parks"),
+            F.sum("bytes_out").alias("bytes_out"),
+            F.sum("bytes_in").alias("bytes_in"),
+            F.sum("duration_ms").alias("duration_ms"),
+            F.max("duration_ms").alias("longest_ms"),
+        )
+        .select(*CELL.fieldNames())
+    )
+
+
+def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
+
+    ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202). ``busy_ms`` is the time spent in them.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+        keys: Columns to group by.
+    """
+    attempts, verdict = F.col("attempts"), F.col("verdict")
+    took = verdict.isin("delivered", "reserved", "poll")
+    return rolled_up(
+        cells,
+        keys,
+        sums={
+            "attempts": attempts,
+            "delivered": F.when(verdict == "delivered", attempts).otherwise(0),
+            "reserved": F.when(verdict == "reserved", attempts).otherwise(0),
+            "failed": F.when(verdict == "failed", attempts).otherwise(0),
+            "polls": F.when(F.col("kind") == "poll", attempts).otherwise(0),
+            "first_attempts": F.col("first_attempts"),
+            "first_won": F.when(took, F.col("first_attempts")).otherwise(0),
+            "parks": F.col("parks"),
+            "bytes_out": F.col("bytes_out"),
+            "bytes_in": F.col("bytes_in"),
+            "busy_ms": F.col("duration_ms"),
+        },
+        count="attempts",
+        largest="longest_ms",
+        wanted={"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99},
+        kept=("subscriber", "dialect"),
+    )
+
+
+def hourly(cells: DataFrame) -> DataFrame:
+    """Attempts per project, queue, subscriber and hour, as :data:`HOURLY` lists the columns."""
+    return summed(cells, (*WHO, "hour")).select(*HOURLY.fieldNames())
+
+
+def outcomes(cells: DataFrame) -> DataFrame:
+    """How attempts ended per project, queue and subscriber: status codes, and error classes where no answer came."""
+    return (
+        cells.groupBy(*WHO, "verdict", "status_code", "error_class")
+        .agg(
+            F.max("subscriber").alias("subscriber"),
+            F.sum("attempts").alias("attempts"),
+            F.min("hour").alias("first_hour"),
+            F.max("hour").alias("last_hour"),
+        )
+        .select(*WHO, "subscriber", "verdict", "status_code", "error_class", "attempts", "first_hour", "last_hour")
+    )

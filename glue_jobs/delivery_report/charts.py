@@ -1,0 +1,289 @@
+"""The charts of the HTML report, drawn by matplotlib as SVG: sharp at any size, readable without scripts, text that can be searched."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+__all__ = ["attempts_needed", "failing_hours", "fates_by_hour", "percentiles_by_hour", "ranges", "shares"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+GOOD: Final = "#2f7d5b"
+LATER: Final = "#8fc3a5"
+WAITING: Final = "#e3b04b"
+BAD: Final = "#c2453b"
+INK: Final = "#26323b"
+MUTED: Final = "#75838d"
+BLUES: Final = ("#9dbfdc", "#3f7cac", "#173f5f")
+
+_STYLE: Final[dict[str, Any]] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "delivery-report",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": MUTED,
+    "axes.edgecolor": "#c9d1d6",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#e8ecee",
+    "axes.axisbelow": True,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+WIDE: Final = (10.4, 2.7)
+HALF: Final = (5.05, 2.9)
+
+
+def fates_by_hour(rows: Rows) -> str:
+    """Deliveries by hour of acceptance, stacked by what became of them."""
+    with mpl.rc_context(_STYLE):
+        figure, axes = _canvas(WIDE)
+        hours = [_moment(row["hour"]) for row in rows]
+        won = [row["delivered"] + row["acknowledged"] for row in rows]
+        first = [row["first_won"] for row in rows]
+        later = [max(0, all_won - at_once) for all_won, at_once in zip(won, first, strict=True)]
+        given_up = [row["exhausted"] + row["expired"] + row["cancelled"] for row in rows]
+        layers = [first, later, [row["open"] for row in rows], given_up]
+        labels = ["delivered at first try", "delivered later", "still waiting", "given up"]
+        if len(hours) > 1:
+            axes.stackplot(hours, layers, labels=labels, colors=[GOOD, LATER, WAITING, BAD], linewidth=0)
+        else:
+            _stacked_bar(axes, hours, layers, labels)
+        _time_axis(axes)
+        axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
+        axes.set_ylim(bottom=0)
+        _legend_above(axes)
+        return _svg(figure, "Deliveries by hour of acceptance")
+
+
+def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
+    """p50, p95 and p99 of a duration by hour, on a logarithmic scale.
+
+    Args:
+        rows: ``hour`` and the percentiles in milliseconds.
+        names: Their columns, rising.
+        title: What the chart is called for those who cannot see it.
+    """
+    with mpl.rc_context(_STYLE):
+        figure, axes = _canvas(HALF)
+        for name, colour, label in zip(names, BLUES, ("p50", "p95", "p99"), strict=True):
+            seen = [(_moment(row["hour"]), max(1, row[name])) for row in rows if row[name] is not None]
+            marker = "o" if len(seen) < 3 else None
+            axes.plot(*_columns(seen), color=colour, linewidth=1.4, label=label, marker=marker, markersize=4)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(_short_time))
+        _time_axis(axes)
+        _legend_above(axes)
+        return _svg(figure, title)
+
+
+def attempts_needed(rows: Rows) -> str:
+    """Share of success at each attempt, as bars with how many made it, and the share of all deliveries won so far, as a line."""
+    with mpl.rc_context(_STYLE):
+        figure, axes = _canvas(HALF)
+        shown = rows[:12]
+        numbers = [row["attempt"] for row in shown]
+        bars = axes.bar(
+            numbers, [row["share"] for row in shown], color=LATER, width=0.62, label="succeed at this attempt"
+        )
+        axes.bar_label(bars, [_short_number(row["tried"], 0) for row in shown], fontsize=8, color=MUTED, padding=2)
+        axes.plot(
+            numbers,
+            [row["won_so_far"] for row in shown],
+            color=GOOD,
+            marker="o",
+            markersize=3.5,
+            linewidth=1.4,
+            label="of all deliveries won so far",
+        )
+        axes.set_ylim(0, 1.12)
+        axes.set_xticks(numbers)
+        axes.set_xlabel("attempt (number above: deliveries that made it)")
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        _legend_above(axes)
+        return _svg(figure, "Success by attempt number")
+
+
+def failing_hours(rows: Rows, labels: Sequence[str]) -> str:
+    """A row per subscriber and a column per hour, the darker the larger the failed share; hours without attempts stay white.
+
+    Args:
+        rows: ``label``, ``hour``, ``share`` (0..1).
+        labels: Subscribers from top to bottom.
+    """
+    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+        figure, axes = _canvas((WIDE[0], 0.9 + 0.27 * max(1, len(labels))))
+        hours = sorted({_moment(row["hour"]) for row in rows})
+        first = hours[0]
+        columns = int((hours[-1] - first).total_seconds() // 3600) + 1
+        places = {label: place for place, label in enumerate(labels)}
+        grid: list[list[float]] = [[float("nan")] * columns for _ in labels]
+        for row in rows:
+            column = int((_moment(row["hour"]) - first).total_seconds() // 3600)
+            grid[places[row["label"]]][column] = row["share"]
+        colours = mpl.colors.LinearSegmentedColormap.from_list("failing", ["#edf4f0", "#f2c56b", BAD, "#7d1f1a"])
+        image = axes.imshow(grid, aspect="auto", cmap=colours, vmin=0, vmax=1, interpolation="nearest")
+        axes.set_yticks(range(len(labels)), labels, fontsize=9, color=INK)
+        step = max(1, columns // 7)
+        ticks = range(0, columns, step)
+        axes.set_xticks(ticks, [_hour_label(first.timestamp() + tick * 3600, columns) for tick in ticks])
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        bar = figure.colorbar(image, ax=axes, pad=0.01, fraction=0.02, format=PercentFormatter(1.0, decimals=0))
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.ax.tick_params(length=0, labelsize=8)
+        return _svg(figure, "Failed share by subscriber and hour")
+
+
+def ranges(rows: Rows) -> str:
+    """A line from p50 to p99 with a dot at p95 for each subscriber.
+
+    Args:
+        rows: ``label``, ``p50_ms``, ``p95_ms``, ``p99_ms``; drawn from top to bottom.
+    """
+    with mpl.rc_context({**_STYLE, "axes.grid.axis": "x"}):
+        figure, axes = _canvas((HALF[0], 0.8 + 0.25 * max(1, len(rows))))
+        places = range(len(rows))
+        axes.hlines(
+            places,
+            [_least(row["p50_ms"]) for row in rows],
+            [_least(row["p99_ms"]) for row in rows],
+            color=BLUES[0],
+            linewidth=4,
+        )
+        axes.plot(
+            [_least(row["p50_ms"]) for row in rows],
+            places,
+            "|",
+            color=BLUES[1],
+            markersize=9,
+            markeredgewidth=2,
+            label="p50",
+        )
+        axes.plot([_least(row["p95_ms"]) for row in rows], places, "o", color=BLUES[2], markersize=5, label="p95")
+        axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(_short_time))
+        axes.minorticks_off()
+        axes.tick_params(axis="y", length=0)
+        _legend_above(axes)
+        return _svg(figure, "Slowest subscribers: p50 to p99")
+
+
+def shares(rows: Rows, *, value: str, colour: str, title: str, money: bool = False) -> str:
+    """Horizontal bars with their numbers.
+
+    Args:
+        rows: ``label`` and the value.
+        value: Column of the value.
+        colour: Of the bars.
+        title: What the chart is called for those who cannot see it.
+        money: Numbers are dollars.
+    """
+    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+        figure, axes = _canvas((HALF[0], 0.55 + 0.25 * max(1, len(rows))))
+        places = range(len(rows))
+        values = [float(row[value]) for row in rows]
+        bars = axes.barh(places, values, color=colour, height=0.66)
+        texts = [f"${each:,.2f}" if money else f"{each:,.0f}" for each in values]
+        axes.bar_label(bars, texts, fontsize=8.5, color=MUTED, padding=4)
+        axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
+        axes.invert_yaxis()
+        axes.set_xlim(0, max([*values, 1e-9]) * 1.18)
+        axes.xaxis.set_visible(False)
+        axes.spines[["bottom", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        return _svg(figure, title)
+
+
+def _canvas(size: tuple[float, float]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure, figure.add_subplot()
+
+
+def _stacked_bar(
+    axes: Axes, hours: Sequence[datetime], layers: Sequence[Sequence[float]], labels: Sequence[str]
+) -> None:
+    """A report of one hour has nothing to draw an area between."""
+    bottom = [0.0] * len(hours)
+    for layer, label, colour in zip(layers, labels, (GOOD, LATER, WAITING, BAD), strict=True):
+        axes.bar([f"{hour:%d %b %H:00}" for hour in hours], layer, bottom=bottom, label=label, color=colour, width=0.3)
+        bottom = [below + each for below, each in zip(bottom, layer, strict=True)]
+    axes.margins(x=1.5)
+
+
+def _time_axis(axes: Axes) -> None:
+    if not axes.get_xlim()[0] > 1_000:
+        return  # a category axis
+    locator = AutoDateLocator(minticks=3, maxticks=8)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    axes.margins(x=0)
+
+
+def _legend_above(axes: Axes) -> None:
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4, borderaxespad=0, handlelength=1.2, columnspacing=1.4
+    )
+
+
+def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def _least(milliseconds: int | None) -> int:
+    """A logarithmic scale has no zero."""
+    return max(1, milliseconds or 1)
+
+
+def _moment(value: datetime) -> datetime:
+    return value.replace(tzinfo=None)
+
+
+def _hour_label(epoch_s: float, columns: int) -> str:
+    moment = datetime.fromtimestamp(epoch_s)  # noqa: DTZ006 (made from a naive UTC time by timestamp(), so the zone cancels out)
+    return f"{moment:%d %b}" if columns > 48 else f"{moment:%H:%M}"
+
+
+def _short_number(value: float, _: object) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.0f}"
+
+
+def _short_time(milliseconds: float, _: object) -> str:
+    for size, unit in ((3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g} {unit}"
+    return f"{milliseconds:.3g} ms"
+
+
+def _svg(figure: Figure, title: str) -> str:
+    """The figure as an SVG element that fits its place on the page."""
+    written = io.StringIO()
+    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Title": title})
+    text = written.getvalue()
+    svg = text[text.index("<svg") :]
+    return re.sub(
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', rf'<svg role="img" aria-label="{title}" viewBox="\1">', svg, count=1
+    )

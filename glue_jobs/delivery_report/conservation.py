@@ -1,0 +1,215 @@
+"""The proof: what was accepted is exactly what was delivered, given up, or still waits; and the names of all that says otherwise.
+
+*Balance*: per project and hour of acceptance, deliveries owed = sum over :data:`STANDINGS`. Each owed delivery has one standing; ``missing`` is the one that
+breaks the balance, as does a delivery that was never owed (``unexpected``).
+
+*Findings*: each breach by the ids it concerns. Kinds and severities are listed in ``docs/report.md``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from .deliveries import IDENTITY, delivery_events
+from .schema import SETTLED
+
+__all__ = [
+    "FINDING",
+    "STANDINGS",
+    "balance",
+    "delivery_findings",
+    "order_findings",
+    "overdue_findings",
+    "with_standing",
+]
+
+STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "parked", "held", *SETTLED, "missing")
+"""Where a delivery stands: its state, but ``parked`` while it waits in the due index, ``held`` while it is left to a person, and
+``missing`` when it was due and nothing was heard of it."""
+
+FINDING: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in ("severity", "finding", "project", "queue", "message_id")),
+        StructField("delivery_id", StringType()),
+        StructField("hour", TimestampType()),
+        StructField("detail", StringType()),
+    ]
+)
+"""Columns of a finding; ``severity`` is ``breach`` or ``notice``, ``hour`` that of the message's acceptance."""
+
+PULL_SWEEP: Final = timedelta(days=4)
+"""Expired messages of a pull queue are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
+
+
+def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> DataFrame:
+    """Deliveries with their ``standing`` and the ``hour`` of their acceptance.
+
+    Args:
+        deliveries: See :mod:`.deliveries`.
+        now: As of when.
+        grace: How late a record may be before its delivery counts as missing.
+    """
+    moment = F.lit(now)
+    settled = F.col("state").isin(*SETTLED)
+    # A reservation is waited for to its end; everything else is looked at no later than at its expiry.
+    looked_at = F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
+    heard_of = F.col("state") == "parked"
+    silent = looked_at.isNull() | (looked_at < F.lit(now - grace))
+    pull_standing = (
+        F.when(F.col("expires_at") < F.lit(now - PULL_SWEEP - grace), "missing")
+        .when(F.col("expires_at") <= moment, "expired")
+        .when((F.col("state") == "reserved") & (F.col("due_at") > moment), "reserved")
+        .otherwise("pending")
+    )
+    push_standing = (
+        F.when(heard_of, "held")
+        .when(silent, "missing")
+        .when(F.col("parked") & (looked_at > moment), "parked")
+        .otherwise(F.col("state"))
+    )
+    return deliveries.withColumns(
+        {
+            "standing": F.when(settled, F.col("state"))
+            .when(F.col("acceptances") == 0, "missing")
+            .when(F.col("pull"), pull_standing)
+            .otherwise(push_standing),
+            "hour": F.date_trunc("hour", "accepted_at"),
+        }
+    )
+
+
+def balance(standings: DataFrame) -> DataFrame:
+    """One row per project and hour of acceptance: messages, deliveries owed, each standing, and whether it balances.
+
+    Args:
+        standings: See :func:`with_standing`.
+    """
+    owed = F.col("owed") > 0
+    counts = [F.sum((owed & (F.col("standing") == each)).cast("long")).alias(each) for each in STANDINGS]
+    counted = standings.groupBy("project", "hour").agg(
+        F.sum("leads_message").alias("messages"),
+        F.sum("owed").alias("owed"),
+        *counts,
+        F.sum((F.col("acceptances") == 0).cast("long")).alias("unexpected"),
+    )
+    accounted = sum((F.col(each) for each in STANDINGS if each != "missing"), start=F.lit(0))
+    return counted.withColumn("balanced", (F.col("owed") == accounted) & (F.col("unexpected") == 0)).select(
+        "project", "hour", "messages", "owed", *STANDINGS, "unexpected", "balanced"
+    )
+
+
+def overdue_findings(standings: DataFrame) -> DataFrame:
+    """Accepted deliveries that were due and of which nothing was heard."""
+    missing = (F.col("standing") == "missing") & (F.col("acceptances") > 0)
+    since = F.date_format(F.coalesce("due_at", "expires_at", "last_record_at"), "yyyy-MM-dd HH:mm:ss")
+    detail = F.format_string(
+        "was %s, due %s, no record since %s",
+        "state",
+        since,
+        F.date_format("last_record_at", "yyyy-MM-dd HH:mm:ss"),
+    )
+    return _findings(standings.where(missing), "breach", "overdue", detail)
+
+
+def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
+    """What exactly is wrong with suspicious deliveries, from their records one by one.
+
+    ``never_accepted``, ``not_owed``, ``record_missing`` (with the numbers), ``conflicting_records``, ``delivered_twice``, ``settled_twice``,
+    ``went_on_after_end``.
+
+    Args:
+        records: All records of the period.
+        suspects: See :func:`.deliveries.suspicious`; few.
+    """
+    named = suspects.select(*IDENTITY, F.date_trunc("hour", "accepted_at").alias("hour"), "acceptances")
+    whom = suspects.select("project", "queue_uid", "message_id").distinct()
+    theirs = records.join(F.broadcast(whom), ["project", "queue_uid", "message_id"], "left_semi")
+    events = delivery_events(theirs)
+    asked = F.col("kind").isin("attempt", "poll")
+    wins = (asked & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")
+    ends = F.col("state").isin(*SETTLED) & ~(asked & (F.col("state") == "acknowledged"))
+    goes_on = ~F.col("accepted") & ~ends & ~(asked & (F.col("state") == "acknowledged"))
+    label = F.concat_ws(" ", "kind", "attempt", F.concat(F.lit("at "), F.date_format("at", "yyyy-MM-dd HH:mm:ss.SSS")))
+    lives = events.groupBy(*IDENTITY).agg(
+        F.sort_array(F.collect_set("step")).alias("steps"),
+        F.max(F.when(F.col("accepted") & F.col("pull"), F.col("reservations"))).alias("base"),
+        F.max(F.col("pull").cast("int")).alias("pull"),
+        F.count(F.lit(1)).alias("records"),
+        F.array_sort(F.collect_set("record_id")).alias("record_ids"),
+        F.array_sort(F.collect_list(F.when(wins, label))).alias("wins"),
+        F.array_sort(F.collect_list(F.when(ends, label))).alias("ends"),
+        F.max(F.when(ends, F.col("rank"))).alias("end"),
+        F.array_sort(F.collect_list(F.when(goes_on, F.struct("rank", label.alias("label"))))).alias("others"),
+    )
+    accepted = (
+        theirs.where(F.col("kind") == "accepted")
+        .select("project", "queue_uid", "message_id", F.lit(True).alias("message_accepted"))
+        .distinct()
+    )
+    lives = named.join(lives, list(IDENTITY)).join(accepted, ["project", "queue_uid", "message_id"], "left")
+    known = F.coalesce(F.col("message_accepted"), F.lit(False))
+    top = F.array_max("steps")
+    base = F.coalesce("base", F.lit(0))
+    lost = F.when(top > base, F.array_except(F.sequence(base + 1, top), "steps"))
+    late = F.filter("others", lambda each: each["rank"] > F.col("end"))
+    number = F.when(F.col("pull") == 1, "reservation").otherwise("version")
+    listed = F.array_join(F.transform(late, lambda each: each["label"]), ", ")
+    checks: list[tuple[str, Column, Column]] = [
+        ("never_accepted", (F.col("acceptances") == 0) & ~known, _count_of("records", "records but no acceptance")),
+        (
+            "not_owed",
+            (F.col("acceptances") == 0) & known,
+            _count_of("records", "records, but the acceptance owes it not"),
+        ),
+        (
+            "record_missing",
+            F.size(lost) > 0,
+            F.format_string("no record of %s %s of %s", number, F.array_join(lost, ", "), top),
+        ),
+        ("conflicting_records", F.col("records") > F.size("record_ids"), F.lit("two records of one id differ")),
+        ("delivered_twice", F.size("wins") > 1, F.array_join("wins", "; ")),
+        ("settled_twice", (F.size("ends") > 1) & (F.size("wins") <= 1), F.array_join("ends", "; ")),
+        ("went_on_after_end", F.size(late) > 0, F.concat(F.lit("after its end: "), listed)),
+    ]
+    found = [
+        F.when(when, F.struct(F.lit(finding).alias("finding"), detail.alias("detail")))
+        for finding, when, detail in checks
+    ]
+    wrong = lives.withColumn("wrong", F.explode(F.array_compact(F.array(*found))))
+    return _findings(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
+
+
+def order_findings(records: DataFrame) -> DataFrame:
+    """Deliveries that came before an earlier one of the same order key at the same subscriber."""
+    to_whom = Window.partitionBy("project", "queue_uid", "subscriber_id", "order_key").orderBy(
+        "finished_at", "sequence"
+    )
+    before = to_whom.rowsBetween(Window.unboundedPreceding, -1)
+    delivered = records.where(
+        F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & (F.col("verdict") == "delivered")
+    )
+    passed = delivered.withColumn("highest", F.max("sequence").over(before)).where(F.col("sequence") < F.col("highest"))
+    detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
+    return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
+
+
+def _count_of(column: str, text: str) -> Column:
+    return F.concat_ws(" ", column, F.lit(text))
+
+
+def _findings(rows: DataFrame, severity: str, finding: str | Column, detail: Column) -> DataFrame:
+    return rows.select(
+        F.lit(severity).alias("severity"),
+        (F.lit(finding) if isinstance(finding, str) else finding).alias("finding"),
+        "project",
+        "queue",
+        "message_id",
+        "delivery_id",
+        "hour",
+        detail.alias("detail"),
+    )

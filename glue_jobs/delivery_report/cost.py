@@ -1,0 +1,50 @@
+"""What each project's deliveries cost at list prices, line by line."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from .prices import USAGE
+
+__all__ = ["bill", "used"]
+
+
+def used(attempts: DataFrame, fates: DataFrame) -> DataFrame:
+    """One row per project: what it did, as the price table needs it.
+
+    Args:
+        attempts: Sums of attempts by project (:func:`.cells.summed`).
+        fates: Sums of deliveries by project (:func:`.traffic.fates`).
+    """
+    both = fates.select("project", "messages", "deliveries", "body_bytes", "acknowledged", "expired", "cancelled").join(
+        attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
+    )
+    zero = both.na.fill(0)
+    return zero.withColumns(
+        {
+            "retries": F.col("attempts") - F.col("first_attempts"),
+            "changes": F.col("attempts") + F.col("acknowledged") + F.col("expired") + F.col("cancelled"),
+        }
+    )
+
+
+def bill(usage: DataFrame) -> DataFrame:
+    """The lines of each project's bill: ``project``, ``item``, ``units``, ``unit_usd``, ``usd``.
+
+    Args:
+        usage: See :func:`used`.
+    """
+    lines = [
+        F.struct(
+            F.lit(each.item).alias("item"),
+            F.expr(each.units).cast("double").alias("units"),
+            F.lit(each.unit_usd).alias("unit_usd"),
+        )
+        for each in USAGE
+    ]
+    return (
+        usage.select("project", F.explode(F.array(*lines)).alias("line"))
+        .select("project", "line.*")
+        .withColumn("usd", F.col("units") * F.col("unit_usd"))
+    )

@@ -1,0 +1,108 @@
+"""From raw lines to records: which can be used, and why the others cannot. Pure transforms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from .schema import CORRUPT, CURATED, KINDS, RAW, REQUIRED, SCHEMA_VERSION
+
+__all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncompleteObject:
+    """An object of which not every record could be used.
+
+    Attributes:
+        source: Its key below its day.
+        expected: Records it holds according to its key, None when the key does not say.
+        used: Records used.
+        rejected: Lines rejected, in words, by reason.
+    """
+
+    source: str
+    expected: int | None
+    used: int
+    rejected: str
+
+
+def rejection(day: date) -> Column:
+    """Why a parsed line cannot be used, null when it can.
+
+    ``malformed`` (no JSON, or a field of another type), ``unknown_version``, ``unknown_kind``, ``missing_field``, ``wrong_day`` (the
+    time of the event is not on the day that it is filed under).
+
+    Args:
+        day: The day the line is filed under.
+    """
+    incomplete = F.greatest(*(F.col(name).isNull().cast("int") for name in REQUIRED)) == 1
+    lacks_delivery = (F.col("kind") != "accepted") & F.col("delivery_id").isNull()
+    lacks_owed = (F.col("kind") == "accepted") & F.col("owed").isNull()
+    start = F.lit(day.isoformat()).cast("timestamp")
+    other_day = (F.col("at") < start) | (F.col("at") >= start + F.expr("INTERVAL 1 DAY"))
+    return (
+        F.when(F.col(CORRUPT).isNotNull(), "malformed")
+        .when(~F.col("schema_version").eqNullSafe(SCHEMA_VERSION), "unknown_version")
+        .when(~F.col("kind").isin(*KINDS), "unknown_kind")
+        .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
+        .when(other_day, "wrong_day")
+    )
+
+
+def usable(lines: DataFrame) -> DataFrame:
+    """The lines that can be used, as they are kept.
+
+    Args:
+        lines: Parsed lines with their ``source`` and their ``rejection``.
+    """
+    return lines.where(F.col("rejection").isNull()).select(*CURATED.fieldNames())
+
+
+def rejected_lines(texts: DataFrame, day: date) -> DataFrame:
+    """The lines that cannot be used, as they are, each with its reason and object.
+
+    Args:
+        texts: ``value`` (the line) and ``source``.
+        day: The day they are filed under.
+    """
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    parsed = texts.select("source", "value", F.from_json("value", RAW, options).alias("record"))
+    return (
+        parsed.select("source", "value", "record.*")
+        .withColumn("reason", rejection(day))
+        .where(F.col("reason").isNotNull())
+        .select("source", "reason", F.col("value").alias("line"))
+    )
+
+
+def expected_records(source: str) -> int | None:
+    """How many records an object holds according to its key, None when the key does not say."""
+    counted = re.search(r"-(\d+)\.json\.gz$", source)
+    return int(counted[1]) if counted else None
+
+
+def incomplete_objects(
+    sources: Iterable[str], used: Mapping[str, int], rejected: Mapping[str, Mapping[str, int]]
+) -> tuple[IncompleteObject, ...]:
+    """The objects of which not every record could be used, by name.
+
+    An object that cannot be decompressed is read up to where it breaks, and nothing but its key tells how much of it is missing.
+
+    Args:
+        sources: All objects of a day.
+        used: Records used, by object.
+        rejected: Lines rejected, by object and reason.
+    """
+    found = []
+    for source in sorted(sources):
+        expected, kept, reasons = expected_records(source), used.get(source, 0), rejected.get(source, {})
+        if expected != kept or reasons:
+            why = ", ".join(f"{lines} {reason}" for reason, lines in sorted(reasons.items()))
+            found.append(IncompleteObject(source=source, expected=expected, used=kept, rejected=why))
+    return tuple(found)

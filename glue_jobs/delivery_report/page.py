@@ -1,0 +1,433 @@
+"""The report for people: one HTML file with everything in it, the last day at a glance first, then detail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from html import escape
+from typing import Any, Final
+
+from . import charts
+from .conservation import STANDINGS
+from .results import Results
+
+__all__ = ["render"]
+
+Row = Mapping[str, Any]
+
+_CSS: Final = """
+:root{--ink:#26323b;--muted:#66747e;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;--bad:#b23a30;--wait:#9a6d10}
+*{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
+main{max-width:1120px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;margin:38px 0 10px}
+h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch}.sub{color:var(--muted)}
+.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px}
+.verdict.broken{border-color:var(--bad)}.verdict b{font-size:17px}.verdict.broken b{color:var(--bad)}.verdict b.ok{color:var(--good)}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
+.tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;font-weight:600;line-height:1.2}
+.tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
+.card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;overflow-x:auto}
+.two{display:grid;grid-template-columns:1fr 1fr;gap:12px;align-items:start}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:1fr}}
+svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
+table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
+th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;font-variant-numeric:tabular-nums}
+td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
+.none{color:var(--muted)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
+"""
+
+_SHOWN: Final = 25
+"""Rows of a table on the page; the folder has them all."""
+
+
+def render(results: Results) -> str:
+    """The page.
+
+    Args:
+        results: What the run found.
+    """
+    sections = [
+        ("today", "The last day", _last_day(results)),
+        ("conservation", "Is everything accounted for?", _conservation(results)),
+        ("traffic", "Traffic and speed", _traffic(results)),
+        ("retries", "Does another try help?", _retries(results)),
+        ("subscribers", "Subscribers", _subscribers(results)),
+        ("anomalies", "Anomalies", _anomalies(results)),
+        ("waits", "Acknowledgements and polls", _waits(results)),
+        ("projects", "Projects and cost", _projects(results)),
+        ("input", "What was read", _input(results)),
+    ]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in sections)
+    body = "".join(f'<h2 id="{name}">{escape(title)}</h2>{content}' for name, title, content in sections)
+    arguments = results.arguments
+    days = f"{arguments.date_from} to {arguments.date_to}"
+    whose = f"projects {', '.join(arguments.projects)}" if arguments.projects else "all projects"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Deliveries {days}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_CSS}</style></head><body><main>'
+        f'<h1>Delivery report</h1><p class="sub">{days} (UTC), {escape(whose)}, as of {_time(results.as_of)}</p>'
+        f"{_verdict(results)}<nav>{links}</nav>{body}"
+        f"<footer>All tables, complete: {escape(results.path)}</footer></main></body></html>\n"
+    )
+
+
+def _verdict(results: Results) -> str:
+    verdict = results.verdict
+    if verdict["conserved"]:
+        return f'<div class="verdict"><b class="ok">Nothing is lost.</b><br>{escape(_after_colon(verdict["sentence"]))}</div>'
+    return f'<div class="verdict broken"><b>Not everything is accounted for.</b><br>{escape(_after_colon(verdict["sentence"]))}</div>'
+
+
+def _after_colon(sentence: str) -> str:
+    return sentence.partition(": ")[2]
+
+
+def _last_day(results: Results) -> str:
+    days = results.rows["deliveries_by_day"]
+    if not days:
+        return '<p class="none">No message was accepted.</p>'
+    day, before = days[-1], days[-2] if len(days) > 1 else None
+    won = _won(day)
+    tiles = [
+        _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
+        _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, lambda row: row["deliveries"])),
+        _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting"),
+        _tile("at the first try", _percent(day["first_won"], day["tried"]), f"of {day['tried']:,} tried"),
+        _tile(
+            "acceptance to delivery, p50", _duration(day["delivery_p50_ms"]), f"p95 {_duration(day['delivery_p95_ms'])}"
+        ),
+        _tile("given up", f"{_given_up(day):,}", f"{day['exhausted']:,} exhausted, {day['expired']:,} expired"),
+    ]
+    return f'<p class="sub">{_day(day["day"])}, messages by acceptance</p><div class="tiles">{"".join(tiles)}</div>'
+
+
+def _conservation(results: Results) -> str:
+    verdict = results.verdict
+    counted = [each for each in STANDINGS if verdict[each]]
+    head = "".join(f'<th class="r">{each}</th>' for each in ["messages", "owed", *counted, "unexpected"])
+    cells = "".join(f'<td class="r">{verdict[each]:,}</td>' for each in ["messages", "owed", *counted, "unexpected"])
+    table = f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
+    text = (
+        "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
+        f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
+    )
+    findings = _table(
+        results.rows["findings"],
+        {
+            "": lambda row: f'<span class="{row["severity"]}">{row["severity"]}</span>',
+            "finding": lambda row: _plain(row["finding"]),
+            "delivery": lambda row: escape(row["delivery_id"] or ""),
+            "queue": lambda row: escape(row["queue"] or ""),
+            "accepted": lambda row: _time(row["hour"]) if row["hour"] else "",
+            "what": lambda row: escape(row["detail"]),
+        },
+        total=results.totals["findings"],
+        none="No findings.",
+    )
+    return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings</h3>{findings}</div>'
+
+
+def _traffic(results: Results) -> str:
+    by_hour, attempts = results.rows["deliveries_by_hour"], results.rows["attempts_by_hour"]
+    if not by_hour:
+        return '<p class="none">No message was accepted.</p>'
+    delivery = charts.percentiles_by_hour(
+        by_hour, ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms"), "Time from acceptance to delivery by hour"
+    )
+    attempt = charts.percentiles_by_hour(attempts, ("p50_ms", "p95_ms", "p99_ms"), "Time of an attempt by hour")
+    overall = results.rows["overall"][0]
+    numbers = (
+        f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} failed; "
+        f"{overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt p50 {_duration(overall['p50_ms'])}, "
+        f"p95 {_duration(overall['p95_ms'])}, p99 {_duration(overall['p99_ms'])}.</p>"
+    )
+    return (
+        f'<div class="card"><h3>Deliveries by hour of acceptance</h3>{charts.fates_by_hour(by_hour)}</div>'
+        f'<div class="two"><div class="card"><h3>Acceptance to delivery</h3>{delivery}</div>'
+        f'<div class="card"><h3>Time of an attempt</h3>{attempt}</div></div>{numbers}'
+    )
+
+
+def _retries(results: Results) -> str:
+    rows = results.rows["attempts_needed"]
+    if not rows:
+        return '<p class="none">No attempt was made.</p>'
+    best = max((row["won_so_far"] for row in rows), default=0.0)
+    enough = next((row["attempt"] for row in rows if row["won_so_far"] >= best * 0.9999), rows[-1]["attempt"])
+    recovery = results.rows["recovery"]
+    times = ""
+    if recovery and recovery[0]["recovered"]:
+        row = recovery[0]
+        listed = ", ".join(_duration(wait * 1000) for wait in results.suggested_waits)
+        times = (
+            f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within {_duration(row['p50_ms'])}, "
+            f"90 % within {_duration(row['p90_ms'])}, 99 % within {_duration(row['p99_ms'])} of the first answer.</p>"
+            f"<p><b>Suggested waits before each retry:</b> {listed}. One try comes soon after each of 25, 50, 75, 90, 95 and 99 % have "
+            "recovered. Recovery is only seen when it is tried, so the times are those of today's schedule, rounded up.</p>"
+        )
+    last = rows[-1]
+    text = (
+        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best)} in the end. "
+        f"After attempt {enough} hardly anything is gained: the last one, number {last['attempt']}, was made {last['tried']:,} times and won {last['won']:,}.</p>{times}"
+    )
+    table = _table(
+        rows,
+        {
+            "attempt": lambda row: str(row["attempt"]),
+            "#made": lambda row: f"{row['tried']:,}",
+            "#won": lambda row: f"{row['won']:,}",
+            "#share": lambda row: _share(row["share"]),
+            "#won so far": lambda row: _share(row["won_so_far"], digits=3),
+        },
+        total=results.totals["attempts_needed"],
+        shown=12,
+    )
+    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{charts.attempts_needed(rows)}</div><div class="card">{table}</div></div>{text}'
+
+
+def _subscribers(results: Results) -> str:
+    sickest, slowest = results.rows["sickest"], results.rows["slowest"]
+    if not slowest:
+        return '<p class="none">No attempt was made.</p>'
+    parts = []
+    hours = [{**row, "label": _who(row)} for row in results.rows["sickest_hours"]]
+    if hours:
+        order = [_who(row) for row in sickest if any(each["label"] == _who(row) for each in hours)]
+        parts.append(
+            f'<div class="card"><h3>Share of failed attempts, sickest subscribers</h3>{charts.failing_hours(hours, order)}</div>'
+        )
+    classes: Counter[str] = Counter()
+    for row in results.rows["outcomes"]:
+        if row["verdict"] == "failed":
+            classes[row["error_class"] or f"status {row['status_code']}"] += row["attempts"]
+    failures = [{"label": name, "n": count} for name, count in classes.most_common(10)]
+    why = (
+        charts.shares(failures, value="n", colour=charts.BAD, title="Failed attempts by cause")
+        if failures
+        else "<p>None failed.</p>"
+    )
+    parts.append(
+        f'<div class="two"><div class="card"><h3>Slowest subscribers</h3>{charts.ranges([{**row, "label": _who(row)} for row in slowest[:12]])}</div>'
+        f'<div class="card"><h3>Why attempts failed</h3>{why}</div></div>'
+    )
+    table = _table(
+        sickest,
+        {
+            "subscriber": _who_cell,
+            "queue": lambda row: escape(row["queue"]),
+            "#attempts": lambda row: f"{row['attempts']:,}",
+            "#failed": lambda row: f"{row['failed']:,}",
+            "#share": lambda row: _percent(row["failed"], row["attempts"]),
+            "#first try": lambda row: _percent(row["first_won"], row["first_attempts"]),
+            "#p50": lambda row: _duration(row["p50_ms"]),
+            "#p95": lambda row: _duration(row["p95_ms"]),
+            "#p99": lambda row: _duration(row["p99_ms"]),
+        },
+        total=results.totals["subscribers"],
+        none="No subscriber failed.",
+    )
+    return "".join(parts) + f'<div class="card"><h3>Sickest subscribers</h3>{table}</div>'
+
+
+def _anomalies(results: Results) -> str:
+    table = _table(
+        results.rows["anomalies"],
+        {
+            "what": lambda row: _plain(row["anomaly"]),
+            "hour": lambda row: _time(row["hour"]),
+            "subscriber": _who_cell,
+            "queue": lambda row: escape(row["queue"]),
+            "seen": lambda row: escape(row["detail"]),
+        },
+        total=results.totals["anomalies"],
+        none="Nothing unusual, or too few days yet to tell.",
+    )
+    return f'<div class="card">{table}</div>'
+
+
+def _waits(results: Results) -> str:
+    columns: dict[str, Callable[[Row], str]] = {
+        "subscriber": lambda row: escape(f"{row['queue']} / {row['subscriber_id']}"),
+        "#waits": lambda row: f"{row['waits']:,}",
+        "#p50": lambda row: _duration(row["p50_ms"]),
+        "#p95": lambda row: _duration(row["p95_ms"]),
+        "#longest": lambda row: _duration(row["longest_ms"]),
+    }
+    tables = [
+        (title, _table(results.rows[name], columns, total=results.totals[name], shown=12, none=none))
+        for name, title, none in (
+            ("acknowledgement_waits", "From a 202 to its acknowledgement", "No delivery was acknowledged."),
+            ("poll_waits", "Before each poll of an update_url", "Nothing was polled."),
+        )
+    ]
+    return (
+        '<div class="two">'
+        + "".join(f'<div class="card"><h3>{title}</h3>{table}</div>' for title, table in tables)
+        + "</div>"
+    )
+
+
+def _projects(results: Results) -> str:
+    rows = [row for row in results.rows["projects"] if row["project"]]
+    if not rows:
+        return '<p class="none">No project.</p>'
+    costly = sorted(rows, key=lambda row: -(row["usd"] or 0))[:12]
+    bars = charts.shares(
+        [{"label": _short(row["project"]), "usd": row["usd"] or 0} for row in costly],
+        value="usd",
+        colour=charts.BLUES[1],
+        title="Cost by project",
+        money=True,
+    )
+    items: Counter[str] = Counter()
+    for row in results.rows["cost"]:
+        items[row["item"]] += row["usd"]
+    total, messages = sum(items.values()), sum(row["messages"] for row in rows)
+    lines = _table(
+        [{"item": item, "usd": usd} for item, usd in items.most_common()],
+        {
+            "item": lambda row: escape(row["item"]),
+            "#USD": lambda row: f"{row['usd']:,.2f}",
+            "#share": lambda row: _percent(row["usd"], total),
+        },
+        total=len(items),
+    )
+    table = _table(
+        rows,
+        {
+            "project": lambda row: f'<span title="{escape(row["project"])}">{escape(_short(row["project"]))}</span>',
+            "#messages": lambda row: f"{row['messages']:,}",
+            "#deliveries": lambda row: f"{row['deliveries']:,}",
+            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
+            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
+            "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
+            "#p50": lambda row: _duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: _duration(row["delivery_p95_ms"]),
+            "#USD": lambda row: f"{row['usd'] or 0:,.2f}",
+        },
+        total=results.totals["projects"],
+    )
+    per_million = total / messages * 1_000_000 if messages else 0.0
+    note = f"<p>At list prices ${total:,.2f} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>prices.py</code>.</p>"
+    return (
+        f'<div class="card">{table}</div><div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
+        f'<div class="card"><h3>Cost by item</h3>{lines}</div></div>{note}'
+    )
+
+
+def _input(results: Results) -> str:
+    rows = [
+        {"day": each.day, "objects": each.objects, "size": each.bytes, "used": each.used, "rejected": each.rejected}
+        for each in results.intakes
+    ]
+    table = _table(
+        rows,
+        {
+            "day": lambda row: _day(row["day"]),
+            "#objects": lambda row: f"{row['objects']:,}",
+            "#MB": lambda row: f"{row['size'] / 1_048_576:,.1f}",
+            "#records": lambda row: f"{row['used']:,}",
+            "#rejected": lambda row: f"{row['rejected']:,}",
+        },
+        total=len(rows),
+        shown=40,
+        none="No raw records on these days; the report stands on what was compacted before.",
+    )
+    aside = results.verdict["stream_records_quarantined"]
+    return f'<div class="card">{table}<p class="sub">Stream records set aside by the records function: {aside:,}.</p></div>'
+
+
+def _table(
+    rows: Sequence[Row],
+    columns: Mapping[str, Callable[[Row], str]],
+    *,
+    total: int,
+    shown: int = _SHOWN,
+    none: str = "None.",
+) -> str:
+    """An HTML table; a column whose name starts with # is set right."""
+    if not rows:
+        return f'<p class="none">{escape(none)}</p>'
+    head = "".join(
+        f'<th class="r">{escape(name[1:])}</th>' if name.startswith("#") else f"<th>{escape(name)}</th>"
+        for name in columns
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td class="{_cell_class(name)}">{cell(row)}</td>' for name, cell in columns.items())
+        + "</tr>"
+        for row in rows[:shown]
+    )
+    more = f'<p class="sub">{total - shown:,} more in the folder.</p>' if total > shown else ""
+    return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _cell_class(name: str) -> str:
+    if name.startswith("#"):
+        return "r"
+    return "id" if name == "delivery" else ""
+
+
+def _tile(label: str, number: str, detail: str) -> str:
+    return f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div class="d">{escape(detail)}</div></div>'
+
+
+def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:
+    if before is None or not value(before):
+        return ""
+    return f"{value(day) / value(before) - 1:+.0%} on the day before"
+
+
+def _won(row: Row) -> int:
+    return int(row["delivered"] + row["acknowledged"])
+
+
+def _given_up(row: Row) -> int:
+    return int(row["exhausted"] + row["expired"] + row["cancelled"])
+
+
+def _who(row: Row) -> str:
+    """A subscriber as people know it; its name may be shared by another queue's."""
+    return f"{row['queue']} / {row['subscriber'] or row['subscriber_id']}"
+
+
+def _who_cell(row: Row) -> str:
+    return f'<span title="{escape(row["project"])} {escape(row["subscriber_id"])}">{escape(row["subscriber"] or row["subscriber_id"])}</span>'
+
+
+def _plain(word: str) -> str:
+    return escape(word.replace("_", " "))
+
+
+def _short(project: str) -> str:
+    return project if len(project) <= 12 else f"{project[:5]}…{project[-5:]}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return "–" if not whole else _share(part / whole)
+
+
+def _share(share: float, digits: int = 1) -> str:
+    """A share in percent; never rounded up to 100 or down to 0."""
+    text = f"{share * 100:.{digits}f}"
+    if share < 1 and float(text) == 100:
+        text = f"{100 - 10**-digits:.{digits}f}"
+    if share > 0 and float(text) == 0:
+        return f"<{10**-digits:g} %"
+    return f"{text} %"
+
+
+def _duration(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return "–"
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g} {unit}"
+    return f"{milliseconds} ms"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%d %b %H:%M}"
+
+
+def _day(day: date) -> str:
+    return f"{day:%A, %d %B %Y}"

@@ -1,0 +1,66 @@
+"""Distributions as counts in logarithmic buckets: small, mergeable, and sums and percentiles of any grouping come from them in one go.
+
+A bucket is 2 % wide and remembers its largest value, so a percentile is a value that was really seen, at most 2 % above the exact one
+and exact where values lie further apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+__all__ = ["GROWTH", "bucket_of", "rolled_up"]
+
+GROWTH: Final = 1.02
+"""Each bucket's upper bound is this many times its lower one."""
+
+
+def bucket_of(milliseconds: Column) -> Column:
+    """The bucket of a duration in milliseconds; 0 and below share bucket -1. Null stays null."""
+    return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
+
+
+def rolled_up(
+    cells: DataFrame,
+    keys: Sequence[str],
+    *,
+    sums: Mapping[str, Column],
+    count: str,
+    largest: str,
+    wanted: Mapping[str, float],
+    kept: Sequence[str] = (),
+) -> DataFrame:
+    """One row per group: its sums, its nearest-rank percentiles, its largest value.
+
+    Args:
+        cells: Counts per ``bucket`` (null where there is nothing to measure).
+        keys: What to group by; empty for one row over everything.
+        sums: Columns to make by adding up, by name.
+        count: Column of how many measured values a cell holds.
+        largest: Column of the largest of them; also a column of the result.
+        wanted: Percentiles to make, share (0..1) by name.
+        kept: Columns of which the largest value is kept as it is (names).
+    """
+    merged = cells.groupBy(*keys, "bucket").agg(
+        F.sum(F.when(F.col("bucket").isNotNull(), F.col(count)).otherwise(0)).alias("_n"),
+        F.max(largest).alias("_largest"),
+        *(F.sum(value).alias(name) for name, value in sums.items()),
+        *(F.max(name).alias(name) for name in kept),
+    )
+    group = Window.partitionBy(*keys) if keys else Window.partitionBy(F.lit(0))
+    ranked = merged.withColumns(
+        {"_upto": F.sum("_n").over(group.orderBy(F.asc_nulls_first("bucket"))), "_total": F.sum("_n").over(group)}
+    )
+    reached = {
+        name: (F.col("_n") > 0) & (F.col("_upto") >= F.ceil(F.col("_total") * share)) for name, share in wanted.items()
+    }
+    return ranked.groupBy(*keys).agg(
+        *(F.max(name).alias(name) for name in kept),
+        *(F.sum(name).alias(name) for name in sums),
+        F.max("_largest").alias(largest),
+        *(F.min(F.when(far, F.col("_largest"))).alias(name) for name, far in reached.items()),
+    )

@@ -1,0 +1,107 @@
+"""Where things lie, and the few reads and writes that are not one table at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructField, StructType
+
+__all__ = ["Layout", "list_objects", "newest_day", "read_days", "write_days", "write_json", "write_text"]
+
+
+class Layout:
+    """The folders of a run.
+
+    Args:
+        output: The job's ``--output``.
+        report: Name of this report's folder under ``reports/``.
+    """
+
+    def __init__(self, output: str, report: str) -> None:
+        self.records = f"{output}/curated/records"
+        self.hours = f"{output}/curated/attempts_hourly"
+        self.deliveries = f"{output}/curated/deliveries"
+        self.rejected = f"{output}/quarantine"
+        self.reports = f"{output}/reports"
+        self.report = f"{output}/reports/{report}"
+
+
+def list_objects(spark: SparkSession, path: str) -> DataFrame | None:
+    """``path`` and ``length`` of every object below a path; None when there is no such path."""
+    try:
+        listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
+    except AnalysisException as error:
+        if error.getErrorClass() == "PATH_NOT_FOUND":
+            return None
+        raise
+    return listed.select("path", "length")
+
+
+def read_days(
+    spark: SparkSession, root: str, schema: StructType, date_from: date, date_to: date | None = None
+) -> DataFrame:
+    """A table kept by day (``dt=``), those days of it; empty when none was written yet.
+
+    Args:
+        spark: Session.
+        root: Folder of the table.
+        schema: Its columns, without ``dt``.
+        date_from: First day.
+        date_to: Last day, None for all later ones.
+    """
+    whole = StructType([*schema.fields, StructField("dt", DateType())])
+    try:
+        table = spark.read.schema(whole).parquet(root)
+    except AnalysisException as error:
+        if error.getErrorClass() != "PATH_NOT_FOUND":
+            raise
+        return spark.createDataFrame([], whole)
+    later = table.where(F.col("dt") >= F.lit(date_from))
+    return later if date_to is None else later.where(F.col("dt") <= F.lit(date_to))
+
+
+def newest_day(table: DataFrame) -> date | None:
+    """The last day of a table kept by day, from the names of its files; None when it has none."""
+    days = (re.search(r"/dt=(\d{4}-\d\d-\d\d)/", file) for file in table.inputFiles())
+    return max((date.fromisoformat(each[1]) for each in days if each), default=None)
+
+
+def write_days(table: DataFrame, root: str) -> None:
+    """Replace the days (``dt``) that a table holds, whole; other days are left alone."""
+    table.write.mode("overwrite").partitionBy("dt").parquet(root)
+
+
+def write_text(path: str, text: str, content_type: str) -> None:
+    """Write one small file, on S3 or on this machine."""
+    parts = urlsplit(path)
+    if parts.scheme in ("s3", "s3a", "s3n"):
+        import boto3  # noqa: PLC0415 (Glue only: local runs write to disk)
+
+        boto3.client("s3").put_object(
+            Bucket=parts.netloc,
+            Key=parts.path.lstrip("/"),
+            Body=text.encode(),
+            ContentType=f"{content_type}; charset=utf-8",
+        )
+        return
+    file = Path(unquote(parts.path))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
+    """Write one small JSON file; times become ISO 8601."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1, default=_plain) + "\n", "application/json")
+
+
+def _plain(value: Any) -> str:
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,122 @@
+"""Every table of a report, by name: built once from records, deliveries and hours, written as Parquet and small JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from .anomalies import flapping, latency_shifts, unusual_hours, with_silent_hours
+from .cells import WHO, outcomes, summed
+from .conservation import balance
+from .cost import bill, used
+from .retries import by_attempt, recovery_times
+from .traffic import acknowledgement_waits, fates, poll_waits
+
+__all__ = ["Sources", "Table", "tables"]
+
+
+RANKED: Final = 20
+"""Subscribers in a ranking."""
+
+RANKED_ATTEMPTS: Final = 20
+"""Attempts a subscriber needs to be ranked; fewer say little about it."""
+
+CHARTED: Final = 10
+"""Subscribers drawn hour by hour, over a week at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What the tables are made of; all of them hold the report's days and projects only, unless said otherwise.
+
+    Attributes:
+        records: Delivery records.
+        cells: :func:`.cells.attempt_cells` of them.
+        hours: :func:`.cells.hourly`, with the days of the baseline.
+        deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
+        fate_cells: :func:`.traffic.fate_cells` of them.
+        try_cells: :func:`.retries.try_cells` of those that are pushed.
+        findings: What is wrong.
+        since: First day of the report.
+        until: Last day of it.
+        baseline_days: Days an hour is compared with.
+    """
+
+    records: DataFrame
+    cells: DataFrame
+    hours: DataFrame
+    deliveries: DataFrame
+    fate_cells: DataFrame
+    try_cells: DataFrame
+    findings: DataFrame
+    since: date
+    until: date
+    baseline_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the report and the order its rows are kept in."""
+
+    rows: DataFrame
+    order: tuple[str | Column, ...]
+
+
+def tables(of: Sources) -> dict[str, Table]:
+    """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
+    now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
+    projects = fates(of.fate_cells, ("project",))
+    lines = bill(used(summed(of.cells, ("project",)), projects))
+    usd = lines.groupBy("project").agg(F.sum("usd").alias("usd"))
+    made = summed(of.cells, ()).select(
+        F.col("attempts").alias("attempts_made"),
+        F.col("failed").alias("attempts_failed"),
+        *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
+    )
+    anomalies = (
+        unusual_hours(with_silent_hours(of.hours), of.since, of.baseline_days)
+        .unionByName(flapping(now))
+        .unionByName(latency_shifts(now))
+    )
+    subscribers = summed(of.cells, WHO)
+    solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
+    failing = F.col("failed") / F.col("attempts")
+    sickest = solid.where(F.col("failed") > 0).orderBy(failing.desc(), F.desc("failed")).limit(RANKED)
+    last_week = F.col("hour") >= F.expr(f"timestamp'{of.until - timedelta(days=6)}'")
+    sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
+        F.broadcast(sickest.limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
+    )
+    by_day = of.fate_cells.withColumn("day", F.to_date("hour"))
+    return {
+        "overall": Table(fates(of.fate_cells, ()).crossJoin(made), ()),
+        "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"),)),
+        "queues": Table(fates(of.fate_cells, ("project", "queue")), (F.desc("messages"),)),
+        "deliveries_by_day": Table(fates(by_day, ("day",)), ("day",)),
+        "deliveries_by_hour": Table(fates(of.fate_cells, ("hour",)), ("hour",)),
+        "deliveries_hourly": Table(fates(of.fate_cells, (*WHO, "hour")), (*WHO, "hour")),
+        "attempts_by_hour": Table(summed(of.cells, ("hour",)).drop("subscriber", "dialect"), ("hour",)),
+        "attempts_hourly": Table(now, (*WHO, "hour")),
+        "subscribers": Table(subscribers, (F.desc("attempts"),)),
+        "sickest": Table(sickest, (failing.desc(), F.desc("failed"))),
+        "sickest_hours": Table(
+            sickest_hours.select(*WHO, "subscriber", "hour", failing.alias("share")), (*WHO, "hour")
+        ),
+        "slowest": Table(
+            solid.orderBy(F.desc("p95_ms"), F.desc("attempts")).limit(RANKED), (F.desc("p95_ms"), F.desc("attempts"))
+        ),
+        "outcomes": Table(outcomes(of.cells), (F.desc("attempts"),)),
+        "attempts_needed": Table(by_attempt(of.try_cells), ("attempt",)),
+        "attempts_needed_by_subscriber": Table(by_attempt(of.try_cells, WHO), (*WHO, "attempt")),
+        "recovery": Table(recovery_times(of.try_cells), ()),
+        "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"),)),
+        "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"),)),
+        "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"),)),
+        "cost": Table(lines, ("project", F.desc("usd"))),
+        "anomalies": Table(anomalies, (F.desc("score"),)),
+        "conservation": Table(balance(of.deliveries), ("project", "hour")),
+        "findings": Table(of.findings, ("severity", "finding", "project", "message_id")),
+    }

@@ -1,0 +1,94 @@
+"""What was accepted and what became of it, by hour of acceptance: deliveries, eventual success, time to delivery."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from .percentiles import bucket_of, rolled_up
+from .schema import SETTLED
+
+__all__ = ["acknowledgement_waits", "fate_cells", "fates", "poll_waits"]
+
+FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
+
+FATE_SUMS: Final = (
+    *("messages", "deliveries", *SETTLED, "open", "first_won", "tried", "attempts", "retries", "body_bytes"),
+)
+
+
+def fate_cells(standings: DataFrame) -> DataFrame:
+    """Deliveries counted by project, queue, subscriber, hour of acceptance and time to delivery: every report on deliveries is a sum of these.
+
+    Args:
+        standings: See :func:`.conservation.with_standing`.
+    """
+    won = F.col("state").isin("delivered", "acknowledged")
+    took = F.when(won, F.unix_millis("settled_at") - F.unix_millis("accepted_at"))
+    owed = F.col("owed") > 0
+    counted = {
+        "messages": F.col("leads_message"),
+        "deliveries": F.col("owed"),
+        **{state: (owed & (F.col("state") == state)).cast("long") for state in SETTLED},
+        "open": (owed & ~F.col("state").isin(*SETTLED)).cast("long"),
+        "first_won": F.col("first_won").cast("long"),
+        "tried": (F.col("attempts") > 0).cast("long"),
+        "attempts": F.col("attempts"),
+        "retries": F.greatest(F.col("attempts") - 1, F.lit(0)),
+        "body_bytes": F.col("body_size") * F.col("leads_message"),
+        "n": took.isNotNull().cast("long"),
+    }
+    return (
+        standings.withColumns({"took": took, "bucket": bucket_of(took)})
+        .groupBy(*FATE_KEYS, "bucket")
+        .agg(*(F.sum(value).alias(name) for name, value in counted.items()), F.max("took").alias("delivery_longest_ms"))
+    )
+
+
+def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
+
+    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the first attempt was taken for good.
+    ``retries``: attempts after the first.
+
+    Args:
+        cells: See :func:`fate_cells`.
+        keys: Columns to group by.
+    """
+    return rolled_up(
+        cells,
+        keys,
+        sums={name: F.col(name) for name in FATE_SUMS},
+        count="n",
+        largest="delivery_longest_ms",
+        wanted={"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery_p99_ms": 0.99},
+    )
+
+
+def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """How long subscribers that answered 202 took to acknowledge: count and percentiles; 0 when it came before the answer."""
+    took = F.greatest(F.unix_millis("acknowledged_at") - F.unix_millis("held_at"), F.lit(0))
+    return _waits(deliveries.where(F.col("acknowledged_at").isNotNull() & F.col("held_at").isNotNull()), took, keys)
+
+
+def poll_waits(records: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """How long the hub waited before each poll of an ``update_url``: count and percentiles."""
+    return _waits(records.where(F.col("kind") == "poll"), F.col("wait_before_ms"), keys)
+
+
+def _waits(rows: DataFrame, took: Column, keys: tuple[str, ...]) -> DataFrame:
+    cells = (
+        rows.select(*keys, took.alias("took"), bucket_of(took).alias("bucket"))
+        .groupBy(*keys, "bucket")
+        .agg(F.count(F.lit(1)).alias("n"), F.max("took").alias("longest_ms"))
+    )
+    return rolled_up(
+        cells,
+        keys,
+        sums={"waits": F.col("n")},
+        count="n",
+        largest="longest_ms",
+        wanted={"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99},
+    )
