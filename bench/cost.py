@@ -170,7 +170,7 @@ def run(hub: Hub, project: str, token: str, per_post: int, urls: dict[str, str])
     while batch := hub.sqs.receive_message(
         QueueUrl=urls["PUSH_QUEUE_URL"], MaxNumberOfMessages=BATCH, MessageSystemAttributeNames=["All"]
     ).get("Messages"):
-        records = [
+        handed_over = [
             {
                 "messageId": each["MessageId"],
                 "receiptHandle": each["ReceiptHandle"],
@@ -180,7 +180,7 @@ def run(hub: Hub, project: str, token: str, per_post: int, urls: dict[str, str])
             }
             for each in batch
         ]
-        kept = hub.invoke(account, "push", {"Records": records}, waits_ms=ENDPOINT_MS)
+        kept = hub.invoke(account, "push", {"Records": handed_over}, waits_ms=ENDPOINT_MS)
         assert kept == {"batchItemFailures": []}
         payload = sum(len(each["Body"].encode()) for each in batch)
         account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)

@@ -49,8 +49,9 @@ __all__ = [
     "wake",
 ]
 
-WORKERS = 64
-"""Threads for attempts side by side; also the size of the connection pools. Threads are made as they are needed."""
+WORKERS = 100
+"""Threads for attempts side by side (ten SQS messages of ten orders each); also the size of the connection pools. Threads are made
+as they are needed."""
 
 
 @cache
@@ -85,6 +86,8 @@ def _client(service: str) -> Any:
             read_timeout=10,
             max_pool_connections=WORKERS,
             tcp_keepalive=True,
+            # A quarter of the CPU of a call; the contract tests run the same calls with validation on.
+            parameter_validation=False,
         ),
     )
 
