@@ -68,7 +68,6 @@ def _deploy(place: Place, aws: Aws, say: Say) -> bool:
     packages = _packages(place, source)
     code = {name: (_ARTIFACTS, f"{package.digest}.zip") for name, package in packages.items()}
     transformed = template.transform(source, code)
-    transformed["Resources"] = template.leave_out(transformed["Resources"])
     body = json.dumps(transformed, sort_keys=True)
     given = parameters(place)
     digest = hashlib.sha256((body + json.dumps(given, sort_keys=True)).encode()).hexdigest()

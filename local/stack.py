@@ -79,6 +79,9 @@ def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
     if deployer.deploy(place, clients, say):
         say("deployed")
     outputs = deployer.outputs(clients)
+    untold = {"HttpApiId", "ConfigTableName"} - outputs.keys()
+    if untold:
+        raise LocalError(f"the template has no output {' and '.join(sorted(untold))}, which the local stack needs")
     if front_door.pid() is None:
         _start_front_door(place, front_door, outputs["HttpApiId"])
         say(f"front door open on {place.base_url}")

@@ -157,7 +157,7 @@ def load(path: Path = MESSAGES) -> list[str]:
     """
     try:
         return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").strip("\n").split("\n")]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise LocalError(f"the demonstration's messages cannot be read: {path}: {error!r}") from error
 
 

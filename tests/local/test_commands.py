@@ -1,0 +1,102 @@
+"""The command line: what goes wrong is one clear line on stderr and exit status 1."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from local.__main__ import main
+from local.place import HOST, REPOSITORY
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("PUSHHUB_TEMPLATE", "PUSHHUB_PORT", "PUSHHUB_AWS_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PUSHHUB_EMULATOR", str(tmp_path / "no" / "python"))
+    return tmp_path / "home"
+
+
+def fails_with(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("pushhub: ")
+    return captured.err
+
+
+@pytest.mark.parametrize("variable", ["PUSHHUB_PORT", "PUSHHUB_AWS_PORT"])
+@pytest.mark.parametrize("command", ["up", "run"])
+def test_a_port_in_use(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, command: str
+) -> None:
+    # Given a port that another program listens on
+    monkeypatch.setenv("PUSHHUB_EMULATOR", "/bin/sh")
+    with socket.create_server((HOST, 0)) as other, socket.create_server((HOST, 0)) as free:
+        monkeypatch.setenv("PUSHHUB_PORT", str(free.getsockname()[1]))
+        monkeypatch.setenv("PUSHHUB_AWS_PORT", str(free.getsockname()[1]))
+        monkeypatch.setenv(variable, str(other.getsockname()[1]))
+        free.close()
+        # When the stack is brought up
+        line = fails_with(capsys, command)
+        # Then the line names the port and how to choose another
+        assert f"port {other.getsockname()[1]} is in use" in line
+        assert variable in line
+
+
+def test_a_missing_emulator(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given no environment of the emulator, when the stack is brought up
+    with socket.create_server((HOST, 0)) as one, socket.create_server((HOST, 0)) as two:
+        monkeypatch.setenv("PUSHHUB_PORT", str(one.getsockname()[1]))
+        monkeypatch.setenv("PUSHHUB_AWS_PORT", str(two.getsockname()[1]))
+    # Then the line says so
+    assert "the emulator's environment is missing" in fails_with(capsys, "up")
+
+
+def test_an_emulator_that_does_not_start(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # Given an emulator that ends at once with a message
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'ImportError: no module'\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PUSHHUB_EMULATOR", str(broken))
+    with socket.create_server((HOST, 0)) as one, socket.create_server((HOST, 0)) as two:
+        monkeypatch.setenv("PUSHHUB_PORT", str(one.getsockname()[1]))
+        monkeypatch.setenv("PUSHHUB_AWS_PORT", str(two.getsockname()[1]))
+    # When the stack is brought up, then its last words are in the line, and nothing is left running
+    line = fails_with(capsys, "up")
+    assert "the emulator did not start" in line
+    assert "ImportError: no module" in line
+    assert not list(home.glob("*.pid"))
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["project", "second"]])
+def test_a_stack_that_does_not_run(home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    # Given no running stack, when something is asked of it, then the line says how to start it
+    assert "the stack is not running: start it with 'make up'" in fails_with(capsys, *arguments)
+
+
+def test_a_port_that_is_none(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given nonsense in a variable, when anything is done, then the line names it
+    monkeypatch.setenv("PUSHHUB_PORT", "http")
+    assert "PUSHHUB_PORT is 'http'" in fails_with(capsys, "down")
+
+
+def test_down_and_clean_are_fine_without_a_stack(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given nothing, when it is stopped twice and removed, then that is no fault
+    assert [main(["down"]), main(["down"]), main(["clean"])] == [0, 0, 0]
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("Pushhub is not running.\nPushhub is not running.\n")
+    assert not home.exists()
+
+
+def test_every_command_has_a_make_target() -> None:
+    # Given the Makefile, when its targets are read
+    makefile = (REPOSITORY / "Makefile").read_text()
+    # Then each command of the documentation is one
+    for target in ("run", "up", "down", "clean", "status", "project", "logs", "test", "lint"):
+        assert f"\n{target}: " in makefile

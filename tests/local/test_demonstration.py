@@ -1,0 +1,151 @@
+"""The demonstration checks its own claims, on messages as they occur in the world."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local.demonstration import flow
+from local.demonstration.flow import Demonstration, Progress, check
+from local.demonstration.hub import Hub
+from local.demonstration.report import Row, table
+from local.demonstration.sinks import Flaky, Healthy, Push
+from local.errors import LocalError
+
+POSTED = {"1": b"one", "2": "zwölf".encode()}
+
+
+def shown() -> tuple[Demonstration, list[dict[str, Any]], dict[str, int]]:
+    """A demonstration in which everything went well."""
+    show = Demonstration(hub=Hub("http://127.0.0.1:1", "p", "t"), queue="demo-1", bodies=["one", "zwölf"])
+    show.posted = dict(POSTED)
+    for sink in show.sinks:
+        sink.accepted, sink.tries = dict(POSTED), Counter({"1": 1, "2": 2})
+    errors = [
+        {"source_msg_id": key, "body": body.decode(), "subscribers": [{"name": "dead", "code": 0}]}
+        for key, body in POSTED.items()
+    ]
+    return show, errors, {"healthy": 3, "flaky": 3, "later": 3, "dead": 6}
+
+
+def test_when_all_is_well_there_is_nothing_to_complain_about() -> None:
+    # Given all went well, when it is checked, then nothing is found
+    assert check(*shown()) == []
+
+
+def test_a_changed_or_missing_body_is_found() -> None:
+    # Given one changed and one missing body
+    show, errors, tries = shown()
+    show.sinks[0].accepted["2"] = b"zwolf"
+    del show.sinks[1].accepted["1"]
+    # When it is checked, then both are found
+    assert check(show, errors, tries) == [
+        "healthy has 1 messages missing or changed",
+        "flaky has 1 messages missing or changed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda errors: errors.pop(), "the error queue holds 1 messages for 1 of 2 posted"),
+        (lambda errors: errors.append(errors[0]), "the error queue holds 3 messages for 2 of 2 posted"),
+        (lambda errors: errors[0].update(body="other"), "the error message of 1 holds another body"),
+        (
+            lambda errors: errors[1].update(subscribers=[{"name": "later"}]),
+            "the error message of 2 is not about dead alone",
+        ),
+    ],
+)
+def test_a_wrong_error_queue_is_found(spoil: Any, complaint: str) -> None:
+    # Given an error queue that is not as it should be
+    show, errors, tries = shown()
+    spoil(errors)
+    # When it is checked, then that is found
+    assert check(show, errors, tries) == [complaint]
+
+
+def test_wrong_counts_of_tries_are_found() -> None:
+    # Given push statuses that claim more than there was, and a dead subscriber tried too seldom
+    show, errors, tries = shown()
+    tries |= {"healthy": 4, "dead": 5}
+    # When it is checked, then both are found
+    assert check(show, errors, tries) == [
+        "healthy was tried 3 times, its statuses say 4",
+        "dead was tried 5 times",
+    ]
+
+
+def test_the_messages_are_many_of_several_kinds_and_sizes_and_not_only_ascii() -> None:
+    # Given the messages that are posted, when they are counted
+    lines = [json.loads(line) for line in flow.MESSAGES.read_text(encoding="utf-8").strip("\n").split("\n")]
+    sizes = [len(line["body"].encode()) for line in lines]
+    # Then there is some of everything
+    assert len(lines) >= 100
+    assert len({line["kind"] for line in lines}) >= 8
+    assert min(sizes) == 0
+    assert sum(10_000 <= size <= 120_000 for size in sizes) >= 4
+    assert sum(not line["body"].isascii() for line in lines) >= 50
+    assert [line["body"] for line in lines] == flow.load()
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"body": 1', "[]"])
+def test_messages_that_cannot_be_read_are_one_line(tmp_path: Path, content: str) -> None:
+    # Given a damaged file, when it is read, then the message names it
+    path = tmp_path / "messages.jsonl"
+    path.write_text(content)
+    with pytest.raises(LocalError, match=r"messages cannot be read: .*messages\.jsonl"):
+        flow.load(path)
+
+
+def test_the_flaky_sink_takes_everything_in_the_end() -> None:
+    # Given the flaky sink
+    async def push(message_id: str) -> int:
+        sink.tries[message_id] += 1
+        return await sink.take(Push(message_id, "r", "flaky", ""), b"body")
+
+    async def run() -> list[list[int]]:
+        return [[await push(str(message)) for message in range(1, 10)] for _ in range(3)]
+
+    sink = Flaky()
+    # When nine messages are pushed three times
+    first, second, third = asyncio.run(run())
+    # Then each third is refused once and the ninth twice
+    assert first == [200, 200, 503, 200, 200, 503, 200, 200, 503]
+    assert second == [200] * 8 + [503]
+    assert third == [200] * 9
+    assert len(sink.accepted) == 9
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then() -> None:
+    # Given no terminal, when progress is shown often
+    stream = io.StringIO()
+    progress = Progress(stream)
+    for number in range(50):
+        progress.show(f"healthy {number}/50")
+    progress.end()
+    # Then it does not fill the log
+    assert stream.getvalue().count("\n") == 1
+    assert "\r" not in stream.getvalue()
+
+
+def test_the_table_is_aligned() -> None:
+    # Given rows of different widths, when they are laid out
+    text = table([Row(Healthy().name, "answers 200", "122 of 122", "122"), Row("x", "y", "0 of 122", "366")])
+    # Then columns begin where their headings do
+    lines = text.strip().split("\n")
+    assert (
+        len(
+            {
+                line.index(cell)
+                for line, cell in zip([lines[0], *lines[2:]], ["received", "122 of", "0 of"], strict=True)
+            }
+        )
+        == 1
+    )
+    assert not any(line.endswith(" ") for line in lines)

@@ -1,0 +1,93 @@
+"""Environments are made from lock files, again when those change, and never in place of somebody else's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from local.place import REPOSITORY
+
+from local import environment
+
+
+def lock_file(folder: Path, text: str = "# nothing\n") -> Path:
+    path = folder / "lock.txt"
+    path.write_text(text)
+    return path
+
+
+def test_it_is_made_once_and_again_when_that_was_interrupted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a lock file
+    target, lock = tmp_path / "env", lock_file(tmp_path)
+    # When the environment is made, and made again
+    environment.make(target, lock)
+    first = capsys.readouterr().out
+    (target / "kept").touch()
+    environment.make(target, lock)
+    # Then the second time nothing happens
+    assert first.count("\n") == 2
+    assert capsys.readouterr().out == ""
+    assert (target / "kept").exists()
+    # And when making it was interrupted, it is made anew
+    (target / environment.STAMP).write_text("unfinished\n")
+    environment.make(target, lock)
+    assert not (target / "kept").exists()
+    result = subprocess.run([target / "bin" / "python", "-m", "pip", "--version"], check=True, capture_output=True)
+    assert b"pip" in result.stdout
+
+
+def test_another_lock_file_makes_it_outdated(tmp_path: Path) -> None:
+    # Given an environment made from a lock file
+    target, lock = tmp_path / "env", lock_file(tmp_path)
+    (target / "bin").mkdir(parents=True)
+    (target / "bin" / "python").touch()
+    (target / environment.STAMP).write_text(environment.digest_of(lock))
+    assert environment.is_current(target, lock)
+    # When the lock file changes, then it has to be made again
+    lock.write_text("# something else\n")
+    assert not environment.is_current(target, lock)
+
+
+def test_one_that_somebody_else_made_is_left_alone(tmp_path: Path) -> None:
+    # Given a folder of that name that was not made here
+    target = tmp_path / "env"
+    target.mkdir()
+    (target / "precious").touch()
+    # When it is to be made, then it is refused in one line
+    with pytest.raises(SystemExit, match=r"^pushhub: .*env exists but was not made by make"):
+        environment.make(target, lock_file(tmp_path))
+    assert (target / "precious").exists()
+
+
+def test_a_package_that_does_not_match_its_hash_is_one_line(tmp_path: Path) -> None:
+    # Given a local package and a lock file with another hash
+    package = tmp_path / "thing-1.0-py3-none-any.whl"
+    package.write_bytes(b"PK\x05\x06" + b"\0" * 18)
+    lock = lock_file(tmp_path, f"thing @ {package.as_uri()} --hash=sha256:{'0' * 64}\n")
+    # When the environment is made
+    script = REPOSITORY / "local" / "environment.py"
+    result = subprocess.run(
+        [sys.executable, script, tmp_path / "env", lock], check=False, capture_output=True, text=True, timeout=60
+    )
+    # Then the reason stands in one line, and the environment does not count as made
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("pushhub: ")
+    assert "HASH" in result.stderr.upper()
+    assert not environment.is_current(tmp_path / "env", lock)
+
+
+@pytest.mark.parametrize("name", ["dev", "ministack"])
+def test_lock_files_hold_hashes_and_no_registry(name: str) -> None:
+    # Given a lock file of this repository, when it is read
+    text = (REPOSITORY / "requirements" / f"{name}.txt").read_text()
+    entries = [block for block in text.replace("\\\n", " ").splitlines() if block and not block.startswith((" ", "#"))]
+    # Then everything is pinned with hashes, and where it is from is not said
+    assert len(entries) > 10
+    assert all("==" in entry and "--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
+    assert "index-url" not in text.replace("--no-emit-index-url", "")

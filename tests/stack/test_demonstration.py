@@ -1,0 +1,35 @@
+"""The demonstration of ``make run`` on a running stack, with a part of its messages."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+from local.demonstration import flow
+from tests.stack.running import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+
+def test_it_shows_what_every_subscriber_got_and_what_is_in_the_error_queue(stack: RunningStack, tmp_path: Path) -> None:
+    # Given the first eighteen messages
+    messages = tmp_path / "messages.jsonl"
+    lines = flow.MESSAGES.read_text(encoding="utf-8").split("\n")
+    messages.write_text("\n".join(lines[:18]) + "\n", encoding="utf-8")
+    said: list[str] = []
+    # When the main job is shown with them
+    progress = io.StringIO()
+    asyncio.run(flow.run(stack.description, said.append, messages=messages, stream=progress))
+    # Then the table tells what happened
+    text = "\n".join(said)
+    words = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert words["healthy"][-4:-1] == ["18", "of", "18"]
+    assert words["flaky"][-4:-1] == ["18", "of", "18"]
+    assert int(words["flaky"][-1]) >= 18 + 4 + 4
+    assert words["later"][-4:-1] == ["18", "of", "18"]
+    assert words["dead"][-4:] == ["0", "of", "18", str(18 * 3)]
+    assert "Error queue demo-1-errors: 18 messages" in text
+    assert "byte for byte" in text
+    assert "healthy 18/18" in progress.getvalue()

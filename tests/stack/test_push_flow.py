@@ -1,0 +1,509 @@
+"""Pushes of the running hub, as subscribers on this machine see them (IronMQ v3 sections 3 to 5). All run side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from urllib.parse import quote, urlsplit
+
+import pytest
+import requests
+from tests.stack.endpoints import Endpoint, Push, Recorder, acknowledging, redirecting, slowly
+from tests.stack.project import DELAY_S, ProjectClient, unique, until
+from tests.stack.running import RunningStack
+from tests.stack.side_by_side import SideBySide
+
+pytestmark = pytest.mark.stack
+
+LATE_S = 8.0
+"""How much later than due a retry may come while everything here runs on two processors."""
+EARLY_S = 0.05
+"""How far the clocks of test and hub may be apart."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a scenario needs: the default project, and endpoints."""
+
+    project: ProjectClient
+    recorder: Recorder
+
+
+scenarios = SideBySide[Stage]()
+
+
+@pytest.fixture(scope="module")
+def together(request: pytest.FixtureRequest, stack: RunningStack) -> Iterator[None]:
+    with Recorder() as recorder, scenarios.running(request, Stage(ProjectClient.default(stack), recorder)):
+        yield
+
+
+def gaps(pushes: list[Push]) -> list[float]:
+    """Seconds from each answer to the next push."""
+    return [after.at - before.answered_at for before, after in pairwise(pushes)]
+
+
+def assert_spaced(pushes: list[Push]) -> None:
+    for gap in gaps(pushes):
+        assert DELAY_S - EARLY_S <= gap < DELAY_S + LATE_S
+
+
+def no_more_than(endpoint: Endpoint, count: int, seconds: float = DELAY_S + 3.0) -> None:
+    """Wait for a push too many."""
+    time.sleep(seconds)
+    assert len(endpoint.pushes) == count
+
+
+@scenarios.test
+def test_the_request_on_the_wire(stage: Stage) -> None:
+    # Given a subscriber with nothing special about it, on a queue whose name needs encoding
+    queue = f"{unique('wire')} a+b:c%2Fd é"
+    endpoint = stage.recorder.endpoint(path="wire/in?auth=TOKEN&x=a%20b")
+    stage.project.make_push(queue, {"name": "my subscriber", "url": endpoint.url})
+    body = '{"grüße": "żółć \U0001f6f0", "lines": "a\r\nb\t\x00"}'
+    # When a message is posted
+    [message_id] = stage.project.post(queue, body)
+    [push] = endpoint.wait()
+    # Then its bytes come as they are, with exactly these headers
+    assert push.received.head.partition(b"\r\n")[0] == b"POST /wire/in?auth=TOKEN&x=a%20b HTTP/1.1"
+    assert push.body == body.encode()
+    headers = push.headers
+    reservation = headers.pop("Iron-Reservation-Id")
+    assert len(reservation) == 32
+    assert set(reservation) <= set("0123456789abcdef")
+    url = stage.project.url(f"/queues/{quote(queue, safe='')}/messages/{message_id}")
+    assert headers == {
+        "Host": f"127.0.0.1:{stage.recorder.port}",
+        "Content-Length": str(len(body.encode())),
+        "Accept-Encoding": "identity",
+        "User-Agent": "IronMQ Pusherd",
+        "Content-Type": "text/plain; encoding=utf-8",
+        "Iron-Message-Id": message_id,
+        "Iron-Subscriber-Name": "my subscriber",
+        "Iron-Subscriber-Message-Url": f"{url}?reservation_id={reservation}&subscriber_name=my%20subscriber",
+    }
+    # And the message's URL is one that a client can use as it is
+    found = requests.get(push.message_url.partition("?")[0], params={"oauth": stage.project.token}, timeout=40)
+    assert found.json()["message"]["body"] == body
+
+
+@scenarios.test
+def test_headers_of_subscriber_and_message(stage: Stage) -> None:
+    # Given a subscriber with headers of its own, some of which are always the hub's
+    queue, endpoint = unique("headers"), stage.recorder.endpoint()
+    headers = {
+        "Content-Type": "application/json",
+        "user-agent": "Mine/1.0",
+        "X-Key": "subscriber's",
+        "Authorization": "Bearer s3cret",
+        "Iron-Message-Id": "forged",
+        "iron-reservation-id": "forged",
+    }
+    stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "headers": headers})
+    # When a message with push headers is posted
+    [message_id] = stage.project.post(queue, "{}", push_headers={"x-key": "message's", "X-Other": "\xe9t\xe9"})
+    [push] = endpoint.wait()
+    # Then the message's win over the subscriber's, and the hub's over both
+    lowered = {name.lower(): value for name, value in push.headers.items()}
+    assert len(lowered) == len(push.received.headers)
+    assert lowered["content-type"] == "application/json"
+    assert lowered["user-agent"] == "Mine/1.0"
+    assert lowered["x-key"] == "message's"
+    assert lowered["x-other"] == "\xe9t\xe9"
+    assert lowered["authorization"] == "Bearer s3cret"
+    assert lowered["iron-message-id"] == message_id
+    assert lowered["iron-reservation-id"] != "forged"
+
+
+@scenarios.test
+def test_multicast_retries_only_who_failed(stage: Stage) -> None:
+    # Given a healthy subscriber, one that fails twice, one that always fails slowly, and one nobody listens for
+    healthy, flaky = stage.recorder.endpoint(200), stage.recorder.endpoint(500, 404, 204)
+    dead = stage.recorder.endpoint(slowly(1.0, 503))
+    queue = unique("multicast")
+    stage.project.make_push(queue, healthy, flaky, dead, "http://127.0.0.1:9/nobody", retries=2)
+    # When a message is posted
+    [message_id] = stage.project.post(queue, "x")
+    # Then its statuses are there at once
+    at_once = stage.project.statuses(queue, message_id)
+    assert [each["subscriber_name"] for each in at_once] == ["s0", "s1", "s2", "s3"]
+    # And everyone ends as it should
+    final = stage.project.wait_codes(queue, message_id, [200, 204, 503, 0], [1, 3, 3, 3], seconds=60)
+    assert [each["retries_remaining"] for each in final] == [2, 0, 0, 0]
+    assert final[0]["msg"] == "Message was pushed successfully."
+    assert "refused" in final[3]["msg"]
+    # And tries are spaced from the end of one to the begin of the next
+    assert_spaced(flaky.wait(3))
+    assert_spaced(dead.wait(3))
+    assert min(after.at - before.at for before, after in pairwise(dead.pushes)) >= DELAY_S + 1 - EARLY_S
+    # And each try has a reservation of its own, for the same message
+    assert len({push.reservation["reservation_id"] for push in dead.pushes}) == 3
+    assert {push.message_id for push in [*healthy.pushes, *flaky.pushes, *dead.pushes]} == {message_id}
+    # And that was all
+    no_more_than(dead, 3)
+    assert (len(healthy.pushes), len(flaky.pushes)) == (1, 3)
+    info = stage.project.info(queue)
+    assert (info["size"], info["total_messages"]) == (0, 1)
+
+
+@scenarios.test
+def test_no_retries_is_one_try(stage: Stage) -> None:
+    queue, endpoint = unique("once"), stage.recorder.endpoint(500)
+    stage.project.make_push(queue, endpoint, retries=0)
+    [message_id] = stage.project.post(queue, "x")
+    stage.project.wait_codes(queue, message_id, [500], [1])
+    no_more_than(endpoint, 1)
+
+
+@scenarios.test
+def test_unicast_asks_the_next_at_once_and_all_of_them_are_one_try(stage: Stage) -> None:
+    # Given three subscribers that fail in a first round, and one of which accepts in the second
+    endpoints = [stage.recorder.endpoint(500), stage.recorder.endpoint(501), stage.recorder.endpoint(502, 200)]
+    queue = unique("unicast")
+    stage.project.make_push(queue, *endpoints, type="unicast", retries=1)
+    # When a message is posted
+    [message_id] = stage.project.post(queue, "x")
+    endpoints[2].wait(2)
+    # Then within the round one follows the other without a pause, and rounds are spaced
+    first_round = sorted((endpoint.pushes[0] for endpoint in endpoints), key=lambda push: push.at)
+    assert max(gaps(first_round)) < 1.5
+    second_round = [push for endpoint in endpoints for push in endpoint.pushes[1:]]
+    assert min(push.at for push in second_round) - first_round[-1].answered_at >= DELAY_S - EARLY_S
+    # And after the success nobody else is asked
+    stage.project.wait_codes(queue, message_id, [500, 501, 200])
+    before = [len(endpoint.pushes) for endpoint in endpoints]
+    assert before[2] == 2
+    no_more_than(endpoints[2], 2)
+    assert [len(endpoint.pushes) for endpoint in endpoints] == before
+
+
+@scenarios.test
+def test_unicast_asks_one_only_when_it_accepts(stage: Stage) -> None:
+    endpoints = [stage.recorder.endpoint() for _ in range(3)]
+    queue = unique("one of three")
+    stage.project.make_push(queue, *endpoints, type="unicast")
+    ids = stage.project.post(queue, *(f"m{number}" for number in range(12)))
+    pushed = until(
+        lambda: came if len(came := [p.message_id for e in endpoints for p in e.pushes]) >= len(ids) else None,
+        40,
+        lambda: f"{[len(endpoint.pushes) for endpoint in endpoints]}",
+    )
+    # Then each message came once, and the load is shared
+    assert sorted(pushed) == sorted(ids)
+    assert sum(bool(endpoint.pushes) for endpoint in endpoints) > 1
+
+
+@scenarios.test
+def test_a_202_stops_the_round_in_unicast(stage: Stage) -> None:
+    # Given two subscribers that answer 202 and never acknowledge
+    endpoints = [stage.recorder.endpoint(202), stage.recorder.endpoint(202)]
+    queue, errors = unique("reserved"), unique("reserved-errors")
+    stage.project.make_push(queue, *endpoints, type="unicast", retries=1, error_queue=errors)
+    [message_id] = stage.project.post(queue, "x")
+    # Then each try is one push, and in the end there is one error message
+    [error] = stage.project.wait_messages(errors, 1)
+    pushes = sorted((push for endpoint in endpoints for push in endpoint.pushes), key=lambda push: push.at)
+    assert len(pushes) == 2
+    assert_spaced(pushes)
+    assert json.loads(error["body"])["source_msg_id"] == message_id
+
+
+@scenarios.test
+def test_an_unacknowledged_202_is_a_failed_try(stage: Stage) -> None:
+    # Given a subscriber that answers 202 and never acknowledges
+    queue, errors, endpoint = unique("unacknowledged"), unique("unacknowledged-errors"), stage.recorder.endpoint(202)
+    stage.project.make_push(queue, endpoint, retries=1, error_queue=errors)
+    [message_id] = stage.project.post(queue, "x")
+    # Then it is pushed again, and after the last reservation it is an error
+    [error] = stage.project.wait_messages(errors, 1)
+    erred_at = time.monotonic()
+    first, second = endpoint.pushes
+    assert_spaced([first, second])
+    assert erred_at - second.answered_at >= DELAY_S - EARLY_S
+    assert json.loads(error["body"])["subscribers"][0]["code"] == 202
+    assert stage.project.codes(queue, message_id) == [202]
+    # And no reservation of it is good any more
+    assert [push.acknowledge().status_code for push in (first, second)] == [403, 403]
+
+
+@scenarios.test
+def test_acknowledging_after_a_202(stage: Stage) -> None:
+    # Given subscribers that answer 202
+    endpoints = [stage.recorder.endpoint(202) for _ in range(4)]
+    queue = unique("acknowledged")
+    stage.project.make_push(queue, *endpoints, retries=3)
+    [message_id] = stage.project.post(queue, "x")
+    by_body, by_url, by_token, as_iron_does = [endpoint.wait()[0] for endpoint in endpoints]
+    # When they acknowledge in each way there is
+    answers = [
+        by_body.acknowledge(),
+        by_url.acknowledge(by_url=True),
+        by_token.acknowledge(token=stage.project.token),
+        as_iron_does.acknowledge(body={"id": message_id, **as_iron_does.reservation}),
+    ]
+    # Then all count
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {"msg": "Deleted"})] * 4
+    assert {answer.headers["Content-Type"] for answer in answers} == {"application/json"}
+    assert stage.project.codes(queue, message_id) == [200] * 4
+    # And a second time is no error
+    assert by_url.acknowledge(by_url=True).status_code == 200
+    # And nobody is pushed to again, and the message stays readable
+    no_more_than(endpoints[0], 1)
+    assert [len(endpoint.pushes) for endpoint in endpoints] == [1] * 4
+    message = stage.project.message(queue, message_id)
+    assert [each["status_code"] for each in message["push_statuses"]] == [200] * 4
+
+
+@scenarios.test
+def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
+    # Given subscribers that acknowledge before they answer, whatever they answer then
+    answers: list[requests.Response] = []
+    endpoints = [
+        stage.recorder.endpoint(acknowledging(202, answers, pause=0.5)),
+        stage.recorder.endpoint(acknowledging(202, answers, by_url=True)),
+        stage.recorder.endpoint(acknowledging(200, answers)),
+        stage.recorder.endpoint(acknowledging(500, answers)),
+    ]
+    queue = unique("early")
+    stage.project.make_push(queue, *endpoints, retries=2)
+    [message_id] = stage.project.post(queue, "x")
+    # Then all are done after one push
+    for endpoint in endpoints:
+        endpoint.wait()
+    until(lambda: len(answers) == 4 or None, 30, lambda: f"{answers}")
+    no_more_than(endpoints[0], 1)
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert [len(endpoint.pushes) for endpoint in endpoints] == [1] * 4
+    assert stage.project.codes(queue, message_id) == [200] * 4
+    assert stage.project.tries(queue, message_id) == [1] * 4
+
+
+@scenarios.test
+def test_a_superseded_reservation_is_refused(stage: Stage) -> None:
+    # Given a subscriber that was pushed to a second time
+    queue, endpoint = unique("stale"), stage.recorder.endpoint(202)
+    stage.project.make_push(queue, endpoint, retries=3)
+    [message_id] = stage.project.post(queue, "x")
+    first, second = endpoint.wait(2)[:2]
+    # Then the first reservation is refused in any way it is shown, and so are a forged one and another message's id
+    forged = {**second.reservation, "reservation_id": "0" * 32}
+    for answer in (
+        first.acknowledge(),
+        first.acknowledge(by_url=True),
+        first.acknowledge(token=stage.project.token),
+        second.acknowledge(body=forged),
+    ):
+        assert (answer.status_code, answer.json()) == (403, {"msg": "Reservation has timed out"})
+    unknown = second.message_url.partition("?")[0].replace(message_id, "1000000000000000001")
+    answer = requests.delete(unknown, json=second.reservation, timeout=40)
+    assert answer.status_code == 403
+    found = stage.project.call("DELETE", urlsplit(unknown).path.split(stage.project.project_id)[1], second.reservation)
+    assert (found.status_code, found.json()) == (404, {"msg": "Message not found"})
+    # And the second is good
+    assert second.acknowledge().status_code == 200
+    no_more_than(endpoint, 2)
+
+
+@scenarios.test
+def test_redirects_are_failures_and_are_not_followed(stage: Stage) -> None:
+    # Given subscribers that redirect to one that would accept
+    goal = stage.recorder.endpoint()
+    redirects = [stage.recorder.endpoint(redirecting(status, goal.url)) for status in (301, 302, 303, 307, 308)]
+    queue, errors = unique("redirects"), unique("redirects-errors")
+    stage.project.make_push(queue, *redirects, retries=0, error_queue=errors)
+    [message_id] = stage.project.post(queue, "x")
+    # Then the code is on record, in the statuses and in the error queue, and the goal was never asked
+    stage.project.wait_codes(queue, message_id, [301, 302, 303, 307, 308], [1] * 5)
+    messages = stage.project.wait_messages(errors, 5)
+    codes = sorted(json.loads(each["body"])["subscribers"][0]["code"] for each in messages)
+    assert codes == [301, 302, 303, 307, 308]
+    assert goal.pushes == []
+
+
+@scenarios.test
+def test_error_queue_of_a_multicast_queue(stage: Stage) -> None:
+    # Given a queue of which two subscribers fail, with an error queue nobody has made
+    queue, errors = unique("failing"), f"{unique('errors')} of failing"
+    urls = [stage.recorder.endpoint(status) for status in (200, 500, 404)]
+    stage.project.make_push(queue, *urls, retries=1, error_queue=errors)
+    assert stage.project.call("GET", f"/queues/{quote(errors)}").status_code == 404
+    # When a message with headers is posted
+    [message_id] = stage.project.post(queue, "cuerpo – ½", push_headers={"X-Custom": "abc"})
+    # Then there is one error message for each of the two
+    messages = stage.project.wait_messages(errors, 2)
+    shown = sorted((json.loads(each["body"]) for each in messages), key=lambda each: each["subscribers"][0]["name"])
+    for fields, (name, code, endpoint) in zip(shown, [("s1", 500, urls[1]), ("s2", 404, urls[2])], strict=True):
+        assert fields["source_msg_id"] == message_id
+        assert fields["body"] == "cuerpo – ½"
+        assert fields["headers"] == {"X-Custom": "abc"}
+        assert fields["queue"] == queue
+        [subscriber] = fields["subscribers"]
+        assert subscriber == {"name": name, "url": endpoint.url, "code": code, "msg": "As Told"}
+    # And no more come, the error queue is a pull queue, and the original is readable
+    time.sleep(2)
+    info = stage.project.info(errors)
+    assert (info["total_messages"], info["type"]) == (2, "pull")
+    message = stage.project.message(queue, message_id)
+    assert message["body"] == "cuerpo – ½"
+    assert [each["status_code"] for each in message["push_statuses"]] == [200, 500, 404]
+    assert [each["retries_remaining"] for each in message["push_statuses"]] == [1, 0, 0]
+
+
+@scenarios.test
+def test_error_queue_of_a_unicast_queue(stage: Stage) -> None:
+    # Given a unicast queue all of whose subscribers fail
+    queue, errors = unique("unicast"), unique("unicast-errors")
+    endpoints = [stage.recorder.endpoint(status) for status in (500, 404, 302)]
+    stage.project.make_push(queue, *endpoints, type="unicast", retries=1, error_queue=errors)
+    [message_id] = stage.project.post(queue, "x")
+    # Then there is one error message for all of them, after as many rounds as there are tries
+    [error] = stage.project.wait_messages(errors, 1)
+    fields = json.loads(error["body"])
+    assert fields["source_msg_id"] == message_id
+    assert [(each["name"], each["code"]) for each in fields["subscribers"]] == [("s0", 500), ("s1", 404), ("s2", 302)]
+    assert [len(endpoint.pushes) for endpoint in endpoints] == [2, 2, 2]
+    time.sleep(2)
+    assert stage.project.total(errors) == 1
+
+
+@scenarios.test
+def test_an_error_queue_may_push(stage: Stage) -> None:
+    # Given an error queue that is a push queue
+    queue, errors, reporter = unique("pushing"), unique("pushing-errors"), stage.recorder.endpoint()
+    stage.project.make_push(errors, reporter)
+    stage.project.make_push(queue, stage.recorder.endpoint(500), retries=0, error_queue=errors)
+    [message_id] = stage.project.post(queue, "x")
+    # Then the error is pushed
+    [push] = reporter.wait()
+    assert json.loads(push.body)["source_msg_id"] == message_id
+    until(lambda: stage.project.total(errors) == 1 or None, 20, lambda: f"{stage.project.total(errors)}")
+
+
+@scenarios.test
+def test_timeouts_of_subscribers(stage: Stage) -> None:
+    # Given slow subscribers: one with less time than it needs, one with the default 10 s, one with more
+    impatient = stage.recorder.endpoint(slowly(2.5))
+    standard = stage.recorder.endpoint(slowly(11.5))
+    patient = stage.recorder.endpoint(slowly(11.0))
+    queue = unique("timeouts")
+    stage.project.make_push(
+        queue,
+        {"name": "impatient", "url": impatient.url, "timeout": 1},
+        {"name": "standard", "url": standard.url},
+        {"name": "patient", "url": patient.url, "timeout": 20},
+        retries=0,
+    )
+    [message_id] = stage.project.post(queue, "x")
+    # Then only the last is delivered to, and the others are recorded as failures without a code
+    final = stage.project.wait_codes(queue, message_id, [0, 0, 200], [1, 1, 1])
+    assert [each["msg"] for each in final[:2]] == [f"No complete answer within {seconds} s" for seconds in (1, 10)]
+    assert stage.project.info(queue)["push"]["subscribers"][2]["timeout"] == 20
+
+
+@scenarios.test
+def test_a_slow_subscriber_costs_its_neighbours_nothing(stage: Stage) -> None:
+    # Given a slow subscriber and quick ones
+    slow, quick = stage.recorder.endpoint(slowly(8.0)), [stage.recorder.endpoint() for _ in range(4)]
+    queue = unique("neighbours")
+    stage.project.make_push(queue, slow, *quick)
+    # When messages are posted
+    stage.project.post(queue, "a", "b", "c")
+    for endpoint in quick:
+        endpoint.wait(3)
+    # Then all the quick ones have theirs before the slow one has answered once
+    assert not any(push.answered_at for push in slow.pushes)
+
+
+@scenarios.test
+def test_a_delayed_message_is_pushed_when_it_is_due(stage: Stage) -> None:
+    queue, endpoint = unique("delayed"), stage.recorder.endpoint()
+    stage.project.make_push(queue, endpoint)
+    posted_at = time.monotonic()
+    [late] = stage.project.post(queue, "late", delay=4)
+    [soon] = stage.project.post(queue, "soon")
+    pushes = endpoint.wait(2)
+    assert [push.message_id for push in pushes] == [soon, late]
+    assert 4 - EARLY_S <= pushes[1].at - posted_at < 4 + LATE_S
+
+
+@scenarios.test
+def test_a_message_is_not_pushed_after_it_expired(stage: Stage) -> None:
+    # Given messages that live for four seconds
+    queue, endpoint = unique("expiring"), stage.recorder.endpoint(500)
+    stage.project.make_push(queue, endpoint, retries=50, message_expiration=4)
+    [message_id] = stage.project.post(queue, "x")
+    # Then there is a second try after three seconds and no third
+    endpoint.wait(2)
+    no_more_than(endpoint, 2, seconds=2 * DELAY_S + 1.0)
+    assert {push.message_id for push in endpoint.pushes} == {message_id}
+
+
+@scenarios.test
+def test_deleted_and_cleared_messages_are_not_pushed_again(stage: Stage) -> None:
+    # Given failing subscribers of two queues
+    endpoints = [stage.recorder.endpoint(500), stage.recorder.endpoint(500)]
+    deleted, cleared = unique("deleted"), unique("cleared")
+    for queue, endpoint in zip((deleted, cleared), endpoints, strict=True):
+        stage.project.make_push(queue, endpoint, retries=20)
+    [message_id], [other] = stage.project.post(deleted, "x"), stage.project.post(cleared, "x")
+    for queue, posted in ((deleted, message_id), (cleared, other)):
+        stage.project.wait_codes(queue, posted, [500])
+    # When the message is deleted from one, and the other is cleared
+    stage.project.take("DELETE", f"/queues/{deleted}/messages/{message_id}")
+    stage.project.take("DELETE", f"/queues/{cleared}/messages", {})
+    counts = [len(endpoint.pushes) for endpoint in endpoints]
+    # Then neither is pushed again, nor found
+    no_more_than(endpoints[0], counts[0], seconds=2 * DELAY_S)
+    assert [len(endpoint.pushes) for endpoint in endpoints] == counts
+    for queue, posted in ((deleted, message_id), (cleared, other)):
+        assert stage.project.call("GET", f"/queues/{queue}/messages/{posted}").status_code == 404
+
+
+@scenarios.test
+def test_subscribers_that_come_and_go(stage: Stage) -> None:
+    # Given a queue with a failing subscriber
+    queue, old, new = unique("changing"), stage.recorder.endpoint(500), stage.recorder.endpoint()
+    stage.project.make_push(queue, old, retries=20)
+    [first] = stage.project.post(queue, "first")
+    old.wait()
+    # When another takes its place
+    replaced = {"subscribers": [{"name": "new", "url": new.url}]}
+    stage.project.take("PUT", f"/queues/{queue}/subscribers", replaced)
+    [second] = stage.project.post(queue, "second")
+    new.wait()
+    # Then the new one gets later messages only, and the old one nothing any more
+    time.sleep(DELAY_S + 1)
+    count = len(old.pushes)
+    no_more_than(old, count, seconds=DELAY_S + 1.0)
+    assert [push.message_id for push in new.pushes] == [second]
+    assert {push.message_id for push in old.pushes} == {first}
+
+
+@scenarios.test
+def test_large_bodies_come_byte_for_byte(stage: Stage) -> None:
+    # Given a body of 3 MiB of text, and one of as many bytes that are no text
+    queue, endpoint = unique("large"), stage.recorder.endpoint()
+    stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "timeout": 30})
+    noise = random.Random(20261121)
+    text = "".join(noise.choices('abcdefgh ,."\\\n½ż\U0001f6f0', k=1_800_000))[:1_750_000]
+    binary = noise.randbytes(3 * 1024 * 1024)
+    # When they are posted
+    [text_id] = stage.project.post(queue, text)
+    headers = {"Content-Type": "application/octet-stream", "X-Subscribers-Kind": "noise"}
+    answer = stage.project.send("POST", f"/queues/{queue}/webhook", data=binary, headers=headers)
+    assert (answer.status_code, answer.json()["msg"]) == (201, "Messages put on queue.")
+    # Then they come as they were
+    pushed = {push.message_id: push for push in endpoint.wait(2, seconds=60)}
+    assert len(text.encode()) > 3 * 1024 * 1024
+    for message_id, body in ((text_id, text.encode()), (answer.json()["ids"][0], binary)):
+        push = pushed[message_id]
+        assert hashlib.sha256(push.body).hexdigest() == hashlib.sha256(body).hexdigest()
+        assert push.headers["Content-Length"] == str(len(body))
+    assert {name.lower(): value for name, value in push.headers.items()}["kind"] == "noise"
+    # And readable
+    assert stage.project.message(queue, text_id)["body"] == text
