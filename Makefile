@@ -46,7 +46,7 @@ test: lint ## lint, then every test
 lint: environments ## style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy layers/pushhub local tests
+	@$(VENV)/bin/mypy layers/pushhub functions local tests bench
 
 format: environments ## put the code into its style
 	@$(VENV)/bin/ruff check --fix-only .
