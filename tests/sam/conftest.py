@@ -1,0 +1,144 @@
+"""One build and one deployment for all tests of this folder."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import requests
+from tests.sam.sink import Sink
+from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
+
+from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
+from pushhub.adapters.system_clock import SystemClock
+from pushhub.domain.queue import Project
+
+STACK = "pushhub"
+API = "feed0001"
+BATCHES = {
+    "sqs:SendMessage": "sqs:SendMessageBatch",
+    "sqs:ChangeMessageVisibility": "sqs:ChangeMessageVisibilityBatch",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """The hub, deployed.
+
+    Attributes:
+        emulator: What it is deployed to.
+        outputs: Outputs of the stack.
+        base_url: Where its API is.
+        project_id: A project of it.
+        token: Of that project.
+    """
+
+    emulator: Emulator
+    outputs: dict[str, str]
+    base_url: str
+    project_id: str
+    token: str
+
+    def client(self, service: str) -> Any:
+        """A client that may do everything."""
+        return boto3.client(
+            service,  # type: ignore[call-overload]
+            endpoint_url=self.emulator.url,
+            region_name=REGION,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Call the queue API of the project."""
+        answer = requests.request(
+            method,
+            f"{self.base_url}/3/projects/{self.project_id}/queues{path}",
+            headers={"Authorization": f"OAuth {self.token}", "Content-Type": "application/json"},
+            data=json.dumps(body).encode() if body is not None else None,
+            timeout=30,
+        )
+        assert answer.ok, f"{answer.text}: {self.errors()}"
+        return answer.json()
+
+    def errors(self) -> list[str]:
+        """What the functions have logged as errors so far."""
+        logs = self.client("logs")
+        return [
+            event["message"]
+            for group in logs.describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
+            for event in logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
+            if '"level":"ERROR"' in event["message"] or "Traceback" in event["message"]
+        ]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``sam build`` makes."""
+    folder = tmp_path_factory.mktemp("sam") / "build"
+    result = sam("build", "--template", str(ROOT / "template.yaml"), "--build-dir", str(folder), "--no-cached")
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """What ``sam deploy`` makes of it, with a project."""
+    with emulator(tmp_path_factory.mktemp("emulator")) as running:
+        base_url = f"{running.url}/_aws/execute-api/{API}/$default"
+        result = sam(
+            "deploy",
+            *("--template-file", str(build / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")),
+            *("--no-confirm-changeset", "--no-progressbar"),
+            *("--parameter-overrides", "AllowedTargets=127.0.0.0/8", "PushMaximumConcurrency=4"),
+            environ=running.credentials,
+        )
+        assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
+        project_id, token = secrets.token_hex(12), secrets.token_urlsafe(24)
+        made = Deployment(emulator=running, outputs={}, base_url=base_url, project_id=project_id, token=token)
+        (stack,) = made.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+        made.outputs.update({each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]})
+        allow_batches(made)
+        allow_plain_http(made)
+        clock = SystemClock()
+        config = DynamoDBConfigStore(made.client("dynamodb"), made.outputs["ConfigTableName"], clock)
+        config.put_project(Project(project_id=project_id, name="sam", created_at=clock.now()))
+        config.put_token(project_id, sha256(token.encode()).hexdigest(), "sam", clock.now())
+        yield made
+
+
+def allow_batches(made: Deployment) -> None:
+    """Make up for a mistake of MiniStack 1.5.33: it asks for ``sqs:SendMessageBatch``, which AWS covers by ``sqs:SendMessage``."""
+    iam = made.client("iam")
+    for role in iam.list_roles()["Roles"]:
+        for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:
+            document = iam.get_role_policy(RoleName=role["RoleName"], PolicyName=policy)["PolicyDocument"]
+            for statement in document["Statement"]:
+                statement["Action"] += [BATCHES[action] for action in statement["Action"] if action in BATCHES]
+            iam.put_role_policy(RoleName=role["RoleName"], PolicyName=policy, PolicyDocument=json.dumps(document))
+
+
+def allow_plain_http(made: Deployment) -> None:
+    """The emulator is spoken to without TLS, which the buckets deny."""
+    for name in ("BodiesBucketName", "RecordsBucketName"):
+        made.client("s3").delete_bucket_policy(Bucket=made.outputs[name])
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    """A subscriber on this machine."""
+    with Sink() as started:
+        yield started
+
+
+@pytest.fixture
+def queue_name() -> Callable[[], str]:
+    """A name no other test uses."""
+    return lambda: f"queue-{secrets.token_hex(4)}"

@@ -1,0 +1,137 @@
+"""Messages through the deployed hub, with each function held to the policy of its role."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.sam.conftest import STACK, Deployment
+from tests.sam.sink import Sink
+from tests.template.cloudformation import resources
+
+pytestmark = [pytest.mark.slow, pytest.mark.stack]
+
+WAIT_SECONDS = 20.0
+
+
+def push_queue(*subscribers: str, error_queue: str = "", **settings: int) -> dict[str, Any]:
+    push = {"subscribers": [{"name": url.rsplit("/", 1)[-1], "url": url} for url in subscribers], **settings}
+    return {"queue": {"type": "multicast", "push": push | ({"error_queue": error_queue} if error_queue else {})}}
+
+
+def test_every_resource_of_the_template_arrived(deployment: Deployment) -> None:
+    found = deployment.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
+    arrived = {each["LogicalResourceId"] for each in found if each["ResourceStatus"] == "CREATE_COMPLETE"}
+    # The transform names a layer after its contents; the e-mail subscription was not asked for.
+    layer = {each for each in arrived if each.startswith("PushhubLayer")}
+    expected = {each for each in resources() if not each.startswith("PushhubLayer")} - {"AlarmSubscription"}
+    assert len(layer) == 1
+    assert arrived - layer == expected
+
+
+def test_a_message_reaches_each_subscriber_as_it_was_posted(
+    deployment: Deployment, sink: Sink, queue_name: Callable[[], str]
+) -> None:
+    # Given
+    name, text = queue_name(), "Zażółć gęślą jaźń ✓"
+    deployment.call("PUT", f"/{name}", push_queue(f"{sink.url}/one", f"{sink.url}/two"))
+    # When
+    posted = deployment.call("POST", f"/{name}/messages", {"messages": [{"body": text}]})
+    # Then
+    received = sink.wait_for(2, WAIT_SECONDS)
+    assert sorted(each.path for each in received) == ["/one", "/two"]
+    for each in received:
+        assert each.body == text.encode()
+        assert each.headers["iron-message-id"] == posted["ids"][0]
+
+
+def test_a_large_message_goes_by_way_of_the_bodies_bucket(
+    deployment: Deployment, sink: Sink, queue_name: Callable[[], str]
+) -> None:
+    # Given
+    name, text = queue_name(), "x" * 1_000_000
+    deployment.call("PUT", f"/{name}", push_queue(f"{sink.url}/large"))
+    # When
+    deployment.call("POST", f"/{name}/messages", {"messages": [{"body": text}]})
+    # Then
+    (received,) = sink.wait_for(1, WAIT_SECONDS)
+    assert received.body == text.encode()
+    stored = deployment.client("s3").list_objects_v2(Bucket=deployment.outputs["BodiesBucketName"])
+    assert stored["Contents"][0]["Key"].startswith(f"bodies/{deployment.project_id}/")
+
+
+def test_an_exhausted_delivery_ends_in_its_error_queue(
+    deployment: Deployment, sink: Sink, queue_name: Callable[[], str]
+) -> None:
+    # Given a subscriber that always fails, and one retry
+    name, errors = queue_name(), queue_name()
+    settings = push_queue(f"{sink.url}/fails", error_queue=errors, retries=1, retries_delay=3)
+    deployment.call("PUT", f"/{name}", settings)
+    # When
+    posted = deployment.call("POST", f"/{name}/messages", {"messages": [{"body": "no luck"}]})
+    # Then it was tried twice, and a consumer finds it in the error queue
+    assert len(sink.wait_for(2, WAIT_SECONDS)) == 2
+    (message,) = reserve(deployment, errors)
+    assert json.loads(message["body"])["source_msg_id"] == posted["ids"][0]
+    deployment.call("DELETE", f"/{errors}/messages/{message['id']}", {"reservation_id": message["reservation_id"]})
+
+
+def reserve(deployment: Deployment, name: str) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        if name in {each["name"] for each in deployment.call("GET", "?per_page=100")["queues"]}:
+            found: list[dict[str, Any]] = deployment.call("POST", f"/{name}/reservations", {"n": 1, "wait": 5})[
+                "messages"
+            ]
+            if found:
+                return found
+        time.sleep(0.2)
+    raise AssertionError(f"nothing came to {name}")
+
+
+def test_the_ingest_paths_other_methods_are_allowed_too(deployment: Deployment, queue_name: Callable[[], str]) -> None:
+    # Given a pull queue with a message
+    name = queue_name()
+    deployment.call("PUT", f"/{name}", {"queue": {"type": "pull"}})
+    deployment.call("POST", f"/{name}/messages", {"messages": [{"body": "one"}]})
+    # When it is looked at, and deleted
+    peeked = deployment.call("GET", f"/{name}/messages?n=1")["messages"]
+    deployment.call("DELETE", f"/{name}/messages", {"ids": [{"id": each["id"]} for each in peeked]})
+    # Then
+    assert [each["body"] for each in peeked] == ["one"]
+    assert deployment.call("GET", f"/{name}")["queue"]["size"] == 0
+
+
+@pytest.mark.parametrize("function", ["Wake"])
+def test_functions_that_nothing_waits_for_run(deployment: Deployment, function: str) -> None:
+    answer = deployment.client("lambda").invoke(
+        FunctionName=deployment.outputs[f"{function}FunctionName"], Payload=b"{}"
+    )
+    assert "FunctionError" not in answer, answer["Payload"].read()
+
+
+def test_delivery_records_are_written(deployment: Deployment, sink: Sink, queue_name: Callable[[], str]) -> None:
+    # Given
+    name = queue_name()
+    deployment.call("PUT", f"/{name}", push_queue(f"{sink.url}/recorded"))
+    # When
+    deployment.call("POST", f"/{name}/messages", {"messages": [{"body": "recorded"}]})
+    # Then
+    sink.wait_for(1, WAIT_SECONDS)
+    s3, bucket = deployment.client("s3"), deployment.outputs["RecordsBucketName"]
+    deadline = time.monotonic() + WAIT_SECONDS
+    keys: list[str] = []
+    while not keys and time.monotonic() < deadline:
+        keys = [each["Key"] for each in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+        time.sleep(0.2)
+    assert keys
+    assert all(key.startswith("records/dt=") for key in keys)
+
+
+def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:
+    """Runs last: whatever the others made the functions do."""
+    assert deployment.errors() == []
+    assert "AccessDenied" not in deployment.emulator.log.read_text()
