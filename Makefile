@@ -38,7 +38,7 @@ project: environments ## make another project with a token of its own: make proj
 	@$(if $(NAME),$(PYTHON) -m local project "$(NAME)",echo "pushhub: say which: make project NAME=second" >&2; exit 1)
 
 logs: ## follow the logs of the running stack
-	@tail -n 50 -F .pushhub/logs/emulator.log .pushhub/logs/front-door.log
+	@tail -n 50 -F $${PUSHHUB_HOME:-.pushhub}/logs/emulator.log $${PUSHHUB_HOME:-.pushhub}/logs/front-door.log
 
 test: lint ## lint, then every test
 	@$(PYTHON) -m pytest
