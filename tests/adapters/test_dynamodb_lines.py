@@ -228,3 +228,22 @@ def test_a_line_message_is_read_from_a_stream_image(bench: Bench) -> None:
     (item,) = bench.stored()
     assert decode_line_message(item) == held
     assert item["kind"] == {"S": "line"}
+
+
+def test_a_dead_letter_is_marked_before_it_is_removed(bench: Bench) -> None:
+    # Given a reserved message that is moved elsewhere
+    bench.put(1)
+    (held,) = bench.reserve()
+    # When it is removed as exhausted
+    bench.store.delete(
+        PROJECT,
+        LINE,
+        held.message.message_id,
+        reservation_id=held.reservation_id,
+        now=NOW,
+        leaving="exhausted",
+    )
+    # Then the image that the stream shows last says why, and the message is gone
+    marks = [parameters for operation, parameters in bench.client.calls if operation == "update_item"]
+    assert marks[-1]["ExpressionAttributeValues"][":leaving"] == {"S": "exhausted"}
+    assert bench.stored() == []

@@ -94,7 +94,16 @@ class FakeLineStore:
             entry = self._held(project_id, line_uid, message_id, reservation_id, now)
             entry.reservation_id, entry.available_at = None, now + delay_ms
 
-    def delete(self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str | None, now: int) -> None:
+    def delete(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str | None,
+        now: int,
+        leaving: str = "",
+    ) -> None:
         """See the port."""
         with self._lock:
             if reservation_id is not None:

@@ -241,8 +241,19 @@ class LineStore(Protocol):
         """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`."""
         ...
 
-    def delete(self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str | None, now: int) -> None:
+    def delete(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str | None,
+        now: int,
+        leaving: str = "",
+    ) -> None:
         """Delete a message: a reserved one with its reservation id, a free one without any.
+
+        ``leaving`` tells the delivery records why it goes when no consumer took it: ``exhausted`` for a dead letter.
 
         Raises:
             MessageNotFound: No such message.

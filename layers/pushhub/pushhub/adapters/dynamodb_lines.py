@@ -166,19 +166,33 @@ class DynamoDBLineStore:
         except ConditionRefused as refused:
             raise _refusal(refused.stored, now) from refused
 
-    def delete(self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str | None, now: int) -> None:
+    def delete(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str | None,
+        now: int,
+        leaving: str = "",
+    ) -> None:
         """See the port."""
+        key = message_key(project_id, line_uid, message_id)
         values: Item = {":now": number(now)}
         condition = _FREE
         if reservation_id is not None:
             values[":held"] = text(reservation_id)
             condition = _HELD
         try:
-            self._table.delete(
-                message_key(project_id, line_uid, message_id),
-                ConditionExpression=condition,
-                ExpressionAttributeValues=values,
-            )
+            if leaving:
+                # The stream shows a removal without its reason, so the reason is written first.
+                self._table.update(
+                    key,
+                    UpdateExpression="SET leaving = :leaving",
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values | {":leaving": text(leaving)},
+                )
+            self._table.delete(key, ConditionExpression=condition, ExpressionAttributeValues=values)
         except ConditionRefused as refused:
             refusal = _refusal(refused.stored, now)
             if reservation_id is None and isinstance(refusal, Forbidden):

@@ -103,7 +103,7 @@ class Lines:
         self._ingest.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
         )
-        self._remove(queue, message.message_id, held.reservation_id)
+        self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
         self._ingest.size_changed(queue, -1)
         return True
 
@@ -142,9 +142,14 @@ class Lines:
         self._ingest.size_changed(queue, -len(taken))
         return taken
 
-    def _remove(self, queue: Queue, message_id: str, reservation_id: str | None) -> None:
+    def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
         self._lines.delete(
-            queue.project, queue.line_uid, message_id, reservation_id=reservation_id, now=self._clock.now()
+            queue.project,
+            queue.line_uid,
+            message_id,
+            reservation_id=reservation_id,
+            now=self._clock.now(),
+            leaving=leaving,
         )
 
     def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
