@@ -117,4 +117,7 @@ def stop(place: Place) -> bool:
     Returns:
         False when it had to be killed, so that its state is that of its start (objects in S3 are newer).
     """
-    return daemon(place).stop(seconds=DRAIN_SECONDS + SAVE_SECONDS, how=signal.SIGUSR1)
+    clean = daemon(place).stop(seconds=DRAIN_SECONDS + SAVE_SECONDS, how=signal.SIGUSR1)
+    # Each worker has an unpacked copy of the layer here.
+    shutil.rmtree(place.temporary, ignore_errors=True)
+    return clean

@@ -122,8 +122,8 @@ class Later(Sink):
     """
 
     name: str = "later"
-    manner: str = "answers 202, acknowledges after half a second"
-    pause: float = 0.5
+    manner: str = "answers 202, acknowledges a moment later"
+    pause: float = 0.2
     refused: list[int] = field(default_factory=list)
     _session: aiohttp.ClientSession | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -137,7 +137,7 @@ class Later(Sink):
 
     async def _acknowledge(self, push: Push, body: bytes) -> None:
         await asyncio.sleep(self.pause)
-        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=4))
+        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=8))
         proof = {"reservation_id": push.reservation_id, "subscriber_name": push.subscriber}
         async with self._session.delete(push.message_url, json=proof) as answer:
             if answer.status == 200:
