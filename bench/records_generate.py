@@ -232,7 +232,7 @@ def _queues(plan: Plan) -> list[_Queue]:
     randomness = random.Random(plan.seed)
     queues = []
     for number in range(plan.projects):
-        project = f"{number:024x}"
+        project = f"{random.Random(number).randrange(16**24):024x}"
         for index in range(1 + number % 4):
             pull = index == 3
             subscribers = [_subscriber(randomness, plan, number, index, n) for n in range(0 if pull else 1 + index)]

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import DateFormatter, date2num
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
 __all__ = ["attempts_needed", "failing_hours", "fates_by_hour", "percentiles_by_hour", "ranges", "shares"]
 
@@ -27,7 +28,7 @@ INK: Final = "#26323b"
 MUTED: Final = "#75838d"
 BLUES: Final = ("#9dbfdc", "#3f7cac", "#173f5f")
 
-_STYLE: Final[dict[str, Any]] = {
+_STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "delivery-report",
     "font.family": "sans-serif",
@@ -47,6 +48,9 @@ _STYLE: Final[dict[str, Any]] = {
     "legend.fontsize": 9,
 }
 
+_ROUND_TIMES: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
+"""Milliseconds."""
+
 WIDE: Final = (10.4, 2.7)
 HALF: Final = (5.05, 2.9)
 
@@ -56,6 +60,7 @@ def fates_by_hour(rows: Rows) -> str:
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(WIDE)
         hours = [_moment(row["hour"]) for row in rows]
+        days = [_day_number(each) for each in hours]
         won = [row["delivered"] + row["acknowledged"] for row in rows]
         first = [row["first_won"] for row in rows]
         later = [max(0, all_won - at_once) for all_won, at_once in zip(won, first, strict=True)]
@@ -63,10 +68,10 @@ def fates_by_hour(rows: Rows) -> str:
         layers = [first, later, [row["open"] for row in rows], given_up]
         labels = ["delivered at first try", "delivered later", "still waiting", "given up"]
         if len(hours) > 1:
-            axes.stackplot(hours, layers, labels=labels, colors=[GOOD, LATER, WAITING, BAD], linewidth=0)
+            axes.stackplot(days, layers, labels=labels, colors=[GOOD, LATER, WAITING, BAD], linewidth=0)
         else:
             _stacked_bar(axes, hours, layers, labels)
-        _time_axis(axes)
+        _time_axis(axes, hours)
         axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
         axes.set_ylim(bottom=0)
         _legend_above(axes)
@@ -84,12 +89,12 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
         for name, colour, label in zip(names, BLUES, ("p50", "p95", "p99"), strict=True):
-            seen = [(_moment(row["hour"]), max(1, row[name])) for row in rows if row[name] is not None]
+            seen = [(_day_number(row["hour"]), max(1, row[name])) for row in rows if row[name] is not None]
             marker = "o" if len(seen) < 3 else None
             axes.plot(*_columns(seen), color=colour, linewidth=1.4, label=label, marker=marker, markersize=4)
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(_short_time))
-        _time_axis(axes)
+        _duration_ticks(axes.yaxis, [max(1, row[name]) for row in rows for name in names if row[name] is not None])
+        _time_axis(axes, [_moment(row["hour"]) for row in rows])
         _legend_above(axes)
         return _svg(figure, title)
 
@@ -147,7 +152,7 @@ def failing_hours(rows: Rows, labels: Sequence[str]) -> str:
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         bar = figure.colorbar(image, ax=axes, pad=0.01, fraction=0.02, format=PercentFormatter(1.0, decimals=0))
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
         bar.ax.tick_params(length=0, labelsize=8)
         return _svg(figure, "Failed share by subscriber and hour")
 
@@ -181,8 +186,7 @@ def ranges(rows: Rows) -> str:
         axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
         axes.invert_yaxis()
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(_short_time))
-        axes.minorticks_off()
+        _duration_ticks(axes.xaxis, [_least(row[name]) for row in rows for name in ("p50_ms", "p99_ms")])
         axes.tick_params(axis="y", length=0)
         _legend_above(axes)
         return _svg(figure, "Slowest subscribers: p50 to p99")
@@ -231,13 +235,27 @@ def _stacked_bar(
     axes.margins(x=1.5)
 
 
-def _time_axis(axes: Axes) -> None:
-    if not axes.get_xlim()[0] > 1_000:
-        return  # a category axis
-    locator = AutoDateLocator(minticks=3, maxticks=8)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+def _time_axis(axes: Axes, hours: Sequence[datetime]) -> None:
+    """Days as "14 Nov"; hours as "14:00" when it is a day or two."""
+    if len(hours) < 2:
+        return
+    span_days = (hours[-1] - hours[0]).total_seconds() / 86_400
+    step = 3 / 24 if span_days <= 1 else 6 / 24 if span_days <= 2 else max(1, round(span_days / 8))
+    first = _day_number(hours[0].replace(hour=0))
+    ticks = [first + step * n for n in range(int(span_days / step) + 2)]
+    low, high = _day_number(hours[0]), _day_number(hours[-1])
+    axes.set_xticks([each for each in ticks if low <= each <= high])
+    axes.xaxis.set_major_formatter(DateFormatter("%H:%M" if span_days <= 2 else "%d %b"))  # type: ignore[no-untyped-call]
     axes.margins(x=0)
+
+
+def _duration_ticks(axis: Axis, values: Sequence[float]) -> None:
+    """Ticks at round durations, on a logarithmic scale."""
+    low, high = min(values, default=1), max(values, default=1)
+    inside = [each for each in _ROUND_TIMES if low / 2 <= each <= high * 2]
+    axis.set_major_locator(FixedLocator(inside or [low]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(_short_time))
 
 
 def _legend_above(axes: Axes) -> None:
@@ -253,6 +271,11 @@ def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
 def _least(milliseconds: int | None) -> int:
     """A logarithmic scale has no zero."""
     return max(1, milliseconds or 1)
+
+
+def _day_number(value: datetime) -> float:
+    """A time as matplotlib counts it, in days."""
+    return float(date2num(_moment(value)))  # type: ignore[no-untyped-call]
 
 
 def _moment(value: datetime) -> datetime:
@@ -272,7 +295,7 @@ def _short_number(value: float, _: object) -> str:
 
 
 def _short_time(milliseconds: float, _: object) -> str:
-    for size, unit in ((3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
         if milliseconds >= size:
             return f"{milliseconds / size:.3g} {unit}"
     return f"{milliseconds:.3g} ms"

@@ -27,13 +27,16 @@ h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch}.
 .tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;font-weight:600;line-height:1.2}
 .tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;overflow-x:auto}
-.two{display:grid;grid-template-columns:1fr 1fr;gap:12px;align-items:start}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:1fr}}
+.two{display:grid;grid-template-columns:1fr 1fr;gap:12px;align-items:start}.two{margin:12px 0}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:1fr}}
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
 table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
 th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;font-variant-numeric:tabular-nums}
 td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
 .none{color:var(--muted)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
 """
+
+LITTLE: Final = 0.0005
+"""Share of deliveries that further attempts must add to be worth naming."""
 
 _SHOWN: Final = 25
 """Rows of a table on the page; the folder has them all."""
@@ -152,7 +155,7 @@ def _retries(results: Results) -> str:
     if not rows:
         return '<p class="none">No attempt was made.</p>'
     best = max((row["won_so_far"] for row in rows), default=0.0)
-    enough = next((row["attempt"] for row in rows if row["won_so_far"] >= best * 0.9999), rows[-1]["attempt"])
+    enough = next(row["attempt"] for row in rows if row["won_so_far"] >= best - LITTLE)
     recovery = results.rows["recovery"]
     times = ""
     if recovery and recovery[0]["recovered"]:
@@ -165,9 +168,14 @@ def _retries(results: Results) -> str:
             "recovered. Recovery is only seen when it is tried, so the times are those of today's schedule, rounded up.</p>"
         )
     last = rows[-1]
+    after = (
+        f"All attempts after number {enough} together add less than {LITTLE * 100:g} points; "
+        if enough < last["attempt"]
+        else "Each attempt still adds something; "
+    )
     text = (
-        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best)} in the end. "
-        f"After attempt {enough} hardly anything is gained: the last one, number {last['attempt']}, was made {last['tried']:,} times and won {last['won']:,}.</p>{times}"
+        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the end. "
+        f"{after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won {last['won']:,}.</p>{times}"
     )
     table = _table(
         rows,
@@ -229,24 +237,35 @@ def _subscribers(results: Results) -> str:
 
 
 def _anomalies(results: Results) -> str:
+    """One line per subscriber and kind, worst first; lasting ones (flapping, a shift) before single hours."""
+    grouped: dict[tuple[str, ...], list[Row]] = {}
+    for row in results.rows["anomalies"]:
+        grouped.setdefault((row["anomaly"], row["project"], row["queue"], row["subscriber_id"]), []).append(row)
+    lines = [
+        {**rows[0], "hours": sorted(row["hour"] for row in rows)}
+        for rows in sorted(grouped.values(), key=lambda rows: rows[0]["anomaly"] not in ("flapping", "latency_shift"))
+    ]
     table = _table(
-        results.rows["anomalies"],
+        lines,
         {
             "what": lambda row: _plain(row["anomaly"]),
-            "hour": lambda row: _time(row["hour"]),
             "subscriber": _who_cell,
             "queue": lambda row: escape(row["queue"]),
-            "seen": lambda row: escape(row["detail"]),
+            "#hours": lambda row: f"{len(row['hours']):,}",
+            "first": lambda row: _time(row["hours"][0]),
+            "last": lambda row: _time(row["hours"][-1]),
+            "the strongest": lambda row: escape(f"{_time(row['hour'])}: {row['detail']}"),
         },
-        total=results.totals["anomalies"],
+        total=len(lines),
         none="Nothing unusual, or too few days yet to tell.",
     )
     return f'<div class="card">{table}</div>'
 
 
 def _waits(results: Results) -> str:
+    names = {_key(row): row["subscriber"] for row in results.rows["subscribers"]}
     columns: dict[str, Callable[[Row], str]] = {
-        "subscriber": lambda row: escape(f"{row['queue']} / {row['subscriber_id']}"),
+        "subscriber": lambda row: escape(_who({**row, "subscriber": names.get(_key(row))})),
         "#waits": lambda row: f"{row['waits']:,}",
         "#p50": lambda row: _duration(row["p50_ms"]),
         "#p95": lambda row: _duration(row["p95_ms"]),
@@ -374,7 +393,7 @@ def _tile(label: str, number: str, detail: str) -> str:
 def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:
     if before is None or not value(before):
         return ""
-    return f"{value(day) / value(before) - 1:+.0%} on the day before"
+    return f"{value(day) / value(before) - 1:+.1%} on the day before"
 
 
 def _won(row: Row) -> int:
@@ -385,9 +404,14 @@ def _given_up(row: Row) -> int:
     return int(row["exhausted"] + row["expired"] + row["cancelled"])
 
 
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["project"], row["queue"], row["subscriber_id"]
+
+
 def _who(row: Row) -> str:
     """A subscriber as people know it; its name may be shared by another queue's."""
-    return f"{row['queue']} / {row['subscriber'] or row['subscriber_id']}"
+    name = row["subscriber"] or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"])
+    return f"{row['queue']} / {name}"
 
 
 def _who_cell(row: Row) -> str:

@@ -171,12 +171,12 @@ def _verdict(
     ).head()
     counted: dict[str, Any] = sums.asDict() if sums else {}
     conserved = breaches == 0 and counted["unbalanced_hours"] == 0
-    parts = " + ".join(f"{counted[each]} {each}" for each in STANDINGS if counted[each])
-    sentence = f"{counted['owed']} deliveries owed for {counted['messages']} messages = {parts or 'nothing'}"
+    parts = " + ".join(f"{counted[each]:,} {each}" for each in STANDINGS if counted[each])
+    sentence = f"{counted['owed']:,} deliveries owed for {counted['messages']:,} messages = {parts or 'nothing'}"
     if conserved:
         sentence = f"Conserved: {sentence}"
     else:
-        sentence = f"BROKEN: {sentence}; {counted['unexpected']} unexpected; {breaches} findings name what is wrong"
+        sentence = f"BROKEN: {sentence}; {counted['unexpected']:,} unexpected; {breaches:,} findings name what is wrong"
     return {
         "conserved": conserved,
         "sentence": sentence,
