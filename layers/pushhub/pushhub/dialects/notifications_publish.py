@@ -86,8 +86,15 @@ def _base64_data(fields: Fields) -> str | None:
 
 
 def one_line(data: Any) -> str:
-    """A JSON value as one line, for clients that split frames at every character Unicode calls a line break."""
-    dumped = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    """A JSON value as one line, for clients that split frames at every character Unicode calls a line break.
+
+    Raises:
+        Invalid: It holds a number too large to be written.
+    """
+    try:
+        dumped = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError as error:
+        raise Invalid("data holds a number that is too large") from error
     return dumped.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
