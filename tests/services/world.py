@@ -69,13 +69,16 @@ class World:
     Args:
         plan: Which port call goes wrong; none by default.
         in_flight_limit: See :class:`pushhub.services.deliver.Deliver`.
+        config: Another configuration store than the plain fake.
     """
 
-    def __init__(self, plan: FaultPlan | None = None, *, in_flight_limit: int = 100_000) -> None:
+    def __init__(
+        self, plan: FaultPlan | None = None, *, in_flight_limit: int = 100_000, config: FakeConfigStore | None = None
+    ) -> None:
         plan = plan or FaultPlan()
         self.plan = plan
         self.clock = FakeClock()
-        self.config = FakeConfigStore()
+        self.config = config or FakeConfigStore()
         self.messages = FakeMessageStore()
         self.lines = FakeLineStore()
         self.bodies = FakeBodyStore()

@@ -72,8 +72,8 @@ class Following:
 class QueueSource(Protocol):
     """Where queues come from: the configuration store, or something that knows more of them."""
 
-    def queue(self, project_id: str, name: str) -> Queue | None:
-        """The queue, or None."""
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
         ...
 
 
@@ -160,7 +160,7 @@ class Deliver:
                 return self._without_message(stored)
             order = replace(order, message=message)
         delivery = stored or opening(order.message, order.subscriber_id)
-        queue = self._config.queue(order.message.project, order.message.queue)
+        queue = self._queue(order, is_first=stored is None)
         if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
             return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_deleted")
         if order.message.accepted_at <= queue.cleared_at:
@@ -168,6 +168,21 @@ class Deliver:
         return self._carry_on(
             _Job(received=received, order=order, queue=queue, push=queue.push), delivery, remaining_ms
         )
+
+    def _queue(self, order: WorkOrder, *, is_first: bool) -> Queue | None:
+        """The queue of an order: for a first attempt as it is remembered, if that fits the message, else as it is now.
+
+        What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be taken
+        for one that is gone. A retry is rare enough to see what its owner has changed since.
+        """
+        message = order.message
+        if is_first:
+            queue = self._config.queue(message.project, message.queue)
+            if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
+                owed = message.subscriber_ids if message.unicast else (order.subscriber_id,)
+                if all(queue.push.subscriber(each) is not None for each in owed):
+                    return queue
+        return self._config.queue(message.project, message.queue, fresh=True)
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""

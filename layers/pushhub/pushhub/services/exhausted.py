@@ -47,7 +47,8 @@ class Exhausted:
         Raises:
             Unavailable: Try again later.
         """
-        queue = self._config.queue(order.message.project, order.message.queue)
+        # What is remembered may be older than the message, and an error message skipped for that would be lost.
+        queue = self._config.queue(order.message.project, order.message.queue, fresh=True)
         if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
             self._skip(order, "queue_deleted")
             return

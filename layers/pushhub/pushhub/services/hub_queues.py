@@ -49,13 +49,13 @@ class HubQueues:
         self._config = config
         self._settings = settings
 
-    def queue(self, project_id: str, name: str) -> Queue | None:
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None when there is none (for an internal one: its mapping was deleted)."""
         if name == INCOMING_QUEUE:
             return _queue(project_id, name, INCOMING_UID, _INCOMING)
         mapping_id = mapping_of_queue(name)
         if mapping_id is None:
-            return self._config.queue(project_id, name)
+            return self._config.queue(project_id, name, fresh=fresh)
         mapping = self._settings.mapping(project_id, mapping_id)
         if mapping is None:
             return None
