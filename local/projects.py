@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +13,8 @@ from local.errors import LocalError
 from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
 from pushhub.adapters.system_clock import SystemClock
 from pushhub.domain.queue import Project
+from pushhub.services.projects import Projects
+from pushhub.services.tokens import token_hash
 
 __all__ = ["Credentials", "find", "make", "remembered", "restore", "write_private"]
 
@@ -52,25 +52,24 @@ def make(aws: Aws, table: str, name: str, file: Path) -> Credentials:
         raise LocalError(f"{name!r} is no name for a project: use up to 64 letters, digits, '.', '_' and '-'")
     if find(name, file):
         raise LocalError(f"there is a project {name!r} already: see {file}")
-    made = Credentials(name, secrets.token_hex(12), secrets.token_urlsafe(24))
-    _put(aws, table, made)
+    service = Projects(config=_store(aws, table), clock=SystemClock())
+    project = service.make(name)
+    made = Credentials(name, project.project_id, service.make_token(project.project_id, name))
     write_private(file, json.dumps([asdict(each) for each in [*remembered(file), made]], indent=2) + "\n")
     return made
 
 
-def _put(aws: Aws, table: str, made: Credentials) -> None:
-    clock = SystemClock()
-    store = DynamoDBConfigStore(aws.dynamodb(), table, clock)
-    store.put_project(Project(project_id=made.project_id, name=made.name, created_at=clock.now()))
-    store.put_token(made.project_id, hashlib.sha256(made.token.encode()).hexdigest(), made.name, clock.now())
+def _store(aws: Aws, table: str) -> DynamoDBConfigStore:
+    return DynamoDBConfigStore(aws.dynamodb(), table, SystemClock())
 
 
 def restore(aws: Aws, table: str, file: Path) -> None:
     """Make the remembered projects again that the stack has lost, as after a power cut."""
-    store = DynamoDBConfigStore(aws.dynamodb(), table, SystemClock())
+    store, now = _store(aws, table), SystemClock().now()
     for each in remembered(file):
         if store.project(each.project_id) is None:
-            _put(aws, table, each)
+            store.put_project(Project(project_id=each.project_id, name=each.name, created_at=now))
+            store.put_token(each.project_id, token_hash(each.token), each.name, now)
 
 
 def remembered(file: Path) -> list[Credentials]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import Any
 
 import requests
 from local.aws import Aws, ClientArguments
-from local.place import HOST, Place
+from local.place import HOST, REPOSITORY, Place
 from local.projects import Credentials
 from local.stack import Description
 
 from local import projects, stack
 
-__all__ = ["RunningStack", "free_port"]
+__all__ = ["RunningStack", "free_port", "prepared"]
 
 
 def free_port() -> int:
@@ -25,6 +26,23 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def prepared(home: Path) -> Place:
+    """A place on free ports with a copy of the sources in ``home/sources``, so that edits do not reach a running test."""
+    sources = home / "sources"
+    for name in ("functions", "layers"):
+        shutil.copytree(REPOSITORY / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
+    template = sources / "template.yaml"
+    shutil.copy(REPOSITORY / "template.yaml", template)
+    emulator_python = Place.from_environment().emulator_python
+    return Place(
+        home=home / "stack",
+        port=free_port(),
+        aws_port=free_port(),
+        emulator_python=emulator_python,
+        template=template,
+    )
 
 
 @dataclass(kw_only=True)
@@ -42,19 +60,9 @@ class RunningStack:
     said: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, home: Path, place: Place | None = None) -> RunningStack:
-        """Start one in an empty folder, on free ports."""
-        base = place or Place.from_environment()
-        running = cls(
-            place=Place(
-                home=home,
-                port=free_port(),
-                aws_port=free_port(),
-                emulator_python=base.emulator_python,
-                template=base.template,
-                builds=base.builds,
-            )
-        )
+    def start(cls, home: Path) -> RunningStack:
+        """Start one in an empty folder, on free ports, from the sources as they are now."""
+        running = cls(place=prepared(home))
         running.up()
         return running
 
