@@ -1,16 +1,14 @@
-"""Control function: the rest of the queue API (every route that the ingest function does not have)."""
+"""Control function: every HTTP route that the ingest function does not have."""
 
 from typing import Any
 
+from pushhub.runtime.control import answer
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import iron_api
 
 __all__ = ["handler"]
 
-api = iron_api()
-
 
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """See :meth:`pushhub.runtime.ironmq_api.IronApi.handle`."""
-    return api.handle(event)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.control.answer`."""
+    return answer(event, context)

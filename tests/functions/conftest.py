@@ -124,7 +124,8 @@ class Functions:
 @pytest.fixture
 def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
     """All functions, freshly started, on empty tables and queues."""
-    from pushhub.runtime import wiring  # noqa: PLC0415 (logs are set up at import, with the environment of the tests)
+    # Logs are set up at import, with the environment of the tests.
+    from pushhub.runtime import hub_wiring, wiring  # noqa: PLC0415
 
     for name, value in {
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -133,6 +134,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "CONFIG_TABLE": aws.CONFIG_TABLE,
         "MESSAGES_TABLE": aws.MESSAGES_TABLE,
         "LINES_TABLE": aws.LINES_TABLE,
+        "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "PUBLIC_BASE_URL": "https://hub.example",
         "IN_FLIGHT_LIMIT": "100000",
@@ -153,14 +155,14 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
             return real(client, operation, parameters)
 
         monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
-        start_afresh(wiring)
+        start_afresh(wiring, hub_wiring)
         yield made
-        start_afresh(wiring)
+        start_afresh(wiring, hub_wiring)
 
 
-def start_afresh(wiring: ModuleType) -> None:
+def start_afresh(*wirings: ModuleType) -> None:
     """Forget everything a warm execution environment keeps."""
-    for each in vars(wiring).values():
+    for each in [value for wiring in wirings for value in vars(wiring).values()]:
         clear: Callable[[], None] | None = getattr(each, "cache_clear", None)
         if clear is not None:
             clear()

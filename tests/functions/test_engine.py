@@ -96,9 +96,9 @@ def test_a_parked_delivery_is_woken(functions: Functions, sink: Sink) -> None:
     post(b"x")
     functions.invoke("dispatch", functions.stream_event())
     assert functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL")) == {"batchItemFailures": []}
-    assert functions.invoke("wake", {"time": "now"}) == {"woken": 0}
+    assert functions.invoke("wake", {"time": "now"}) == {"woken": 0, "ticked": 0}
     turn_clock(seconds=5001)
-    assert functions.invoke("wake", {"time": "now"}) == {"woken": 1}
+    assert functions.invoke("wake", {"time": "now"}) == {"woken": 1, "ticked": 0}
     sink.status = 200
     assert functions.invoke("push", functions.sqs_event("RETRY_QUEUE_URL")) == {"batchItemFailures": []}
     assert [body for _, body in sink.received] == [b"x", b"x"]

@@ -18,6 +18,7 @@ RESOURCES = {
     aws.CONFIG_TABLE: "ConfigTable",
     aws.MESSAGES_TABLE: "MessagesTable",
     aws.LINES_TABLE: "LinesTable",
+    aws.HUB_TABLE: "HubTable",
     aws.BUCKET: "BodiesBucket",
     "push_queue": "PushQueue",
     "retry_queue": "RetryQueue",

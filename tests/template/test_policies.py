@@ -12,6 +12,7 @@ ROLES = of_type("AWS::IAM::Role")
 
 WILDCARDS = {
     "${BodiesBucket.Arn}/bodies/*": "each object has a key of its own",
+    "${BodiesBucket.Arn}/hub/*": "each object has a key of its own",
     "${RecordsBucket.Arn}/records/*": "each object has a key of its own",
     "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
     "${LinesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",

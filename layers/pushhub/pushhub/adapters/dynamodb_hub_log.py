@@ -37,6 +37,9 @@ _NOTE = "NOTE#"
 COUNT_PAGES = 5
 """Pages of a megabyte counted per partition of a list; some ten thousand messages each."""
 
+PAGE = 250
+"""Entries read per call and partition: a page of the admin client needs few of many partitions."""
+
 _ONCE = frozenset({"logged_at", "first_attempt", "list_key", "list_place"})
 """Attributes of a notification that its first occurrence sets for good."""
 
@@ -191,7 +194,7 @@ class DynamoDBHubLog:
             KeyConditionExpression="list_key = :key AND list_place BETWEEN :low AND :high",
             ExpressionAttributeValues={":key": text(partition), ":low": text(low), ":high": text(high)},
             ScanIndexForward=False,
-            Limit=page,
+            Limit=min(page, PAGE),
         )
 
 

@@ -12,7 +12,15 @@ import secrets
 
 from pushhub.domain.ids import EPOCH_MS, SEQUENCE_BITS, WORKER_BITS
 
-__all__ = ["derived_object_id", "from_object_id", "is_object_id", "message_time", "new_object_id", "to_object_id"]
+__all__ = [
+    "derived_object_id",
+    "first_message_id_at",
+    "from_object_id",
+    "is_object_id",
+    "message_time",
+    "new_object_id",
+    "to_object_id",
+]
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}\Z")
 _LOW_BITS = WORKER_BITS + SEQUENCE_BITS
@@ -64,3 +72,12 @@ def derived_object_id(*parts: str) -> str:
     """
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def first_message_id_at(at_ms: int) -> str:
+    """The lowest message id of a moment: those made earlier are below it, those made later above.
+
+    Args:
+        at_ms: Epoch milliseconds.
+    """
+    return str((max(0, at_ms - EPOCH_MS) + _FIRST_MS) << _LOW_BITS)

@@ -52,8 +52,11 @@ def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str
 
 
 def wake_due(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
-    """Schedule, each minute: queue parked deliveries that are due."""
-    return {"woken": wiring.wake().run(context.get_remaining_time_in_millis)}
+    """Schedule, each minute: queue parked deliveries that are due, then make the ticks of schedulers (hub protocol)."""
+    from pushhub.runtime.hub_wiring import hub_ticks  # noqa: PLC0415 (not needed by the other functions)
+
+    woken = wiring.wake().run(context.get_remaining_time_in_millis)
+    return {"woken": woken, "ticked": hub_ticks().run(context.get_remaining_time_in_millis)}
 
 
 def handle_errors(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001

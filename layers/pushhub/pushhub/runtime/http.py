@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -69,12 +69,12 @@ class Response:
 
     Attributes:
         status: HTTP status.
-        body: A JSON object.
+        body: A JSON object, or an array.
         headers: On top of ``Content-Type``.
     """
 
     status: int
-    body: Mapping[str, object]
+    body: Mapping[str, object] | Sequence[object]
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -15,7 +15,7 @@ from pushhub.runtime.observability import telemetry
 from pushhub.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
     from pushhub.adapters.guarded_http import GuardedSender
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pushhub.services.wake import Wake
 
 __all__ = [
+    "check_url",
+    "client",
     "clock",
     "config_store",
     "dispatch",
@@ -44,6 +46,7 @@ __all__ = [
     "push_queue",
     "records",
     "retry_queue",
+    "sender",
     "set_aside",
     "settings",
     "wake",
@@ -74,7 +77,7 @@ def _session() -> Any:
 
 
 @cache
-def _client(service: str) -> Any:
+def client(service: str) -> Any:
     """One low-level client per service; each call is bounded well below the functions' timeouts."""
     from botocore.config import Config
 
@@ -97,7 +100,7 @@ def config_store() -> ConfigStore:
     """Projects, tokens and queues."""
     from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
 
-    return DynamoDBConfigStore(_client("dynamodb"), settings().text("CONFIG_TABLE"), clock())
+    return DynamoDBConfigStore(client("dynamodb"), settings().text("CONFIG_TABLE"), clock())
 
 
 @cache
@@ -105,7 +108,7 @@ def message_store() -> MessageStore:
     """Messages of push queues and their deliveries."""
     from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
 
-    return DynamoDBMessageStore(_client("dynamodb"), settings().text("MESSAGES_TABLE"), clock())
+    return DynamoDBMessageStore(client("dynamodb"), settings().text("MESSAGES_TABLE"), clock())
 
 
 @cache
@@ -113,7 +116,7 @@ def line_store() -> LineStore:
     """Waiting lines of pull queues."""
     from pushhub.adapters.dynamodb_lines import DynamoDBLineStore
 
-    return DynamoDBLineStore(_client("dynamodb"), settings().text("LINES_TABLE"), clock())
+    return DynamoDBLineStore(client("dynamodb"), settings().text("LINES_TABLE"), clock())
 
 
 @cache
@@ -121,14 +124,14 @@ def body_store() -> BodyStore:
     """Claim-checked bodies."""
     from pushhub.adapters.s3_bodies import S3BodyStore
 
-    return S3BodyStore(_client("s3"), settings().text("BODIES_BUCKET"))
+    return S3BodyStore(client("s3"), settings().text("BODIES_BUCKET"))
 
 
 @cache
 def _work_queue(setting: str) -> WorkQueue:
     from pushhub.adapters.sqs_work import SqsWorkQueue
 
-    return SqsWorkQueue(_client("sqs"), settings().text(setting), clock())
+    return SqsWorkQueue(client("sqs"), settings().text(setting), clock())
 
 
 def push_queue() -> WorkQueue:
@@ -150,11 +153,12 @@ def set_aside(text: str) -> None:
     """Keep a stream record that nothing can be made of, whole, in the queue of dispatch failures."""
     from pushhub.adapters.sqs_aside import send_aside
 
-    send_aside(_client("sqs"), settings().text("DISPATCH_FAILURES_URL"), text)
+    send_aside(client("sqs"), settings().text("DISPATCH_FAILURES_URL"), text)
 
 
 @cache
-def _sender() -> GuardedSender:
+def sender() -> GuardedSender:
+    """Makes guarded requests."""
     from pushhub.adapters.guarded_http import GuardedSender
 
     return GuardedSender(now=clock().now, allowed_targets=settings().listed("ALLOWED_TARGETS"), threads=WORKERS)
@@ -177,20 +181,25 @@ def ingest() -> Ingest:
     )
 
 
+def check_url(url: str, allowed: Sequence[str]) -> str | None:
+    """Why the hub may not reach a URL, given a project's allowed targets; None when it may."""
+    from pushhub.adapters.egress import refusal
+
+    return refusal(url, (*settings().listed("ALLOWED_TARGETS"), *allowed))
+
+
 @cache
 def iron_api() -> IronApi:
     """The IronMQ v3 queue API."""
-    from pushhub.adapters.egress import refusal
     from pushhub.runtime.ironmq_api import IronApi
 
-    deployment_targets = settings().listed("ALLOWED_TARGETS")
     return IronApi(
         config=config_store(),
         messages=message_store(),
         lines=line_store(),
         bodies=body_store(),
         clock=clock(),
-        check_url=lambda url, allowed: refusal(url, (*deployment_targets, *allowed)),
+        check_url=check_url,
         base_url=settings().base_url(),
     )
 
@@ -198,19 +207,21 @@ def iron_api() -> IronApi:
 @cache
 def targets() -> Targets:
     """How each kind of subscriber is pushed to."""
+    from pushhub.domain.queue import Dialect
+    from pushhub.runtime.hub_wiring import hub_target
     from pushhub.services.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget, Target, Targets
 
     base_url = settings().base_url()
-    http = HttpTarget(sender=_sender(), config=config_store(), base_url=base_url)
+    http = HttpTarget(sender=sender(), config=config_store(), base_url=base_url)
     raw: Mapping[str, Target] = {
         "http": http,
         "https": http,
         "ironmq": IronMqQueueTarget(
-            ingest=ingest(), config=config_store(), sender=_sender(), base_url=base_url, clock=clock()
+            ingest=ingest(), config=config_store(), sender=sender(), base_url=base_url, clock=clock()
         ),
-        "ironworker": IronWorkerQueueTarget(sender=_sender(), config=config_store()),
+        "ironworker": IronWorkerQueueTarget(sender=sender(), config=config_store()),
     }
-    return Targets(raw=raw)
+    return Targets(raw=raw, by_dialect={Dialect.HUB: hub_target()})
 
 
 @cache
@@ -227,11 +238,12 @@ def poll() -> Push:
 
 def _push_from(waiting: WorkQueue) -> Push:
     """The push use case of a function whose queue of waiting deliveries is the given one."""
+    from pushhub.runtime.hub_wiring import hub_queues, hub_watch
     from pushhub.services.deliver import Deliver
     from pushhub.services.push import Push
 
     deliver = Deliver(
-        config=config_store(),
+        config=hub_queues(),
         messages=message_store(),
         bodies=body_store(),
         targets=targets(),
@@ -239,6 +251,7 @@ def _push_from(waiting: WorkQueue) -> Push:
         clock=clock(),
         telemetry=telemetry,
         in_flight_limit=settings().number("IN_FLIGHT_LIMIT", least=1, most=120_000),
+        watcher=hub_watch(),
     )
     return Push(
         messages=message_store(),
@@ -303,6 +316,6 @@ def records() -> Records:
 
     return Records(
         read=record_of_change,
-        store=S3RecordStore(_client("s3"), settings().text("RECORDS_BUCKET")),
+        store=S3RecordStore(client("s3"), settings().text("RECORDS_BUCKET")),
         telemetry=telemetry,
     )

@@ -1,0 +1,21 @@
+"""The control function: every HTTP route that has no function of its own, each API behind its prefix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushhub.runtime import wiring
+from pushhub.runtime.invocation import LambdaContext
+
+__all__ = ["answer"]
+
+
+def answer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+    """Answer an HTTP API event by the API that its path belongs to; the queue API is for all the rest."""
+    path: str = event.get("rawPath") or "/"
+    if path.startswith("/api/"):
+        # Imported when it is first asked for: a hub without stores does not pay for it at its cold starts.
+        from pushhub.runtime.hub_wiring import hub_api  # noqa: PLC0415
+
+        return hub_api().handle(event)
+    return wiring.iron_api().handle(event)
