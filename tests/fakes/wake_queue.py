@@ -66,10 +66,7 @@ class FakeWakeQueue:
         """Hand out the first visible message of a group of which none is in flight."""
         with self._lock:
             now = self._clock.now()
-            heads: dict[str, _Stored] = {}
-            for stored in self._stored:
-                heads.setdefault(stored.wake.subscriber_uid, stored)
-            for stored in heads.values():
+            for stored in self._heads():
                 if stored.visible_at <= now:
                     stored.visible_at = now + self._visibility_ms
                     return ReceivedWake(wake=stored.wake, sqs_id=stored.handle, receipt_handle=stored.handle)
@@ -82,7 +79,14 @@ class FakeWakeQueue:
 
     def next_at(self) -> int | None:
         """When the next message can be received, epoch milliseconds; None when the queue is empty."""
-        return min((each.visible_at for each in self._stored), default=None)
+        return min((each.visible_at for each in self._heads()), default=None)
+
+    def _heads(self) -> list[_Stored]:
+        """The first message of each group, hidden or not."""
+        heads: dict[str, _Stored] = {}
+        for stored in self._stored:
+            heads.setdefault(stored.wake.subscriber_uid, stored)
+        return list(heads.values())
 
     def __len__(self) -> int:
         return len(self._stored)

@@ -93,7 +93,7 @@ class NotificationWorld:
         connections = faulty(self.connections, "connections", self._plan)
         sockets = faulty(self.sockets, "sockets", self._plan)
         queue = faulty(self.queue, "queue", self._plan)
-        tokens, ack_ids = Tokens([SECRET]), AckIds([SECRET])
+        tokens, ack_ids = Tokens(lambda: [SECRET]), AckIds(lambda: [SECRET])
         waker = Waker(backlogs=backlogs, queue=queue, clock=self.clock)
         departures = Departures(backlogs=backlogs, connections=connections, waker=waker)
         self.log = TopicLog(topics=topics, backlogs=backlogs, waker=waker, clock=self.clock, retention=self.retention)

@@ -43,7 +43,7 @@ def test_a_token_of_a_project_that_does_not_exist_is_refused(world: Notification
         topic=Topic(project=project, name="orders"), subscriber="app", issued_at=now_s, expires_at=now_s + 60
     )
     with pytest.raises(Unauthorized):
-        world.connect("a", Tokens([SECRET]).sign(claims))
+        world.connect("a", Tokens(lambda: [SECRET]).sign(claims))
 
 
 def test_a_question_whether_one_may_connect_changes_nothing(world: NotificationWorld) -> None:

@@ -14,7 +14,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,10 +50,10 @@ class AckIds:
     """Makes and reads ack ids.
 
     Args:
-        keys: The keys of this deployment: the first one makes, all of them are good for reading.
+        secrets: Gives the secrets of this deployment: the first one makes, all of them are good for reading.
     """
 
-    keys: Sequence[bytes]
+    secrets: Callable[[], Sequence[bytes]]
 
     def write(self, position: int, connection_id: str = "") -> str:
         """The ack id of a position: 16 characters of standard base64, padding included.
@@ -63,7 +63,7 @@ class AckIds:
             connection_id: The connection it is good on, for shared subscribers.
         """
         packed = position.to_bytes(_POSITION_BYTES)
-        return base64.b64encode(packed + _code(self.keys[0], packed, connection_id)).decode()
+        return base64.b64encode(packed + _code(self.secrets()[0], packed, connection_id)).decode()
 
     def read(self, text: str, connection_id: str) -> AckId | None:
         """What an ack id stands for, None when it is none the hub made for this connection.
@@ -83,7 +83,7 @@ class AckIds:
             return None
         for shared in (False, True):
             scope = connection_id if shared else ""
-            if any(hmac.compare_digest(code, _code(key, packed, scope)) for key in self.keys):
+            if any(hmac.compare_digest(code, _code(key, packed, scope)) for key in self.secrets()):
                 return AckId(position=int.from_bytes(packed), shared=shared)
         return None
 

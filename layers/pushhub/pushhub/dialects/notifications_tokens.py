@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,10 @@ class Tokens:
     """Makes and checks tokens.
 
     Args:
-        secrets: Of this deployment: the first one signs, all of them are good for checking.
+        secrets: Gives the secrets of this deployment: the first one signs, all of them are good for checking.
     """
 
-    def __init__(self, secrets: Sequence[bytes]) -> None:
+    def __init__(self, secrets: Callable[[], Sequence[bytes]]) -> None:
         self._secrets = secrets
 
     def sign(self, claims: Claims) -> str:
@@ -76,7 +76,7 @@ class Tokens:
         fields = claims.as_fields() | {"jti": str(uuid.uuid4())}
         text = json.dumps(fields, separators=(",", ":")).translate(_ESCAPES)
         signed = f"{_HEADER}.{_encoded(text.encode())}"
-        return f"{signed}.{_signature(self._secrets[0], claims.topic.project, signed)}"
+        return f"{signed}.{_signature(self._secrets()[0], claims.topic.project, signed)}"
 
     def check(self, token: str, now_s: float) -> Claims:
         """The claims of a token.
@@ -93,7 +93,7 @@ class Tokens:
         if len(token) > _MAX_CHARACTERS or not token.isascii() or _object(header).get("alg") != "HS256":
             raise Unauthorized("Invalid token")
         claims = _claims(_object(payload))
-        good = (_signature(secret, claims.topic.project, signed) for secret in self._secrets)
+        good = (_signature(secret, claims.topic.project, signed) for secret in self._secrets())
         if not any(hmac.compare_digest(each, signature) for each in good):
             raise Unauthorized("Invalid token")
         if now_s >= claims.expires_at:

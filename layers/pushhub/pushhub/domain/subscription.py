@@ -63,7 +63,7 @@ BASE_FIELDS = frozenset(
 )
 """Standard fields of the platform's objects: kept whatever ``fragmentsToCopy`` says."""
 
-_QUOTED = re.compile(r"\s*'([^']*)'\s*(?:or\s+(?=')|$)", re.IGNORECASE)
+_QUOTED = re.compile(r"\s*'([^']*)'\s*(?:or\s*(?=')|$)", re.IGNORECASE)
 
 
 class Context(StrEnum):

@@ -1,0 +1,57 @@
+"""The other ends of WebSocket connections, by API Gateway's management API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pushhub.domain.errors import Unavailable
+
+__all__ = ["ApiGatewaySockets"]
+
+
+class ApiGatewaySockets:
+    """Implements :class:`pushhub.ports_notifications.Sockets`.
+
+    Args:
+        client: Client of ``apigatewaymanagementapi`` for the WebSocket API's stage.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def send(self, connection_id: str, text: str) -> bool:
+        """See the port."""
+        data = text.encode("utf-8", "surrogatepass")
+        return self._call("PostToConnection", self._client.post_to_connection, connection_id, Data=data) is not None
+
+    def close(self, connection_id: str) -> None:
+        """See the port."""
+        self._call("DeleteConnection", self._client.delete_connection, connection_id)
+
+    def active_at(self, connection_id: str) -> int | None:
+        """See the port."""
+        answer = self._call("GetConnection", self._client.get_connection, connection_id)
+        if answer is None:
+            return None
+        last: datetime = answer["LastActiveAt"]
+        return round(last.timestamp() * 1000)
+
+    @staticmethod
+    def _call(operation: str, method: Any, connection_id: str, **more: Any) -> dict[str, Any] | None:
+        """The answer; None when the connection is gone.
+
+        Raises:
+            Unavailable: Anything else went wrong.
+        """
+        try:
+            answer: dict[str, Any] = method(ConnectionId=connection_id, **more)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "GoneException":
+                return None
+            raise Unavailable(f"execute-api:{operation}") from error
+        except BotoCoreError as error:
+            raise Unavailable(f"execute-api:{operation}") from error
+        return answer
