@@ -20,7 +20,7 @@ from tests.stack.side_by_side import SideBySide
 
 pytestmark = pytest.mark.stack
 
-LATE_S = 8.0
+LATE_S = 12.0
 """How much later than due a retry may come while everything here runs on two processors."""
 EARLY_S = 0.05
 """How far the clocks of test and hub may be apart."""
@@ -39,8 +39,19 @@ scenarios = SideBySide[Stage]()
 
 @pytest.fixture(scope="module")
 def together(request: pytest.FixtureRequest, stack: RunningStack) -> Iterator[None]:
-    with Recorder() as recorder, scenarios.running(request, Stage(ProjectClient.default(stack), recorder)):
-        yield
+    project = ProjectClient.default(stack)
+    with Recorder() as recorder:
+        warm_up(project, recorder)
+        with scenarios.running(request, Stage(project, recorder)):
+            yield
+
+
+def warm_up(project: ProjectClient, recorder: Recorder) -> None:
+    """Let the first cold starts be over: they take seconds on a busy machine, and time is measured here."""
+    queue, endpoint = unique("warm"), recorder.endpoint(slowly(1.0, 500))
+    project.make_push(queue, *(f"{endpoint.url}?{number}" for number in range(30)), retries=1)
+    [message_id] = project.post(queue, "x")
+    project.wait_codes(queue, message_id, [500] * 30, [2] * 30, seconds=90)
 
 
 def gaps(pushes: list[Push]) -> list[float]:
@@ -427,20 +438,24 @@ def test_a_delayed_message_is_pushed_when_it_is_due(stage: Stage) -> None:
     [late] = stage.project.post(queue, "late", delay=4)
     [soon] = stage.project.post(queue, "soon")
     pushes = endpoint.wait(2)
-    assert [push.message_id for push in pushes] == [soon, late]
-    assert 4 - EARLY_S <= pushes[1].at - posted_at < 4 + LATE_S
+    came_at = {push.message_id: push.at - posted_at for push in pushes}
+    assert 4 - EARLY_S <= came_at[late] < 4 + LATE_S
+    assert came_at[soon] < came_at[late]
 
 
 @scenarios.test
 def test_a_message_is_not_pushed_after_it_expired(stage: Stage) -> None:
-    # Given messages that live for four seconds
+    # Given a message that lives for eight seconds and is always refused
     queue, endpoint = unique("expiring"), stage.recorder.endpoint(500)
-    stage.project.make_push(queue, endpoint, retries=50, message_expiration=4)
+    stage.project.make_push(queue, endpoint, retries=50, message_expiration=8)
     [message_id] = stage.project.post(queue, "x")
-    # Then there is a second try after three seconds and no third
-    endpoint.wait(2)
-    no_more_than(endpoint, 2, seconds=2 * DELAY_S + 1.0)
+    accepted_by = time.monotonic()
+    # Then it is pushed in that time, and not after it
+    endpoint.wait()
+    time.sleep(max(0.0, accepted_by + 8 + DELAY_S + 2 - time.monotonic()))
     assert {push.message_id for push in endpoint.pushes} == {message_id}
+    assert max(push.at for push in endpoint.pushes) < accepted_by + 8 + 1
+    assert len(endpoint.pushes) <= 3
 
 
 @scenarios.test
@@ -490,7 +505,7 @@ def test_large_bodies_come_byte_for_byte(stage: Stage) -> None:
     queue, endpoint = unique("large"), stage.recorder.endpoint()
     stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "timeout": 30})
     noise = random.Random(20261121)
-    text = "".join(noise.choices('abcdefgh ,."\\\n½ż\U0001f6f0', k=1_800_000))[:1_750_000]
+    text = "".join(noise.choices('abcdefgh ,."\\\n½ż€\U0001f6f0', k=2_300_000))
     binary = noise.randbytes(3 * 1024 * 1024)
     # When they are posted
     [text_id] = stage.project.post(queue, text)
