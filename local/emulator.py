@@ -46,8 +46,10 @@ def environment(place: Place) -> dict[str, str]:
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(place.state / "s3"),
         "PUSHHUB_DRAIN_SECONDS": str(DRAIN_SECONDS),
-        # Idle workers beyond the first of a function are 40 MB each.
-        "LAMBDA_WARM_TTL_SECONDS": "60",
+        # Idle workers beyond the first of a function are 40 MB each, but starting one takes a core for a second.
+        "LAMBDA_WARM_TTL_SECONDS": "300",
+        # Requests that wait for a function hold a thread each, and the functions' own calls need some too.
+        "MINISTACK_WORKER_THREADS": "256",
         "LAMBDA_EXECUTOR": "local",
         "DOCKER_HOST": "unix:///nonexistent",
         "IOT_MTLS_ENABLED": "0",

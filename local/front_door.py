@@ -32,11 +32,18 @@ REQUEST_LIMIT = 10 * 1024 * 1024
 """Bytes of a request's body; API Gateway's own limit."""
 ANSWER_SECONDS = 35.0
 """A long poll of 30 s, the longest API Gateway allows, and room for the emulator."""
+REQUESTS_AT_ONCE = 12
+"""Requests handed on side by side; more wait here. The emulator starts a process for every request that finds no idle one, so a burst would
+start a hundred of them, and on a small machine they time out together. AWS needs no such limit."""
+LONG_POLLS_AT_ONCE = 12
+"""The same for reservations, which may wait half a minute for a message and must not keep others waiting."""
 DRAIN_SECONDS = 35.0
 """How long requests under way may take after the front door was told to stop."""
 
 _UPSTREAM = web.AppKey("upstream", str)
 _SESSION = web.AppKey("session", aiohttp.ClientSession)
+_TURNS = web.AppKey("turns", asyncio.Semaphore)
+_LONG_TURNS = web.AppKey("long_turns", asyncio.Semaphore)
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -68,6 +75,8 @@ def application(upstream: str) -> web.Application:
     """
     app = web.Application(client_max_size=0)
     app[_UPSTREAM] = upstream
+    app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
+    app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
     app.cleanup_ctx.append(_session)
     app.router.add_route("*", "/{path:.*}", forward)
     return app
@@ -94,6 +103,12 @@ async def forward(request: web.Request) -> web.StreamResponse:
     body = await _body(request)
     if body is None:
         return _refusal(413, "Request Entity Too Large")
+    turns = request.app[_LONG_TURNS if request.path.endswith("/reservations") else _TURNS]
+    async with turns:
+        return await _handed_on(request, body)
+
+
+async def _handed_on(request: web.Request, body: bytes) -> web.StreamResponse:
     url = target(request.app[_UPSTREAM], request.raw_path)
     try:
         async with request.app[_SESSION].request(

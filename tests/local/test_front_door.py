@@ -322,3 +322,38 @@ async def opened(port: int) -> None:
             writer.close()
             await writer.wait_closed()
             return
+
+
+def test_a_burst_waits_its_turn_and_all_of_it_is_answered() -> None:
+    """The emulator would start a process for each of them at once."""
+    burst = 3 * front_door.REQUESTS_AT_ONCE
+    under_way = most = 0
+
+    async def slow(_: web.Request) -> web.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return web.json_response({})
+
+    async def run() -> list[bytes]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", slow)
+        behind = web.AppRunner(app)
+        await behind.setup()
+        await web.TCPSite(behind, HOST, 0).start()
+        runner = front_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, 0).start()
+            port = runner.addresses[0][1]
+            return await asyncio.gather(*[exchange(port, request(b"/x")) for _ in range(burst)])
+        finally:
+            await runner.cleanup()
+            await behind.cleanup()
+
+    answers = asyncio.run(run())
+    assert all(b" 200 " in answer for answer in answers)
+    assert len(answers) == burst
+    assert most == front_door.REQUESTS_AT_ONCE
