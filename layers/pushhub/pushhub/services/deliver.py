@@ -236,7 +236,7 @@ class Deliver:
             self._messages.save(closed)
         except Conflict:
             return Following(Follow.LATER, self._clock.now())
-        self._telemetry.count(f"Deliveries{state.value.capitalize()}")
+        self._telemetry.count(_metric_of(state))
         self._telemetry.event(
             "delivery_closed",
             project=closed.project,
@@ -356,8 +356,8 @@ class Deliver:
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
             self._telemetry.count("AttemptsFailed")
-        if after.settled:
-            self._telemetry.count(f"Deliveries{after.state.value.capitalize()}")
+        if after.settled or after.state is DeliveryState.PARKED:
+            self._telemetry.count(_metric_of(after.state))
         last = after.last
         self._telemetry.event(
             "attempt",
@@ -378,6 +378,11 @@ class Deliver:
             wait_after_ms=last.wait_after_ms if last else None,
             receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
         )
+
+
+def _metric_of(state: DeliveryState) -> str:
+    """Counted when a delivery comes to a state. Waiting in the due index is counted as parked, so this parking has another name."""
+    return "DeliveriesLeftToAPerson" if state is DeliveryState.PARKED else f"Deliveries{state.value.capitalize()}"
 
 
 def _look_again(delivery: Delivery, at: int) -> Following:
