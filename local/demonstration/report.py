@@ -14,9 +14,10 @@ class Row(NamedTuple):
     manner: str
     received: str
     tries: str
+    given_up: str
 
 
-_HEADINGS = Row("subscriber", "what it does", "received", "tries")
+_HEADINGS = Row("subscriber", "what it does", "received", "tries", "in the error queue")
 
 
 def table(rows: list[Row]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -118,14 +119,15 @@ class Later(Sink):
 
     Attributes:
         pause: Seconds between the answer and the acknowledgement.
-        refused: Statuses of acknowledgements that were not accepted.
+        window: Seconds that the hub waits for it. One that could not be sent by then is left: the hub pushes again.
     """
 
     name: str = "later"
     manner: str = "answers 202, acknowledges a moment later"
     pause: float = 0.2
-    refused: list[int] = field(default_factory=list)
+    window: float = 3.0
     _session: aiohttp.ClientSession | None = None
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, push: Push, body: bytes) -> int:
@@ -136,14 +138,16 @@ class Later(Sink):
         return 202
 
     async def _acknowledge(self, push: Push, body: bytes) -> None:
+        pushed = time.monotonic()
         await asyncio.sleep(self.pause)
-        self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=8))
+        self._session = self._session or aiohttp.ClientSession()
         proof = {"reservation_id": push.reservation_id, "subscriber_name": push.subscriber}
-        async with self._session.delete(push.message_url, json=proof) as answer:
-            if answer.status == 200:
-                self.accepted[push.message_id] = body
-            else:
-                self.refused.append(answer.status)
+        async with self._gate:
+            if time.monotonic() - pushed > self.window:
+                return
+            async with self._session.delete(push.message_url, json=proof) as answer:
+                if answer.status == 200:
+                    self.accepted[push.message_id] = body
 
     async def close(self) -> None:
         """End the acknowledgements under way."""
