@@ -136,17 +136,20 @@ class Connection:
         except OSError:
             writer.close()
             return
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        try:
+            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        finally:
+            far_writer.close()
+            writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Hand on what one side says until it has said everything."""
     with contextlib.suppress(ConnectionError):
         while block := await reader.read(_BLOCK_BYTES):
             writer.write(block)
             await writer.drain()
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
+        writer.write_eof()
 
 
 async def _forward(address: str, place: Place) -> None:
