@@ -39,6 +39,14 @@ def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Conf
     assert not config_store.has_token(PROJECT, token_hash)
 
 
+def test_a_token_tells_its_project(config_store: ConfigStore) -> None:
+    config_store.put_token(PROJECT, "ab" * 32, "laptop", NOW)
+    assert config_store.project_of("ab" * 32) == PROJECT
+    assert config_store.project_of("cd" * 32) is None
+    config_store.remove_token(PROJECT, "ab" * 32)
+    assert config_store.project_of("ab" * 32) is None
+
+
 @pytest.mark.parametrize("given", [queue(), full_push_queue(), full_pull_queue(), queue("x" * 600)])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_queue_is_found_again_with_every_field(config_store: ConfigStore, given: Queue, fresh: bool) -> None:

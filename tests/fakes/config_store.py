@@ -40,6 +40,10 @@ class FakeConfigStore:
         """See the port."""
         return (project_id, token_hash) in self._tokens
 
+    def project_of(self, token_hash: str) -> str | None:
+        """See the port."""
+        return next((project for project, known in self._tokens if known == token_hash), None)
+
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """See the port."""
         self._tokens.pop((project_id, token_hash), None)

@@ -69,6 +69,10 @@ class ConfigStore(Protocol):
         """Whether that token acts for that project."""
         ...
 
+    def project_of(self, token_hash: str) -> str | None:
+        """The project a token acts for, where the caller does not say; None when it is unknown."""
+        ...
+
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """Take a token back; unknown ones are ignored."""
         ...

@@ -62,6 +62,8 @@ class DynamoDBConfigStore:
 
     def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
         """See the port."""
+        # The way from a token to its project first: without the token's own item it leads nowhere.
+        self._table.put(_token_key(token_hash) | {"project": text(project_id)})
         key = _key(project_id, f"TOKEN#{token_hash}")
         self._table.put(key | {"label": text(label), "created_at": number(now)})
 
@@ -74,9 +76,16 @@ class DynamoDBConfigStore:
             self._tokens.put((project_id, token_hash), value=True)
         return known
 
+    def project_of(self, token_hash: str) -> str | None:
+        """See the port. Not cached: what it finds is checked by :meth:`has_token`, which is."""
+        item = self._table.get(_token_key(token_hash))
+        project_id: str | None = item["project"]["S"] if item else None
+        return project_id if project_id and self.has_token(project_id, token_hash) else None
+
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """See the port."""
         self._table.delete(_key(project_id, f"TOKEN#{token_hash}"))
+        self._table.delete(_token_key(token_hash))
         self._tokens.drop((project_id, token_hash))
 
     def create_queue(self, queue: Queue) -> None:
@@ -169,3 +178,7 @@ class DynamoDBConfigStore:
 
 def _key(project_id: str, sort_key: str) -> Item:
     return {"pk": text(f"P#{project_id}"), "sk": text(sort_key)}
+
+
+def _token_key(token_hash: str) -> Item:
+    return {"pk": text(f"T#{token_hash}"), "sk": text("TOKEN")}

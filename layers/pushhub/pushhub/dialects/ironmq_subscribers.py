@@ -12,6 +12,7 @@ from pushhub.dialects.ironmq_headers import check_header_value, subscriber_heade
 from pushhub.dialects.ironmq_json import Fields, integer, listed, section, text
 from pushhub.dialects.ironmq_names import check_queue_name
 from pushhub.dialects.ironmq_push import parse_ironmq_url, parse_ironworker_url
+from pushhub.dialects.notifications_url import parse_topic_url
 from pushhub.domain.errors import Invalid
 from pushhub.domain.queue import Dialect, Subscriber
 
@@ -35,7 +36,7 @@ MAX_URL_BYTES = 2048
 MAX_NAME_BYTES = 255
 DEFAULT_TIMEOUT_S = 10
 MAX_TIMEOUT_S = 180
-SCHEMES = frozenset({"http", "https", "ironmq", "ironworker"})
+SCHEMES = frozenset({"http", "https", "ironmq", "ironworker", "notification2"})
 OFFERED_DIALECTS = frozenset({Dialect.RAW})
 """What a subscriber may ask for through this API."""
 
@@ -103,11 +104,13 @@ def _url(url: str) -> str:
         raise Invalid("Subscriber url holds characters that are not allowed")
     scheme = url.partition(":")[0].lower()
     if scheme not in SCHEMES or not url[len(scheme) :].startswith("://"):
-        raise Invalid("Subscriber url must begin with http://, https://, ironmq:// or ironworker://")
+        raise Invalid("Subscriber url must begin with http://, https://, ironmq://, ironworker:// or notification2://")
     if scheme == "ironmq":
         check_queue_name(parse_ironmq_url(url).queue, "Queue name in a subscriber url")
     elif scheme == "ironworker":
         parse_ironworker_url(url)
+    elif scheme == "notification2":
+        parse_topic_url(url)
     else:
         _check_http(url)
     return url

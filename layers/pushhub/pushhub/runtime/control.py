@@ -18,4 +18,8 @@ def answer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # 
         from pushhub.runtime.hub_wiring import hub_api  # noqa: PLC0415
 
         return hub_api().handle(event)
+    if path == "/notification2" or path.startswith("/notification2/"):
+        from pushhub.runtime.notification_wiring import notifications_api  # noqa: PLC0415
+
+        return notifications_api().handle(event)
     return wiring.iron_api().handle(event)

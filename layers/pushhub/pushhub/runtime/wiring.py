@@ -77,12 +77,13 @@ def _session() -> Any:
 
 
 @cache
-def client(service: str) -> Any:
-    """One low-level client per service; each call is bounded well below the functions' timeouts."""
+def client(service: str, *, endpoint_url: str | None = None) -> Any:
+    """One low-level client per service (and endpoint, where there are several); each call is bounded well below the functions' timeouts."""
     from botocore.config import Config
 
     return _session().client(
         service,
+        endpoint_url=endpoint_url,
         config=Config(
             retries={"mode": "standard", "total_max_attempts": 4},
             connect_timeout=2,
@@ -209,6 +210,7 @@ def targets() -> Targets:
     """How each kind of subscriber is pushed to."""
     from pushhub.domain.queue import Dialect
     from pushhub.runtime.hub_wiring import hub_target
+    from pushhub.runtime.notification_wiring import topic_target
     from pushhub.services.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget, Target, Targets
 
     base_url = settings().base_url()
@@ -220,6 +222,7 @@ def targets() -> Targets:
             ingest=ingest(), config=config_store(), sender=sender(), base_url=base_url, clock=clock()
         ),
         "ironworker": IronWorkerQueueTarget(sender=sender(), config=config_store()),
+        "notification2": topic_target(),
     }
     return Targets(raw=raw, by_dialect={Dialect.HUB: hub_target()})
 

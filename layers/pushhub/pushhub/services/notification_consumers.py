@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import replace
 
 from pushhub.dialects.notifications_frames import UNSUBSCRIBE, AckIds
 from pushhub.dialects.notifications_tokens import Claims, Tokens
@@ -32,6 +33,9 @@ IDLE_MS = 300_000
 
 FORGET_FROM = 200
 """Acknowledgements noted on a connection from which on the pump is woken to absorb them for good."""
+
+QUIET_MS = 30_000
+"""A consumer that was sent nothing for this long is asked after when a sibling connects, milliseconds."""
 
 _ROUNDS = 10
 _LOOK_AGAIN_S = 0.25
@@ -164,7 +168,9 @@ class Consumers:
         claims = self._claims(token)
         for _ in range(_ROUNDS):
             backlog = self._subscriber(claims)
-            if not (claims.shared and backlog.shared):
+            if claims.shared and backlog.shared:
+                backlog = self._without_long_dead(claims, backlog)
+            else:
                 backlog = self._without_dead(claims, backlog)
             head = self._topics.admit(claims.topic, backlog.uid, ceiling=self._retention.size)
             joined = join(
@@ -201,6 +207,17 @@ class Consumers:
                 self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
             if len(dead) < len(gone):
                 self._clock.sleep(_LOOK_AGAIN_S)
+            backlog = self._subscriber(claims)
+        return backlog
+
+    def _without_long_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
+        """The backlog without siblings that died unnoticed a while ago: nobody is in anybody's way, so only the quiet ones are asked after."""
+        now = self._clock.now()
+        quiet = replace(
+            backlog, consumers=tuple(each for each in backlog.consumers if now - each.active_at >= QUIET_MS)
+        )
+        for each in self._gone(quiet):
+            self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
             backlog = self._subscriber(claims)
         return backlog
 

@@ -68,6 +68,8 @@ class Registration:
         scheme = url.partition(":")[0].lower()
         if scheme == "ironworker":
             return f"https://{parse_ironworker_url(url).host}/"
+        if scheme == "notification2":
+            return None
         if scheme != "ironmq":
             return url
         target = parse_ironmq_url(url)

@@ -1,0 +1,223 @@
+"""Builds the use cases of Notifications 2.0, as :mod:`pushhub.runtime.wiring` does those of the engine."""
+
+# ruff: noqa: PLC0415 (imports inside functions are the point of this module)
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pushhub.dialects.notifications_frames import AckIds
+from pushhub.dialects.notifications_tokens import Tokens
+from pushhub.runtime import wiring
+from pushhub.runtime.observability import telemetry
+from pushhub.services.notification_log import Retention
+
+if TYPE_CHECKING:
+    from pushhub.ports_notifications import (
+        BacklogStore,
+        ConnectionStore,
+        SigningKeys,
+        Sockets,
+        SubscriptionStore,
+        TopicStore,
+        WakeQueue,
+    )
+    from pushhub.runtime.notifications_http import NotificationsApi
+    from pushhub.services.notification_consumers import Consumers, Departures
+    from pushhub.services.notification_idle import IdleConnections
+    from pushhub.services.notification_ids import NotificationIds
+    from pushhub.services.notification_log import TopicLog
+    from pushhub.services.notification_pump import Pump
+    from pushhub.services.notification_subscribers import NotificationSubscribers
+    from pushhub.services.notification_target import TopicTarget
+    from pushhub.services.notification_waker import Waker
+
+__all__ = ["backlogs", "consumers", "idle_connections", "notifications_api", "pump", "topic_target", "topics", "wakes"]
+
+
+def _table() -> tuple[Any, str]:
+    return wiring.client("dynamodb"), wiring.settings().text("BACKLOGS_TABLE")
+
+
+@cache
+def topics() -> TopicStore:
+    """Heads and logs of topics."""
+    from pushhub.adapters.dynamodb_topics import DynamoDBTopicStore
+
+    return DynamoDBTopicStore(*_table(), wiring.clock())
+
+
+@cache
+def backlogs() -> BacklogStore:
+    """Backlogs of subscribers."""
+    from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore
+
+    return DynamoDBBacklogStore(*_table(), wiring.clock())
+
+
+@cache
+def _connections() -> ConnectionStore:
+    from pushhub.adapters.dynamodb_backlogs import DynamoDBConnectionStore
+
+    return DynamoDBConnectionStore(*_table(), wiring.clock())
+
+
+@cache
+def _subscription_store() -> SubscriptionStore:
+    from pushhub.adapters.dynamodb_subscriptions import DynamoDBSubscriptionStore
+
+    return DynamoDBSubscriptionStore(*_table(), wiring.clock())
+
+
+@cache
+def _sockets() -> Sockets:
+    from pushhub.adapters.websocket_management import ApiGatewaySockets
+
+    url = wiring.settings().text("WEBSOCKET_MANAGEMENT_URL")
+    return ApiGatewaySockets(wiring.client("apigatewaymanagementapi", endpoint_url=url))
+
+
+@cache
+def wakes() -> WakeQueue:
+    """The queue of wake-ups."""
+    from pushhub.adapters.sqs_wakes import SqsWakeQueue
+
+    return SqsWakeQueue(wiring.client("sqs"), wiring.settings().text("NOTIFY_QUEUE_URL"), wiring.clock())
+
+
+@cache
+def _keys() -> SigningKeys:
+    from pushhub.adapters.secret_keys import SecretsManagerKeys
+
+    secret = wiring.settings().text("SIGNING_SECRET")
+    return SecretsManagerKeys(wiring.client("secretsmanager"), secret, wiring.clock())
+
+
+@cache
+def _retention() -> Retention:
+    return Retention(
+        age_ms=wiring.settings().number("BACKLOG_HOURS", least=1, most=336) * 3_600_000,
+        size=wiring.settings().number("BACKLOG_BYTES", least=1_000, most=1 << 40),
+    )
+
+
+@cache
+def _waker() -> Waker:
+    from pushhub.services.notification_waker import Waker
+
+    return Waker(backlogs=backlogs(), queue=wakes(), clock=wiring.clock())
+
+
+@cache
+def _departures() -> Departures:
+    from pushhub.services.notification_consumers import Departures
+
+    return Departures(backlogs=backlogs(), connections=_connections(), waker=_waker())
+
+
+@cache
+def _log() -> TopicLog:
+    from pushhub.services.notification_log import TopicLog
+
+    return TopicLog(topics=topics(), backlogs=backlogs(), waker=_waker(), clock=wiring.clock(), retention=_retention())
+
+
+@cache
+def _ids() -> NotificationIds:
+    from pushhub.services.notification_ids import NotificationIds
+
+    return NotificationIds(config=wiring.config_store(), clock=wiring.clock())
+
+
+@cache
+def consumers() -> Consumers:
+    """The life of connections."""
+    from pushhub.services.notification_consumers import Consumers
+
+    return Consumers(
+        tokens=Tokens(_keys().secrets),
+        ack_ids=AckIds(_keys().secrets),
+        config=wiring.config_store(),
+        topics=topics(),
+        backlogs=backlogs(),
+        connections=_connections(),
+        sockets=_sockets(),
+        departures=_departures(),
+        waker=_waker(),
+        clock=wiring.clock(),
+        retention=_retention(),
+    )
+
+
+@cache
+def pump() -> Pump:
+    """Sends notifications."""
+    from pushhub.services.notification_pump import Pump
+
+    return Pump(
+        topics=topics(),
+        backlogs=backlogs(),
+        connections=_connections(),
+        sockets=_sockets(),
+        departures=_departures(),
+        waker=_waker(),
+        ack_ids=AckIds(_keys().secrets),
+        clock=wiring.clock(),
+        telemetry=telemetry,
+    )
+
+
+@cache
+def idle_connections() -> IdleConnections:
+    """Closes what idles."""
+    from pushhub.services.notification_idle import IdleConnections
+
+    return IdleConnections(
+        backlogs=backlogs(),
+        connections=_connections(),
+        sockets=_sockets(),
+        departures=_departures(),
+        waker=_waker(),
+        clock=wiring.clock(),
+        telemetry=telemetry,
+    )
+
+
+@cache
+def topic_target() -> TopicTarget:
+    """Feeds topics from queues."""
+    from pushhub.services.notification_target import TopicTarget
+
+    return TopicTarget(log=_log, ids=_ids(), clock=wiring.clock())
+
+
+@cache
+def _subscribers() -> NotificationSubscribers:
+    from pushhub.services.notification_subscribers import NotificationSubscribers
+
+    return NotificationSubscribers(
+        tokens=Tokens(_keys().secrets),
+        backlogs=backlogs(),
+        sockets=_sockets(),
+        departures=_departures(),
+        consumers=consumers(),
+        clock=wiring.clock(),
+    )
+
+
+@cache
+def notifications_api() -> NotificationsApi:
+    """The REST API."""
+    from pushhub.runtime.notifications_http import NotificationsApi
+    from pushhub.services.notification_publish import NotificationPublish
+    from pushhub.services.notification_subscriptions import NotificationSubscriptions
+
+    return NotificationsApi(
+        config=wiring.config_store(),
+        subscriptions=NotificationSubscriptions(subscriptions=_subscription_store(), ids=_ids(), clock=wiring.clock()),
+        publishing=NotificationPublish(subscriptions=_subscription_store(), log=_log(), ids=_ids()),
+        subscribers=_subscribers(),
+        consumers=consumers(),
+        base_url=wiring.settings().base_url(),
+    )
