@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.fakes import FaultPlan, Reply, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
 from tests.services.world import BASE_URL, PROJECT, InlineExecutor, World
 
+from pushhub.domain.filters import PatternTimeout
 from pushhub.domain.hub_log import LoggedMessage
 from pushhub.domain.hub_message import HubMessage
 from pushhub.domain.mapping import ServiceMapping
@@ -28,12 +30,22 @@ from pushhub.services.hub_watch import HubWatch
 from pushhub.services.push import Push
 from pushhub.services.targets import HttpTarget, Targets
 
-__all__ = ["URL", "HubWorld", "Says"]
+__all__ = ["ENDLESS", "URL", "HubWorld", "Says"]
+
+ENDLESS = "(a|aa)+$"
+"""The pattern that takes for ever on a text that almost fits."""
 
 URL = "https://acme.example/import"
 
 Says = Callable[[dict[str, Any]], "Reply | int | dict[str, Any]"]
 """What an endpoint answers to a request body: a reply, a bare status, or the fields of a 200 (``message_id`` is added)."""
+
+
+def re_matches(pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Runs patterns here, but for the one that takes for ever."""
+    if pattern == ENDLESS:
+        raise PatternTimeout(pattern)
+    return [re.search(pattern, text) is not None for text in texts]
 
 
 class HubWorld(World):
@@ -70,7 +82,7 @@ class HubWorld(World):
             sender=self,
             bodies=faulty(self.bodies, "bodies", plan),
             kept_bodies=faulty(self.bodies, "bodies", plan),
-            router=HubRouter(settings=settings, log=log, intake=self.intake, clock=self.clock),
+            router=HubRouter(settings=settings, log=log, intake=self.intake, clock=self.clock, matches=re_matches),
             effects=HubEffects(settings=settings, log=log, intake=self.intake),
             clock=self.clock,
         )

@@ -79,6 +79,7 @@ def hub_watch() -> HubWatch:
 @cache
 def hub_target() -> HubTarget:
     """Delivers in the hub's dialect."""
+    from pushhub.adapters.pattern_process import matches
     from pushhub.services.hub_effects import HubEffects
     from pushhub.services.hub_router import HubRouter
     from pushhub.services.hub_target import HubTarget
@@ -90,7 +91,7 @@ def hub_target() -> HubTarget:
         sender=wiring.sender(),
         bodies=wiring.body_store(),
         kept_bodies=_kept_bodies(),
-        router=HubRouter(settings=_settings(), log=_log(), intake=_intake(), clock=wiring.clock()),
+        router=HubRouter(settings=_settings(), log=_log(), intake=_intake(), clock=wiring.clock(), matches=matches),
         effects=HubEffects(settings=_settings(), log=_log(), intake=_intake()),
         clock=wiring.clock(),
     )

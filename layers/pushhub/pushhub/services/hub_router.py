@@ -6,7 +6,7 @@ message is done only when all of that is written. Mappings changed in between co
 
 from __future__ import annotations
 
-from pushhub.domain.filters import FilterTimeout, passes
+from pushhub.domain.filters import Matches, PatternTimeout, passes
 from pushhub.domain.hub_message import HubMessage
 from pushhub.domain.identifiers import identity_of
 from pushhub.domain.mapping import ServiceMapping
@@ -28,9 +28,13 @@ class HubRouter:
         log: Told what a message led to.
         intake: Makes the copies.
         clock: Time.
+        matches: Runs the regular expressions of filters.
     """
 
-    def __init__(self, *, settings: HubSettings, log: HubLog, intake: HubIntake, clock: Clock) -> None:
+    def __init__(
+        self, *, settings: HubSettings, log: HubLog, intake: HubIntake, clock: Clock, matches: Matches
+    ) -> None:
+        self._matches = matches
         self._settings = settings
         self._log = log
         self._intake = intake
@@ -63,9 +67,9 @@ class HubRouter:
             return False
         as_sent = message.as_sent(to_object_id(incoming.message_id))
         try:
-            if not passes(mapping.filters, as_sent):
+            if not passes(mapping.filters, as_sent, self._matches):
                 return False
-        except FilterTimeout as error:
+        except PatternTimeout as error:
             self._tell(incoming, mapping, str(error))
             return False
         identity = identity_of(mapping.identifiers, as_sent)
