@@ -1,7 +1,7 @@
-"""The script that Glue starts; the package lies beside it (``--extra-py-files``) or, bundled, within it."""
+"""The script that Glue starts; the package comes as ``--extra-py-files``, or within it (see ``bundle.py``)."""
 
 import sys
 
-from delivery_report.job import main
+from delivery_report.job import main  # type: ignore[import-not-found, unused-ignore]
 
 main(sys.argv[1:])

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .schema import CORRUPT, CURATED, RAW
-from .storage import Layout, list_objects, read_days
+from .storage import Layout, list_objects, read_days, small_table
 
 __all__ = ["DayIntake", "compact"]
 
@@ -134,7 +134,7 @@ def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, any_
         found = texts.withColumn("source", _source(F.col("_metadata.file_path")))
         rejected_lines(found, day).coalesce(1).write.mode("overwrite").json(kept)
     elif list_objects(spark, kept) is not None:
-        spark.createDataFrame([], REJECTED).write.mode("overwrite").json(kept)
+        small_table(spark, [], REJECTED).write.mode("overwrite").json(kept)
 
 
 def _reasons(spark: SparkSession, kept: str) -> dict[str, dict[str, int]]:

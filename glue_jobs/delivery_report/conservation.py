@@ -8,21 +8,25 @@ breaks the balance, as does a delivery that was never owed (``unexpected``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
 from .schema import SETTLED
+from .storage import small_table
 
 __all__ = [
     "FINDING",
     "STANDINGS",
     "balance",
     "delivery_findings",
+    "object_findings",
     "order_findings",
     "overdue_findings",
     "with_standing",
@@ -182,6 +186,30 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     ]
     wrong = lives.withColumn("wrong", F.explode(F.array_compact(F.array(*found))))
     return _findings(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
+
+
+def object_findings(
+    spark: SparkSession, intakes: Iterable[DayIntake], duplicates: Iterable[Mapping[str, Any]]
+) -> DataFrame:
+    """Objects of which not every record could be used (breach), and objects that repeat each other's records (notice).
+
+    Args:
+        spark: Session.
+        intakes: See :func:`.compaction.compact`.
+        duplicates: See :func:`.duplicates.duplicated_objects`.
+    """
+    found: list[dict[str, str]] = []
+    for intake in intakes:
+        for each in intake.incomplete:
+            held = "an unknown number of" if each.expected is None else each.expected
+            why = f"; rejected: {each.rejected}" if each.rejected else ""
+            detail = f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}"
+            found.append({"severity": "breach", "finding": "unusable_records", "detail": detail})
+    for copied in duplicates:
+        names = ", ".join(sorted(set(copied["sources"])))
+        detail = f"dt={copied['dt']}: {copied['records']} records lie in each of {names}; counted once"
+        found.append({"severity": "notice", "finding": "duplicate_records", "detail": detail})
+    return small_table(spark, found, FINDING)
 
 
 def order_findings(records: DataFrame) -> DataFrame:

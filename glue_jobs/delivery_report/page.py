@@ -31,7 +31,7 @@ h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch}.
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
 table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
 th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;font-variant-numeric:tabular-nums}
-td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
+td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
 .none{color:var(--muted)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
 """
 
@@ -116,11 +116,11 @@ def _conservation(results: Results) -> str:
     findings = _table(
         results.rows["findings"],
         {
-            "": lambda row: f'<span class="{row["severity"]}">{row["severity"]}</span>',
+            "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
             "finding": lambda row: _plain(row["finding"]),
             "delivery": lambda row: escape(row["delivery_id"] or ""),
             "queue": lambda row: escape(row["queue"] or ""),
-            "accepted": lambda row: _time(row["hour"]) if row["hour"] else "",
+            "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
             "what": lambda row: escape(row["detail"]),
         },
         total=results.totals["findings"],
@@ -252,9 +252,8 @@ def _anomalies(results: Results) -> str:
             "subscriber": _who_cell,
             "queue": lambda row: escape(row["queue"]),
             "#hours": lambda row: f"{len(row['hours']):,}",
-            "first": lambda row: _time(row["hours"][0]),
-            "last": lambda row: _time(row["hours"][-1]),
-            "the strongest": lambda row: escape(f"{_time(row['hour'])}: {row['detail']}"),
+            "when": lambda row: _span(row["hours"]),
+            "the strongest": lambda row: escape(row["detail"]),
         },
         total=len(lines),
         none="Nothing unusual, or too few days yet to tell.",
@@ -451,6 +450,17 @@ def _duration(milliseconds: int | None) -> str:
 
 def _time(moment: datetime) -> str:
     return f"{moment:%d %b %H:%M}"
+
+
+def _span(hours: Sequence[datetime]) -> str:
+    """The first and last of some hours, kept on one line."""
+    first, last = hours[0], hours[-1]
+    text = (
+        _time(first)
+        if first == last
+        else f"{_time(first)} – {f'{last:%H:%M}' if first.date() == last.date() else _time(last)}"
+    )
+    return f'<span class="when">{text}</span>'
 
 
 def _day(day: date) -> str:

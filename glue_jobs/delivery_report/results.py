@@ -11,17 +11,37 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
 
 from .arguments import Arguments
 from .compaction import DayIntake
-from .conservation import FINDING, STANDINGS
+from .conservation import STANDINGS
+from .proof import Proof
 from .retries import RECOVERY, suggested_waits
-from .storage import Layout, write_json, write_text
+from .storage import Layout, small_table, write_json, write_text
 from .tables import Table
 
-__all__ = ["Results", "object_findings", "write_results"]
+__all__ = ["Results", "write_results"]
 
 _logger = logging.getLogger(__name__)
+
+_SUMS: Final = ("messages", "owed", *STANDINGS, "unexpected")
+
+VERDICT: Final = StructType(
+    [
+        StructField("conserved", BooleanType()),
+        StructField("sentence", StringType()),
+        StructField("as_of", TimestampType()),
+        *(
+            StructField(name, LongType())
+            for name in (
+                *("breaches", *_SUMS, "unbalanced_hours", "lines_rejected"),
+                *("stream_records_quarantined", "days_with_records", "records"),
+            )
+        ),
+    ]
+)
+"""Columns of the one row that says whether everything is accounted for."""
 
 JSON_ROWS: Final = 2_000
 """Rows of a table that go into its JSON file; the Parquet file has all."""
@@ -70,40 +90,12 @@ class Results:
         _logger.info("Report: %s", self.page)
 
 
-def object_findings(
-    spark: SparkSession, intakes: Sequence[DayIntake], duplicates: Sequence[Mapping[str, Any]]
-) -> DataFrame:
-    """Objects of which not every record could be used (breach), and objects that repeat each other's records (notice).
-
-    Args:
-        spark: Session.
-        intakes: See :func:`.compaction.compact`.
-        duplicates: See :func:`.duplicates.duplicated_objects`.
-    """
-    found: list[tuple[Any, ...]] = []
-    for intake in intakes:
-        for each in intake.incomplete:
-            held = "an unknown number of" if each.expected is None else each.expected
-            why = f"; rejected: {each.rejected}" if each.rejected else ""
-            detail = f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}"
-            found.append(("breach", "unusable_records", None, None, None, None, None, detail))
-    for copied in duplicates:
-        names = ", ".join(sorted(set(copied["sources"])))
-        detail = f"dt={copied['dt']}: {copied['records']} records lie in each of {names}; counted once"
-        found.append(("notice", "duplicate_records", None, None, None, None, None, detail))
-    return spark.createDataFrame(found, FINDING)
-
-
 def write_results(
     spark: SparkSession,
     made: Mapping[str, Table],
     layout: Layout,
     arguments: Arguments,
-    *,
-    intakes: Sequence[DayIntake],
-    as_of: datetime,
-    breaches: int,
-    stream_quarantine: int,
+    proof: Proof,
 ) -> Results:
     """Write every table, the verdict and the summary.
 
@@ -112,26 +104,23 @@ def write_results(
         made: Tables by name.
         layout: Where to.
         arguments: What was asked for.
-        intakes: What became of the raw objects.
-        as_of: When deliveries were judged.
-        breaches: Findings that break conservation.
-        stream_quarantine: Objects that the records function set aside.
+        proof: What is wrong, and what was read.
     """
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:
         jobs = {name: side_by_side.submit(_write_table, table, layout.report, name) for name, table in made.items()}
         written = {name: job.result() for name, job in jobs.items()}
     balances = spark.read.parquet(f"{layout.report}/conservation")
-    verdict = _verdict(balances, breaches, intakes, as_of, stream_quarantine)
+    verdict = _verdict(balances, proof)
     results = Results(
         arguments=arguments,
-        as_of=as_of,
+        as_of=proof.as_of,
         verdict=verdict,
         rows={name: rows for name, (rows, _) in written.items()},
         totals={name: total for name, (_, total) in written.items()},
-        intakes=intakes,
+        intakes=proof.intakes,
         path=layout.report,
     )
-    spark.createDataFrame([verdict]).coalesce(1).write.mode("overwrite").parquet(f"{layout.report}/verdict")
+    small_table(spark, [verdict], VERDICT).write.mode("overwrite").parquet(f"{layout.report}/verdict")
     summary = {
         "date_from": arguments.date_from,
         "date_to": arguments.date_to,
@@ -160,31 +149,30 @@ def _write_table(table: Table, root: str, name: str) -> tuple[list[dict[str, Any
     return rows, counted.get["rows"]
 
 
-def _verdict(
-    balances: DataFrame, breaches: int, intakes: Sequence[DayIntake], as_of: datetime, stream_quarantine: int
-) -> dict[str, Any]:
+def _verdict(balances: DataFrame, proof: Proof) -> dict[str, Any]:
     """The one row that says whether everything is accounted for."""
-    names = ("messages", "owed", *STANDINGS, "unexpected")
     sums = balances.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS),
         F.coalesce(F.sum((~F.col("balanced")).cast("long")), F.lit(0)).alias("unbalanced_hours"),
     ).head()
     counted: dict[str, Any] = sums.asDict() if sums else {}
-    conserved = breaches == 0 and counted["unbalanced_hours"] == 0
+    conserved = proof.breaches == 0 and counted["unbalanced_hours"] == 0
     parts = " + ".join(f"{counted[each]:,} {each}" for each in STANDINGS if counted[each])
     sentence = f"{counted['owed']:,} deliveries owed for {counted['messages']:,} messages = {parts or 'nothing'}"
     if conserved:
         sentence = f"Conserved: {sentence}"
     else:
-        sentence = f"BROKEN: {sentence}; {counted['unexpected']:,} unexpected; {breaches:,} findings name what is wrong"
+        sentence = (
+            f"BROKEN: {sentence}; {counted['unexpected']:,} unexpected; {proof.breaches:,} findings name what is wrong"
+        )
     return {
         "conserved": conserved,
         "sentence": sentence,
-        "as_of": as_of,
-        "breaches": breaches,
+        "as_of": proof.as_of,
+        "breaches": proof.breaches,
         **counted,
-        "lines_rejected": sum(each.rejected for each in intakes),
-        "stream_records_quarantined": stream_quarantine,
-        "days_with_records": len(intakes),
-        "records": sum(each.used for each in intakes),
+        "lines_rejected": sum(each.rejected for each in proof.intakes),
+        "stream_records_quarantined": proof.set_aside,
+        "days_with_records": len(proof.intakes),
+        "records": sum(each.used for each in proof.intakes),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
 __all__ = ["open_session"]
@@ -18,6 +20,7 @@ _EVERYWHERE = {
 }
 
 _LOCAL = {
+    "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -26,21 +29,17 @@ _LOCAL = {
 }
 
 
-def open_session(master: str | None = None, *, memory: str = "2g") -> SparkSession:
+def open_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session with the settings the job relies on.
 
     Args:
         master: Spark master for a run on this machine, e.g. ``local[2]``; None takes what the platform provides (Glue).
-        memory: Heap of a local run.
+        settings: Further Spark settings of a run on this machine; they win over the usual ones.
     """
     builder = SparkSession.builder.appName("delivery_report")
+    chosen = dict(_EVERYWHERE) if master is None else {**_EVERYWHERE, **_LOCAL, **(settings or {})}
     if master is not None:
-        builder = builder.master(master).config("spark.driver.memory", memory)
-        for key, value in _LOCAL.items():
-            builder = builder.config(key, value)
-    for key, value in _EVERYWHERE.items():
+        builder = builder.master(master)
+    for key, value in chosen.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    if master is not None:
-        session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()

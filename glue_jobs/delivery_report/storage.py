@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructField, StructType
+from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
-__all__ = ["Layout", "list_objects", "newest_day", "read_days", "write_days", "write_json", "write_text"]
+__all__ = ["Layout", "list_objects", "newest_day", "read_days", "small_table", "write_days", "write_json", "write_text"]
 
 
 class Layout:
@@ -28,6 +27,7 @@ class Layout:
 
     def __init__(self, output: str, report: str) -> None:
         self.records = f"{output}/curated/records"
+        self.copies = f"{output}/copies"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
         self.rejected = f"{output}/quarantine"
@@ -64,7 +64,7 @@ def read_days(
     except AnalysisException as error:
         if error.getErrorClass() != "PATH_NOT_FOUND":
             raise
-        return spark.createDataFrame([], whole)
+        return small_table(spark, [], whole)
     later = table.where(F.col("dt") >= F.lit(date_from))
     return later if date_to is None else later.where(F.col("dt") <= F.lit(date_to))
 
@@ -75,6 +75,13 @@ def newest_day(table: DataFrame) -> date | None:
     return max((date.fromisoformat(each[1]) for each in days if each), default=None)
 
 
+def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
+    """A table of a few rows at hand; made within Spark, without a Python process of its own on each worker."""
+    text = json.dumps([dict(row) for row in rows], default=_plain)
+    listed = F.from_json(F.lit(text), ArrayType(schema))
+    return spark.range(1).select(F.explode(listed).alias("row")).select("row.*")
+
+
 def write_days(table: DataFrame, root: str) -> None:
     """Replace the days (``dt``) that a table holds, whole; other days are left alone."""
     table.write.mode("overwrite").partitionBy("dt").parquet(root)
@@ -82,18 +89,20 @@ def write_days(table: DataFrame, root: str) -> None:
 
 def write_text(path: str, text: str, content_type: str) -> None:
     """Write one small file, on S3 or on this machine."""
-    parts = urlsplit(path)
-    if parts.scheme in ("s3", "s3a", "s3n"):
+    scheme, _, rest = path.rpartition("://")
+    if scheme in ("s3", "s3a", "s3n"):
         import boto3  # noqa: PLC0415 (Glue only: local runs write to disk)
 
+        bucket, _, key = rest.partition("/")
+
         boto3.client("s3").put_object(
-            Bucket=parts.netloc,
-            Key=parts.path.lstrip("/"),
+            Bucket=bucket,
+            Key=key,
             Body=text.encode(),
             ContentType=f"{content_type}; charset=utf-8",
         )
         return
-    file = Path(unquote(parts.path))
+    file = Path(rest)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
 

@@ -1,0 +1,74 @@
+"""Puts the job into what Glue takes: one script that carries its package, and, for those who prefer it, the package as a zip.
+
+    python -m glue_jobs.bundle build/glue
+
+``delivery_report.py`` is complete in itself, so ``ScriptLocation`` is all that a template needs to name. The files depend on the sources alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+import zipfile
+from pathlib import Path
+from typing import Final
+
+__all__ = ["bundle"]
+
+SOURCES: Final = Path(__file__).parent
+
+_SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
+
+import base64
+import hashlib
+import pathlib
+import sys
+import tempfile
+
+PACKAGE = """
+{package}
+"""
+
+content = base64.b64decode(PACKAGE)
+archive = pathlib.Path(tempfile.gettempdir()) / f"delivery_report-{{hashlib.sha256(content).hexdigest()[:16]}}.zip"
+archive.write_bytes(content)
+sys.path.insert(0, str(archive))
+
+{script}'''
+
+
+def bundle(folder: Path) -> tuple[Path, Path]:
+    """Write the script and the zip.
+
+    Args:
+        folder: Where to; made when absent.
+
+    Returns:
+        The script and the zip.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    content = _zipped()
+    archive, script = folder / "delivery_report.zip", folder / "delivery_report.py"
+    archive.write_bytes(content)
+    entry = (SOURCES / "run_delivery_report.py").read_text()
+    body = entry[entry.index("import sys") :]
+    package = base64.encodebytes(content).decode().strip()
+    script.write_text(_SCRIPT.format(package=package, script=body))
+    return script, archive
+
+
+def _zipped() -> bytes:
+    """The package; names in order and no times, so that the same sources make the same bytes."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((SOURCES / "delivery_report").rglob("*.py")):
+            entry = zipfile.ZipInfo(file.relative_to(SOURCES).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.read_bytes())
+    return written.getvalue()
+
+
+if __name__ == "__main__":
+    for made in bundle(Path(sys.argv[1])):
+        sys.stdout.write(f"{made}\n")

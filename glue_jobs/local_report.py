@@ -1,0 +1,108 @@
+"""``make report``: bring the records of the running local stack to disk and run the job over them, as Glue would.
+
+Reads ``local.json`` in ``PUSHHUB_HOME`` (default ``.pushhub``); writes below ``report/`` in the same folder. Further arguments go to the job, e.g.
+``make report ARGS="--date-from 2026-11-01"``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from glue_jobs.delivery_report import job
+from glue_jobs.local_spark import use_bundled_java
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+__all__ = ["main", "sync"]
+
+_logger = logging.getLogger("report")
+
+PREFIX = "records/"
+DOWNLOADS_AT_ONCE = 16
+
+
+def main(argv: Sequence[str]) -> None:
+    """Sync and report.
+
+    Args:
+        argv: Further arguments of the job.
+
+    Raises:
+        SystemExit: The stack does not run, or the job ended with a status.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for name in ("py4j", "boto3", "botocore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    home = Path(os.environ.get("PUSHHUB_HOME", ".pushhub")).resolve()
+    description = _description(home / "local.json")
+    records = home / "report" / "records"
+    try:
+        found, fetched = sync(_client(description), description["outputs"]["RecordsBucketName"], records)
+    except (BotoCoreError, ClientError) as error:
+        raise SystemExit(f"report: the stack does not answer at {description['aws_endpoint_url']}: {error}") from error
+    if not found:
+        raise SystemExit("report: the stack has recorded nothing yet: post some messages, or 'make run', and try again")
+    _logger.info("Synced %d objects of records, %d of them new, to %s", found, fetched, records)
+    use_bundled_java()
+    job.main(["--input", f"file://{records}", "--output", f"file://{home / 'report'}", *argv], master="local[*]")
+
+
+def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
+    """Make a folder hold exactly the record objects of a bucket; objects never change, so only new ones are fetched.
+
+    Args:
+        client: S3 client.
+        bucket: The records bucket.
+        folder: Where to; holds ``dt=...`` afterwards.
+
+    Returns:
+        How many objects there are, and how many were fetched.
+    """
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=PREFIX)
+    keys = {each["Key"]: each["Size"] for page in pages for each in page.get("Contents", [])}
+    wanted = {folder / key.removeprefix(PREFIX): (key, size) for key, size in keys.items()}
+    for file in [each for each in folder.rglob("*") if each.is_file() and each not in wanted]:
+        file.unlink()
+    missing = {file: key for file, (key, size) in wanted.items() if not file.is_file() or file.stat().st_size != size}
+    for parent in {file.parent for file in missing}:
+        parent.mkdir(parents=True, exist_ok=True)
+
+    def fetch(file: Path, key: str) -> None:
+        file.write_bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+    with ThreadPoolExecutor(max_workers=DOWNLOADS_AT_ONCE) as pool:
+        for done in [pool.submit(fetch, file, key) for file, key in missing.items()]:
+            done.result()
+    return len(wanted), len(missing)
+
+
+def _description(file: Path) -> dict[str, Any]:
+    try:
+        described: dict[str, Any] = json.loads(file.read_text())
+    except FileNotFoundError as error:
+        raise SystemExit(f"report: no running stack ({file} is missing): 'make up' or 'make run' starts one") from error
+    return described
+
+
+def _client(description: dict[str, Any]) -> S3Client:
+    return boto3.client(
+        "s3",
+        endpoint_url=description["aws_endpoint_url"],
+        region_name=description["region"],
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 (the emulator takes anything)
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,19 @@
+# Targets of the delivery report, included by the Makefile. Spark has an environment of its own; no Java is needed.
+
+REPORT_VENV ?= .venv-glue
+ARGS ?=
+
+.PHONY: report report-environment test-report lint-report
+
+report: report-environment ## analyse what the running stack has recorded, say where the report lies: make report ARGS="--date-from 2026-11-01"
+	@$(REPORT_VENV)/bin/python -m glue_jobs.local_report $(ARGS)
+
+report-environment: python
+	@$(SYSTEM_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt
+
+test-report: report-environment
+	@$(REPORT_VENV)/bin/python -m pytest tests/glue
+
+lint-report: environments report-environment
+	@$(VENV)/bin/mypy --python-executable $(REPORT_VENV)/bin/python \
+		glue_jobs/*.py glue_jobs/delivery_report tests/glue/*.py bench/records_*.py

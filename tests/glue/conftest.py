@@ -1,0 +1,57 @@
+"""Tests of the delivery report. They need Spark, so they run in its own environment: ``make test-report``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# In the main environment, which has no Spark, this folder is left to the other one.
+collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Py4J leaves the sockets of fetched results to the garbage collector, which warns of each."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+SMALL = {
+    # Tests run many tiny queries, for which compiling costs more than running.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests, on the Java of the wheel: the machine's own is out of reach."""
+    from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415 (absent from the main environment)
+    from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
+
+    kept = dict(os.environ)
+    os.environ.pop("JAVA_HOME", None)
+    tools = tmp_path_factory.mktemp("bin")
+    for name in ("bash", "dirname", "env", "ps", "cat", "basename", "readlink", "uname"):
+        found = next((p for folder in kept["PATH"].split(":") if (p := Path(folder) / name).exists()), None)
+        if found:
+            (tools / name).symlink_to(found)
+    os.environ["PATH"] = str(tools)
+    use_bundled_java()
+    session = open_session("local[2]", settings=SMALL)
+    yield session
+    session.stop()
+    os.environ.clear()
+    os.environ.update(kept)

@@ -1,0 +1,38 @@
+"""Small DataFrames for tests: records from lives, and rows in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage import small_table
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pushhub.domain.records import DeliveryRecord
+
+__all__ = ["records_frame", "rows_frame", "rows_of", "utc"]
+
+
+def records_frame(spark: SparkSession, records: Sequence[DeliveryRecord], source: str = "a") -> DataFrame:
+    """Delivery records as they are kept, with their day."""
+    rows = [{**each.as_fields(), "source": source} for each in records]
+    return rows_frame(spark, rows, CURATED).withColumn("dt", F.to_date("at"))
+
+
+def rows_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
+    """Rows of a schema; what a row does not name is null."""
+    return small_table(spark, rows, schema)
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows as dictionaries."""
+    return [each.asDict(recursive=True) for each in frame.collect()]
+
+
+def utc(text: str) -> datetime:
+    """A time as Spark returns it."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,226 @@
+"""Lives of messages, lived by the hub's own rules, and the records they leave; written to disk as the records function does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pushhub.domain.backoff import FixedDelay
+from pushhub.domain.delivery import (
+    Delivery,
+    DeliveryState,
+    absorb,
+    acknowledge,
+    close,
+    opening,
+    settle,
+)
+from pushhub.domain.delivery import park as parked
+from pushhub.domain.message import Message
+from pushhub.domain.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.domain.verdict import Answer, Verdict
+
+__all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Line", "Lives"]
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+NOON = 1_795_003_200_000
+"""2026-11-18T12:00:00Z."""
+
+POLICY = FixedDelay(retries=2, delay_s=60)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message in a line, as its store keeps it."""
+
+    message: Message
+    reserved_count: int = 0
+    reservation_id: str | None = None
+    reserved_until: int = 0
+    leaving: str | None = None
+
+
+@dataclass
+class Lives:
+    """Writes down what happens.
+
+    Attributes:
+        records: In the order they were made.
+        deliveries: Every delivery as it stands, by its id: what the records must lead to.
+    """
+
+    project: str = "p1"
+    queue: str = "orders"
+    records: list[DeliveryRecord] = field(default_factory=list)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    posted: int = 0
+
+    def post(
+        self,
+        at: int = NOON,
+        subscribers: Sequence[str] = ("s0",),
+        *,
+        unicast: bool = False,
+        delay: int = 0,
+        size: int = 100,
+        expires_in: int = 7 * DAY,
+    ) -> list[Delivery]:
+        """Accept a message; its deliveries, untried."""
+        self.posted += 1
+        message = Message(
+            project=self.project,
+            queue=self.queue,
+            queue_uid=f"uid-{self.queue}",
+            message_id=str(10**18 + self.posted),
+            body=None,
+            body_size=size,
+            accepted_at=at,
+            due_at=at + delay,
+            expires_at=at + expires_in,
+            subscriber_ids=tuple(subscribers),
+            unicast=unicast,
+        )
+        self.records.append(record_of_acceptance(message))
+        opened = [opening(message, each) for each in message.delivery_subscribers]
+        self.deliveries.update({each.delivery_id: each for each in opened})
+        return opened
+
+    def attempt(
+        self,
+        delivery: Delivery,
+        status: int = 200,
+        *,
+        at: int | None = None,
+        took: int = 100,
+        park: bool = False,
+        error: str = "",
+        policy: FixedDelay = POLICY,
+        name: str = "erp",
+    ) -> Delivery:
+        """Try it once, when it is due or at ``at``."""
+        start = at if at is not None else (delivery.due_at or delivery.accepted_at)
+        answer = Answer(
+            status_code=0 if error else status,
+            message="",
+            error_class=error,
+            started_at=start,
+            finished_at=start + took,
+            bytes_out=100,
+            bytes_in=2,
+        )
+        verdict = Verdict.RESERVED if status == 202 else Verdict.DELIVERED if status < 300 else Verdict.FAILED
+        verdict = Verdict.FAILED if error else verdict
+        after = settle(
+            delivery,
+            answer,
+            verdict,
+            policy=policy,
+            reserve_ms=policy.delay_s * 1000,
+            jitter=0,
+            subscriber=name,
+        )
+        return self.became(delivery, parked(after) if park and after.due_at else after, start + took)
+
+    def acknowledge(self, delivery: Delivery, at: int, attempt: int | None = None) -> Delivery:
+        """Its subscriber acknowledges its last attempt, or another."""
+        return self.became(
+            delivery, acknowledge(delivery, delivery.subscriber_id, attempt or delivery.attempts, at), at
+        )
+
+    def answer_late(self, acknowledged: Delivery, begun: Delivery, *, at: int) -> Delivery:
+        """The answer of an attempt that was acknowledged before it came."""
+        answer = Answer(status_code=202, message="", started_at=at - 50, finished_at=at)
+        folded = absorb(acknowledged, begun, answer, Verdict.RESERVED)
+        assert folded is not None
+        return self.became(acknowledged, folded, at)
+
+    def close(self, delivery: Delivery, state: str, at: int) -> Delivery:
+        """Settle it without an attempt."""
+        return self.became(delivery, close(delivery, DeliveryState(state), at), at)
+
+    def park(self, delivery: Delivery, at: int) -> Delivery:
+        """Park an untried delivery, as dispatch does with a long delay."""
+        return self.became(delivery, replace(parked(delivery), version=delivery.version + 1), at)
+
+    def became(self, before: Delivery, after: Delivery, at: int) -> Delivery:
+        """Write a delivery and what its stream says of it."""
+        record = record_of_delivery(before if before.version else None, after, at)
+        assert record is not None
+        self.records.append(record)
+        self.deliveries[after.delivery_id] = after
+        return after
+
+    def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY) -> Line:
+        """Put a message into a pull queue's line."""
+        self.posted += 1
+        message = Message(
+            project=self.project,
+            queue="tasks",
+            queue_uid="uid-tasks",
+            message_id=str(10**18 + self.posted),
+            body=None,
+            body_size=10,
+            accepted_at=at,
+            due_at=at,
+            expires_at=at + expires_in,
+        )
+        return self.lined(None, Line(message, reserved_count=reserved), at)
+
+    def reserve(self, line: Line, at: int) -> Line:
+        """A consumer reserves it for a minute."""
+        held = replace(
+            line, reserved_count=line.reserved_count + 1, reservation_id=f"r{at}", reserved_until=at + MINUTE
+        )
+        return self.lined(line, held, at)
+
+    def release(self, line: Line, at: int) -> Line:
+        """The consumer gives it back."""
+        return self.lined(line, replace(line, reservation_id=None, reserved_until=0), at)
+
+    def remove(self, line: Line, at: int, leaving: str | None = None) -> None:
+        """It leaves its line."""
+        record = record_of_line(replace(line, leaving=leaving), None, at)
+        assert record is not None
+        self.records.append(record)
+
+    def lined(self, before: Line | None, after: Line, at: int) -> Line:
+        """Write a line's item and what its stream says of it."""
+        record = record_of_line(before, after, at)
+        assert record is not None
+        self.records.append(record)
+        return after
+
+    def states(self) -> Counter[str]:
+        """How the pushed deliveries stand, from their state and not from records."""
+        return Counter(each.state.value for each in self.deliveries.values())
+
+    def write(self, folder: Path, *, batch: int = 1000) -> list[Path]:
+        """File the records as the records function does; the objects written."""
+        files: list[Path] = []
+        hours: dict[tuple[str, str], list[DeliveryRecord]] = {}
+        for record in self.records:
+            hours.setdefault(record.hour, []).append(record)
+        for (date, hour), records in sorted(hours.items()):
+            for start in range(0, len(records), batch):
+                part = records[start : start + batch]
+                file = (
+                    folder
+                    / f"dt={date}"
+                    / f"hour={hour}"
+                    / f"messages-{start + 1}-{start + len(part)}-{len(part)}.json.gz"
+                )
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(gzip.compress(lines_of(part).encode(), mtime=0))
+                files.append(file)
+        return files
+
+
+def lines_of(records: Sequence[DeliveryRecord]) -> str:
+    """JSON lines."""
+    return "".join(json.dumps(each.as_fields()) + "\n" for each in records)
