@@ -78,7 +78,8 @@ def application(upstream: str) -> web.Application:
     app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
     app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
     app.cleanup_ctx.append(_session)
-    app.router.add_route("*", "/{path:.*}", forward)
+    # "." is no line break, and an encoded one is decoded before it is matched.
+    app.router.add_route("*", r"/{path:[\s\S]*}", forward)
     return app
 
 

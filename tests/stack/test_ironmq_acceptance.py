@@ -1,0 +1,458 @@
+"""What only real time, real HTTP and the real path through gateway and functions can show of the queue API (IronMQ v3)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+import requests
+from tests.stack.project import ProjectClient, unique
+from tests.stack.running import RunningStack
+
+pytestmark = pytest.mark.stack
+
+LIMIT = 4 * 1024 * 1024
+SLACK_S = 6.0
+"""How much longer than asked for an answer may take on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def project(stack: RunningStack) -> ProjectClient:
+    return ProjectClient.another(stack)
+
+
+def assert_told(answer: requests.Response, status: int, msg: str | None = None) -> None:
+    """An error as clients need it: JSON, of exactly that type, with a text."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert int(answer.headers["Content-Length"]) > 0
+    assert answer.json()["msg"]
+    assert msg is None or answer.json()["msg"] == msg
+
+
+# Time
+
+
+def test_a_long_poll_is_answered_when_a_message_comes(project: ProjectClient) -> None:
+    # Given a consumer that waits
+    queue = unique("poll")
+    project.make_queue(queue)
+    with ThreadPoolExecutor() as executor:
+        began = time.monotonic()
+        waiting = executor.submit(project.reserve, queue, wait=25)
+        time.sleep(2)
+        # When a message is posted after two seconds
+        project.post(queue, "x")
+        [message] = waiting.result()
+        took = time.monotonic() - began
+    # Then it gets it then
+    assert message["body"] == "x"
+    assert 2 <= took < 2 + SLACK_S
+
+
+def test_a_long_poll_ends_when_its_time_is_over(project: ProjectClient) -> None:
+    queue = unique("poll")
+    project.make_queue(queue)
+    began = time.monotonic()
+    assert project.reserve(queue, wait=3) == []
+    assert 3 - 0.05 <= time.monotonic() - began < 3 + SLACK_S
+
+
+def test_a_long_poll_sees_a_reservation_lapse(project: ProjectClient) -> None:
+    # Given a message that was reserved for two seconds, and one touched to be so for longer
+    queue = unique("lapse")
+    project.post(queue, "lapses", "touched")
+    [lapsing, touched] = project.reserve(queue, n=2, timeout=2)
+    project.take(
+        "POST",
+        f"/queues/{queue}/messages/{touched['id']}/touch",
+        {"reservation_id": touched["reservation_id"], "timeout": 600},
+    )
+    # When a consumer waits, then it gets the one when its reservation is over
+    [message] = project.reserve(queue, wait=20)
+    assert (message["id"], message["reserved_count"]) == (lapsing["id"], 2)
+    assert project.reserve(queue) == []
+    answer = project.call("DELETE", f"/queues/{queue}/messages/{lapsing['id']}", lapsing)
+    assert_told(answer, 403)
+
+
+def test_a_delayed_message_counts_and_comes_when_it_is_due(project: ProjectClient) -> None:
+    queue, posted_at = unique("delay"), time.monotonic()
+    project.post(queue, "late", delay=2)
+    assert project.reserve(queue) == []
+    assert project.info(queue)["size"] == 1
+    [message] = project.reserve(queue, wait=20)
+    assert message["body"] == "late"
+    assert 2 - 0.05 <= time.monotonic() - posted_at < 2 + SLACK_S
+
+
+# Sizes and numbers
+
+
+def json_of_size(size: int) -> bytes:
+    """A post of one message that is as long as told."""
+    head, tail = b'{"messages":[{"body":"', b'"}]}'
+    return head + b"x" * (size - len(head) - len(tail)) + tail
+
+
+def test_a_request_of_4_mib_is_taken_and_one_byte_more_is_not(project: ProjectClient) -> None:
+    queue, headers = unique("size"), {"Content-Type": "application/json"}
+    path = f"/queues/{queue}/messages"
+    assert_told(project.send("POST", path, data=json_of_size(LIMIT + 1), headers=headers), 413)
+    assert project.call("GET", f"/queues/{queue}").status_code == 404
+    answer = project.send("POST", path, data=json_of_size(LIMIT), headers=headers)
+    assert (answer.status_code, answer.json()["msg"]) == (201, "Messages put on queue.")
+    [message] = project.reserve(queue, delete=True)
+    assert message["body"] == "x" * (LIMIT - len(json_of_size(40)) + len("x" * 14))
+    # And so it is with the raw bytes of a webhook, and with what even the gateway refuses
+    path = f"/queues/{queue}/webhook"
+    binary = {"Content-Type": "application/octet-stream"}
+    assert_told(project.send("POST", path, data=bytes(LIMIT + 1), headers=binary), 413)
+    assert_told(project.send("POST", path, data=bytes(10 * 1024 * 1024 + 1), headers=binary), 413)
+    assert project.send("POST", path, data=bytes(LIMIT), headers=binary).status_code == 201
+    assert project.info(queue)["total_messages"] == 2
+
+
+def test_large_messages_are_reserved_whole(project: ProjectClient) -> None:
+    # Given more than a single answer may hold: 3 bodies of 3 MiB
+    queue = unique("large")
+    bodies = [str(number) * (3 * 1024 * 1024) for number in range(3)]
+    for body in bodies:
+        project.post(queue, body)
+    # When they are reserved as many at a time as the hub gives
+    taken: list[str] = []
+    while len(taken) < 3:
+        messages = project.reserve(queue)
+        assert messages
+        taken += [message["body"] for message in messages]
+    # Then all come, in order
+    assert [hashlib.sha256(body.encode()).digest() for body in taken] == [
+        hashlib.sha256(body.encode()).digest() for body in bodies
+    ]
+
+
+def test_a_hundred_messages_at_once_keep_their_order(project: ProjectClient) -> None:
+    queue = unique("order")
+    bodies = [f"{number} – żółć" for number in range(100)]
+    ids = project.post(queue, *bodies)
+    assert ids == sorted(ids, key=int)
+    assert [(each["id"], each["body"]) for each in project.reserve(queue)] == list(zip(ids, bodies, strict=True))
+    too_many = {"messages": [{"body": "x"}] * 101}
+    assert_told(project.call("POST", f"/queues/{queue}/messages", too_many), 400)
+    assert_told(project.call("POST", f"/queues/{queue}/reservations", {"n": 101}), 400)
+    assert project.info(queue)["size"] == 100
+
+
+def test_consumers_at_the_same_time_share_the_messages(project: ProjectClient) -> None:
+    # Given a hundred messages
+    queue = unique("shared")
+    ids = project.post(queue, *(str(number) for number in range(100)))
+
+    def consume(_: int) -> list[str]:
+        return [each["id"] for _ in range(5) for each in project.reserve(queue, n=10, timeout=600)]
+
+    # When four consumers reserve at the same time
+    with ThreadPoolExecutor() as executor:
+        reserved = [each for taken in executor.map(consume, range(4)) for each in taken]
+    # Then each message has gone to one of them
+    assert sorted(reserved) == sorted(ids)
+
+
+# Ways to ask
+
+
+def test_methods_may_be_overridden(project: ProjectClient) -> None:
+    # Given a queue with messages
+    queue = unique("override")
+    ids = project.post(queue, "a", "b", "c")
+
+    def override(method: str, path: str, body: object = None) -> requests.Response:
+        data = b"" if body is None else json.dumps(body).encode()
+        headers = {"X-HTTP-Method-Override": method, "Content-Type": "application/json"}
+        return project.send("POST", path, data=data, headers=headers)
+
+    # When a client that only knows POST says what it means, then that is done
+    assert override("PATCH", f"/queues/{queue}", {"queue": {"message_timeout": 77}}).status_code == 200
+    assert project.info(queue)["message_timeout"] == 77
+    assert override("GET", f"/queues/{queue}/messages").json()["messages"][0]["body"] == "a"
+    assert override("DELETE", f"/queues/{queue}/messages/{ids[0]}", {}).json() == {"msg": "Deleted"}
+    assert override("DELETE", f"/queues/{queue}/messages", {"ids": [{"id": ids[1]}]}).json() == {"msg": "Deleted"}
+    assert override("DELETE", f"/queues/{queue}/messages", {}).json() == {"msg": "Cleared"}
+    assert project.info(queue)["size"] == 0
+    assert override("DELETE", f"/queues/{queue}").json() == {"msg": "Deleted"}
+    assert project.call("GET", f"/queues/{queue}").status_code == 404
+    # And only a POST is overridden
+    answer = project.send("GET", "/queues", headers={"X-HTTP-Method-Override": "DELETE"})
+    assert answer.status_code == 200
+
+
+def test_the_token_may_come_in_the_query_or_the_body(project: ProjectClient) -> None:
+    queue = project.url(f"/queues/{unique('oauth')}")
+    posted = requests.post(f"{queue}/webhook?oauth={quote(project.token)}", data=b"hello webhook", timeout=40)
+    assert posted.status_code == 201
+    in_body = {"oauth": project.token, "n": 1}
+    reserved = requests.post(f"{queue}/reservations", json=in_body, timeout=40)
+    assert [each["body"] for each in reserved.json()["messages"]] == ["hello webhook"]
+    cleared = requests.delete(f"{queue}/messages", json={"oauth": project.token}, timeout=40)
+    assert cleared.json() == {"msg": "Cleared"}
+    for answer in (
+        requests.get(queue, timeout=40),
+        requests.get(queue, params={"oauth": "wrong"}, timeout=40),
+        requests.get(queue, headers={"Authorization": "OAuth"}, timeout=40),
+        requests.get(queue, headers={"Authorization": f"Basic {project.token}"}, timeout=40),
+        requests.post(f"{queue}/messages", json={"messages": [{"body": "x"}], "oauth": "wrong"}, timeout=40),
+        requests.get(queue.replace(project.project_id, "0" * 24), params={"oauth": project.token}, timeout=40),
+    ):
+        assert_told(answer, 401, "Invalid project/token combination")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        None,
+        "application/octet-stream",
+        "image/png",
+        "application/x-www-form-urlencoded",
+    ],
+)
+def test_a_webhook_takes_bytes_as_they_are(project: ProjectClient, content_type: str | None) -> None:
+    # Given a body with every byte there is (under a textual type API Gateway itself takes it for UTF-8)
+    queue, body = unique("webhook"), bytes(range(256)) * 3 + b"\r\n\x00\xff\xfe"
+    headers = {"Content-Type": content_type} if content_type else {}
+    # When it is posted under any type
+    answer = project.send("POST", f"/queues/{queue}/webhook", data=body, headers=headers)
+    assert (answer.status_code, len(answer.json()["ids"])) == (201, 1)
+    # Then it is kept
+    [message] = project.reserve(queue)
+    assert base64.b64decode(message["body_base64"]) == body
+    assert message["body"] == body.decode(errors="replace")
+
+
+def test_a_webhook_takes_text_and_nothing(project: ProjectClient) -> None:
+    queue = unique("webhook")
+    for body in ("grüße \U0001f6f0\r\n", '{"a": [1, 2]}', "a=b&c=%20+"):
+        for content_type in ("text/plain; charset=utf-8", "application/json", "application/x-www-form-urlencoded"):
+            path = f"/queues/{queue}/webhook"
+            answer = project.send("POST", path, data=body.encode(), headers={"Content-Type": content_type})
+            assert answer.status_code == 201
+            [message] = project.reserve(queue, delete=True)
+            assert message["body"] == body
+            assert "body_base64" not in message
+    assert project.send("POST", f"/queues/{queue}/webhook").status_code == 201
+    assert [each["body"] for each in project.reserve(queue)] == [""]
+
+
+# Names
+
+NAMES = [
+    "with space",
+    "plus+plus",
+    "colon:colon",
+    "pushqueue2026-11-21 10:00:00.123 +0000 UTC m=+0.05",
+    "percent%2Fslash",
+    "percent%25",
+    "a.b~c_d-e",
+    "!*'();:@&=$,?#[]",
+    "żółć \U0001f6f0",
+    "100%",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_queue_names_survive_the_way(project: ProjectClient, name: str) -> None:
+    # Given a queue of that name, made by one way to write it
+    path = f"/queues/{quote(name, safe='')}"
+    assert project.take("PUT", path, {})["queue"]["name"] == name
+    # Then it is the same in every call
+    [message_id] = project.take("POST", f"{path}/messages", {"messages": [{"body": name}]})["ids"]
+    assert project.take("GET", path)["queue"]["name"] == name
+    assert name in [each["name"] for each in project.take("GET", "/queues?per_page=100")["queues"]]
+    prefix = quote(name[:-1], safe="")
+    assert {"name": name} in project.take("GET", f"/queues?per_page=100&prefix={prefix}")["queues"]
+    assert project.take("GET", f"{path}/messages")["messages"][0]["id"] == message_id
+    [message] = project.take("POST", f"{path}/reservations", {})["messages"]
+    assert message["body"] == name
+    assert project.take("DELETE", f"{path}/messages/{message_id}", message) == {"msg": "Deleted"}
+    assert project.take("DELETE", path) == {"msg": "Deleted"}
+    assert project.call("GET", path).status_code == 404
+
+
+def test_plus_is_a_plus_and_a_space_is_a_space(project: ProjectClient) -> None:
+    project.make_queue("x y")
+    project.make_queue("x+y")
+    # Then each way to write a name means one of the two
+    for path in ("x%20y", "x+y", "x%2By"):
+        assert project.take("GET", f"/queues/{path}")["queue"]["name"] == ("x y" if path == "x%20y" else "x+y")
+    project.take("DELETE", "/queues/x+y")
+    assert project.take("GET", "/queues/x%20y")["queue"]["name"] == "x y"
+
+
+@pytest.mark.parametrize("path", ["a%2Fb", "%2F", "a%2Fmessages", "a%00b", "a%0D%0Ab", "%ff", "n" * 256])
+def test_names_no_queue_can_have_are_refused(project: ProjectClient, path: str) -> None:
+    before = project.take("GET", "/queues?per_page=100")
+    for method, tail in (("PUT", ""), ("POST", "/messages"), ("POST", "/webhook"), ("GET", "")):
+        answer = project.call(method, f"/queues/{path}{tail}", {"messages": [{"body": "x"}]})
+        assert answer.status_code in (400, 404, 405), (method, tail, answer.text)
+        assert_told(answer, answer.status_code)
+    assert project.take("GET", "/queues?per_page=100") == before
+
+
+# HTTP
+
+
+def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(project: ProjectClient) -> None:
+    # Given one connection
+    parts, queue = urlsplit(project.url()), unique("kept")
+    headers = {"Authorization": f"OAuth {project.token}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(parts.netloc, timeout=40)
+
+    def ask(method: str, path: str, body: bytes | None) -> tuple[int, Any]:
+        connection.request(method, parts.path + path, body=body, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    # When every kind of request carries a body, one that looks like a request, too
+    smuggled = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert ask("PUT", f"/queues/{queue}", None)[0] == 200
+    sockets = {id(connection.sock)}
+    for body in (b"{}", smuggled, b"\xff" * 70_000, None):
+        assert ask("GET", f"/queues/{queue}", body)[1]["queue"]["name"] == queue
+        assert ask("GET", f"/queues/{queue}/messages?n=2", body) == (200, {"messages": []})
+        sockets.add(id(connection.sock))
+    assert ask("DELETE", f"/queues/{queue}/messages", b"{}") == (200, {"msg": "Cleared"})
+    assert ask("DELETE", f"/queues/{queue}", b"{}") == (200, {"msg": "Deleted"})
+    assert ask("DELETE", f"/queues/{queue}", b"{}") == (404, {"msg": "Queue not found"})
+    assert ask("GET", "/queues", b"{}")[0] == 200
+    # Then it was one connection all the time
+    assert sockets == {id(connection.sock)}
+    connection.close()
+
+
+def test_chunked_bodies_and_expectations(project: ProjectClient) -> None:
+    queue = unique("chunked")
+    body = b'{"messages": [{"body": "in pieces"}]}'
+    headers = {"Authorization": f"OAuth {project.token}", "Content-Type": "application/json"}
+    url = project.url(f"/queues/{queue}/messages")
+    assert requests.post(url, data=iter([body[:9], body[9:]]), headers=headers, timeout=40).status_code == 201
+    expecting = {**headers, "Expect": "100-continue"}
+    assert requests.post(url, data=body, headers=expecting, timeout=40).status_code == 201
+    assert [each["body"] for each in project.reserve(queue)] == ["in pieces"] * 2
+
+
+def test_every_answer_is_json_of_exactly_that_type(project: ProjectClient) -> None:
+    queue = unique("types")
+    for answer, status in (
+        (project.call("PUT", f"/queues/{queue}", {}), 200),
+        (project.call("POST", f"/queues/{queue}/messages", {"messages": [{"body": "x"}]}), 201),
+        (project.call("GET", f"/queues/{queue}"), 200),
+        (project.call("GET", "/queues"), 200),
+        (project.call("POST", f"/queues/{queue}/reservations", {}), 200),
+        (requests.get(f"{project.base_url}/version", timeout=40), 200),
+    ):
+        assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/json")
+        assert isinstance(answer.json(), dict)
+    for answer, status in (
+        (project.call("GET", "/queues/nowhere"), 404),
+        (project.call("GET", "/nothing"), 404),
+        (requests.get(f"{project.base_url}/", timeout=40), 404),
+        (requests.get(f"{project.base_url}/3/projects//queues", timeout=40), 404),
+        (project.call("PUT", f"/queues/{queue}/messages", {}), 405),
+        (project.call("POST", f"/queues/{queue}/messages", {}), 400),
+        (project.call("POST", f"/queues/{queue}/messages/1/touch", {}), 400),
+    ):
+        assert_told(answer, status)
+    head = project.call("HEAD", f"/queues/{queue}")
+    assert (head.status_code, head.content, head.headers["Content-Type"]) == (200, b"", "application/json")
+
+
+# Rules that clients lean on
+
+
+def test_lists_are_paged_and_clamped(stack: RunningStack) -> None:
+    project = ProjectClient.another(stack)
+    names = [f"q{number:02d}" for number in range(33)]
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(project.make_queue, reversed(names)))
+
+    def listed(query: str) -> list[str]:
+        return [each["name"] for each in project.take("GET", f"/queues{query}")["queues"]]
+
+    assert listed("") == names[:30]
+    assert listed("?previous=q29") == names[30:]
+    assert listed("?per_page=101") == listed("?per_page=99999") == names
+    assert listed("?per_page=0&prefix=&previous=") == names[:30]
+    assert listed("?prefix=q1&per_page=3&previous=q115") == ["q12", "q13", "q14"]
+    assert project.call("GET", "/queues?per_page=x").status_code == 400
+
+
+def test_what_clients_send_for_nothing_counts_as_nothing(project: ProjectClient) -> None:
+    queue = unique("zeros")
+    zeros = {"name": queue, "size": 0, "total_messages": 0, "message_timeout": 0, "message_expiration": 0}
+    made = project.make_queue(queue, **zeros, type="", push=None, alerts=[])
+    assert (made["message_timeout"], made["message_expiration"], made["type"]) == (60, 604_800, "pull")
+    message = {"body": "x", "id": "", "reserved_count": 0, "timeout": 60, "expires_in": 3600, "delay": 0}
+    project.take("POST", f"/queues/{queue}/messages", {"messages": [{**message, "push_headers": None}]})
+    path = f"/queues/{queue}/reservations"
+    [reserved] = project.take("POST", path, {"n": 0, "timeout": 0, "wait": 0, "delete": None})["messages"]
+    absent = {"reservation_id": None, "subscriber_name": ""}
+    answer = project.call("DELETE", f"/queues/{queue}/messages/{reserved['id']}", absent)
+    assert_told(answer, 400, "A reservation_id is required")
+    ids = {"ids": [{"id": reserved["id"], "reservation_id": reserved["reservation_id"]}]}
+    assert project.take("DELETE", f"/queues/{queue}/messages", ids) == {"msg": "Deleted"}
+
+
+def test_settings_are_merged_and_types_are_fixed(project: ProjectClient) -> None:
+    queue = unique("merge")
+    path = f"/queues/{queue}"
+    push = {"subscribers": [{"name": "s", "url": "ironmq:///merged"}], "retries": 0, "error_queue": "errors"}
+    made = project.make_queue(queue, push=push, message_timeout=99)
+    assert (made["type"], made["push"]["retries"], made["push"]["retries_delay"]) == ("multicast", 0, 60)
+    # When settings are changed one by one, in both ways, then the others stay
+    project.take("PATCH", path, {"queue": {"push": {"retries_delay": 3}}})
+    again = project.take("PUT", path, {"queue": {"message_expiration": 1000}})["queue"]
+    assert again["push"] == {
+        "subscribers": [{"name": "s", "url": "ironmq:///merged"}],
+        "retries": 0,
+        "retries_delay": 3,
+        "error_queue": "errors",
+    }
+    assert (again["message_timeout"], again["message_expiration"]) == (99, 1000)
+    assert project.take("PUT", path, {})["queue"] == again
+    without = project.take("PATCH", path, {"queue": {"type": "multicast", "push": {"error_queue": ""}}})["queue"]
+    assert without["push"]["error_queue"] == ""
+    # And the type does not change, and limits are kept
+    for other in ("unicast", "pull"):
+        assert_told(project.call("PATCH", path, {"queue": {"type": other}}), 403)
+    refused: list[dict[str, object]] = [
+        {"retries": 101},
+        {"retries": -1},
+        {"retries_delay": 2},
+        {"retries_delay": 86_401},
+        {"subscribers": []},
+    ]
+    for settings in refused:
+        assert_told(project.call("PATCH", path, {"queue": {"push": settings}}), 400)
+    assert_told(project.call("PATCH", f"/queues/{unique('no')}", {"queue": {}}), 404, "Queue not found")
+
+
+def test_dead_letters_move_with_their_id_and_count(project: ProjectClient) -> None:
+    # Given a queue whose messages may be reserved once
+    queue, dead = unique("deadly"), unique("dead")
+    project.make_queue(queue, dead_letter={"queue_name": dead, "max_reservations": 1})
+    [message_id] = project.post(queue, "½ poison")
+    [reserved] = project.reserve(queue)
+    released = {"reservation_id": reserved["reservation_id"]}
+    project.take("POST", f"/queues/{queue}/messages/{message_id}/release", released)
+    # When one is reserved once too often
+    assert project.reserve(queue) == []
+    # Then it is in the other queue
+    [moved] = project.reserve(dead, wait=5)
+    assert (moved["id"], moved["body"]) == (message_id, "½ poison")
+    assert project.info(queue)["size"] == 0
