@@ -77,7 +77,7 @@ def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore)
     for state in (begun, polling, reserved, acknowledged):
         message_store.save(state)
         assert message_store.delivery(order(given)) == state
-        assert message_store.deliveries([order(given)]) == {(given.message_id, "*"): state}
+        assert message_store.deliveries([order(given)]) == {state.key: state}
 
 
 def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: MessageStore) -> None:
@@ -99,9 +99,13 @@ def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: Mess
 def test_deliveries_of_many_orders_are_read_at_once(message_store: MessageStore) -> None:
     # Given 120 orders, every second one tried, and one of them twice in the batch
     messages = [message() for _ in range(120)]
-    stored = {(each.message_id, each.subscriber_ids[0]): first(each, Verdict.FAILED) for each in messages[::2]}
-    for each in stored.values():
+    # And a message of another queue with the id of one of them
+    messages.append(replace(messages[0], queue_uid="dddddddddddd"))
+    tried_ones = [first(each, Verdict.FAILED) for each in messages[::2]]
+    stored = {each.key: each for each in tried_ones}
+    for each in tried_ones:
         message_store.save(each)
+    assert len(stored) == 61
     # Then the tried ones are found, and nothing else
     assert message_store.deliveries([order(each) for each in [*messages, messages[0]]]) == stored
     assert message_store.deliveries([]) == {}

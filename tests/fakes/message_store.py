@@ -68,9 +68,9 @@ class FakeMessageStore:
             key = (project_id, queue_uid, message_id)
             return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str], Delivery]:
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
         """See the port."""
-        stored = {(order.message.message_id, order.subscriber_id): self.delivery(order) for order in orders}
+        stored = {order.key: self.delivery(order) for order in orders}
         return {key: delivery for key, delivery in stored.items() if delivery is not None}
 
     def delivery(self, order: WorkOrder) -> Delivery | None:

@@ -11,6 +11,7 @@ from tests.services.world import BASE_URL, PROJECT, World, subscribers
 
 from pushhub.domain.delivery import DeliveryState
 from pushhub.domain.ids import push_reservation_id
+from pushhub.domain.message import NewMessage
 from pushhub.domain.queue import Subscriber
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
@@ -298,3 +299,20 @@ def test_one_wide_event_tells_of_each_attempt() -> None:
     ]
     assert events[0]["wait_after_ms"] == 3000
     assert world.telemetry.counts["DeliveriesDelivered"] == 1
+
+
+def test_messages_of_two_queues_with_the_same_id_are_both_pushed() -> None:
+    # Given two unicast queues, each with a message that the hub derived the same id for
+    world = World()
+    for name, url in (("first", A), ("second", B)):
+        world.make_queue(name, subscribers(url), unicast=True)
+    ids = {
+        world.ingest.post_caused(PROJECT, name, NewMessage(body=name.encode()), cause="c", at=world.clock.now())
+        for name in ("first", "second")
+    }
+    assert len(ids) == 1
+    # When SQS hands both orders over in one batch
+    world.run(seconds=5)
+    # Then each subscriber has its own, and both deliveries are recorded
+    assert [(each.url, each.body) for each in world.sender.requests] == [(A, b"first"), (B, b"second")]
+    assert [each.state for each in world.deliveries(*ids)] == [DeliveryState.DELIVERED] * 2

@@ -143,8 +143,8 @@ class MessageStore(Protocol):
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str], Delivery]:
-        """Stored deliveries of many orders at once, by (message id, subscriber id); untried ones are missing. Consistent."""
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
+        """Stored deliveries of many orders at once, by :attr:`WorkOrder.key`; untried ones are missing. Consistent."""
         ...
 
     def delivery(self, order: WorkOrder) -> Delivery | None:

@@ -88,11 +88,10 @@ class DynamoDBMessageStore:
                 deliveries.append(decode_delivery(item))
         return (message, deliveries) if message else None
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str], Delivery]:
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
         """See the port."""
-        keys = {(each.message.message_id, each.subscriber_id): _order_key(each) for each in orders}
-        found = map(decode_delivery, self._table.get_many(list(keys.values())))
-        return {(each.message_id, each.subscriber_id): each for each in found}
+        keys = {each.key: _order_key(each) for each in orders}
+        return {each.key: each for each in map(decode_delivery, self._table.get_many(list(keys.values())))}
 
     def delivery(self, order: WorkOrder) -> Delivery | None:
         """See the port."""

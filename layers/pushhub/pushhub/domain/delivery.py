@@ -186,6 +186,11 @@ class Delivery:
         return f"{self.message_id}.{self.subscriber_id}"
 
     @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Unique in the hub: project, queue generation, message, subscriber. Ids that the hub derives may occur in two queues."""
+        return self.project, self.queue_uid, self.message_id, self.subscriber_id
+
+    @property
     def settled(self) -> bool:
         """Nothing will change any more."""
         return self.state in SETTLED

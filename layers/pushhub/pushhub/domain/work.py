@@ -32,6 +32,11 @@ class WorkOrder:
     subscriber_id: str
 
     @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The :attr:`pushhub.domain.delivery.Delivery.key` of the delivery to look at."""
+        return self.message.project, self.message.queue_uid, self.message.message_id, self.subscriber_id
+
+    @property
     def carries_body(self) -> bool:
         """Whether the message came with its bytes (or their claim-check); if not, it is read from the store."""
         return self.message.body is not None or self.message.body_ref is not None

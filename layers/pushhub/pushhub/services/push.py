@@ -74,9 +74,9 @@ class Push:
         Returns:
             SQS ids of the orders to keep (batch item failures); all others are settled or handed on.
         """
-        firsts: dict[tuple[str, str], Received] = {}
+        firsts: dict[tuple[str, str, str, str], Received] = {}
         for received in batch:
-            firsts.setdefault((received.order.message.message_id, received.order.subscriber_id), received)
+            firsts.setdefault(received.order.key, received)
         try:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
         except Unavailable as error:
