@@ -137,3 +137,41 @@ def acknowledged_push(plan: FaultPlan) -> tuple[World, int | None]:
     requests = len(world.sender.requests)
     world.run(seconds=4000)
     return world, requests
+
+
+class Outage(FaultPlan):
+    """Every call of one port fails as long as it lasts.
+
+    Args:
+        port: Its name.
+        lasts: Whether it does.
+    """
+
+    def __init__(self, port: str, *, lasts: bool) -> None:
+        super().__init__()
+        self._port = port
+        self.lasts = lasts
+
+    def next_fault(self, call: str) -> Fault | None:
+        return Fault.FAILS if self.lasts and call.startswith(f"{self._port}.") else None
+
+
+@pytest.mark.parametrize("port", ["messages", "config", "retry_queue"])
+def test_an_hours_outage_sends_nothing_to_the_dead_letter_queues(port: str) -> None:
+    # Given a message whose first try is due, and one that waits for its second, when a service behind the hub breaks down
+    outage = Outage(port, lasts=False)
+    world = World(outage)
+    world.make_queue("q", subscribers(HEALTHY), retries=2, retries_delay=60)
+    world.make_queue("again", subscribers(FLAKY), retries=2, retries_delay=60)
+    world.sender.script(FLAKY, 500, 500, 200)
+    world.post("again", b"second")
+    world.run(seconds=1)
+    world.post("q", b"first")
+    outage.lasts = True
+    world.run(seconds=3600)
+    # When it is back, then both are delivered without anybody's help, soon
+    outage.lasts = False
+    world.run(seconds=1800)
+    assert world.push_queue.dead == world.retry_queue.dead == []
+    assert all(each.state is DeliveryState.DELIVERED for each in world.messages.all_deliveries())
+    assert {each.body for each in world.sender.requests} == {b"first", b"second"}

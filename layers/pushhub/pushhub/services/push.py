@@ -19,7 +19,8 @@ from pushhub.services.deliver import Deliver, Follow, Following, order_identity
 __all__ = ["Push"]
 
 UNSURE_WAIT_MS = 10_000
-"""How soon an order is looked at again when one of our own calls failed and its effect is unknown."""
+"""How soon an order is looked at again when one of our own calls failed and its effect is unknown; doubled with each receive, so that
+the receives a queue allows outlast an outage of hours."""
 
 FLUSH_SECONDS = 0.2
 """How long a finished delivery may wait for others before what follows is arranged."""
@@ -81,8 +82,7 @@ class Push:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
         except Unavailable as error:
             self._telemetry.event("states_unreadable", error=str(error), orders=len(batch))
-            due_at = self._clock.now() + UNSURE_WAIT_MS
-            return self._hide([(each, due_at) for each in batch], source)
+            return self._hide([(each, self._unsure(each)) for each in batch], source)
         running = {
             self._executor.submit(self._carry_on, received, stored.get(key), remaining_ms): received
             for key, received in firsts.items()
@@ -98,7 +98,12 @@ class Push:
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
             self._telemetry.event("push_fault", error=repr(error), **order_identity(received.order))
-        return Following(Follow.LATER, self._clock.now() + UNSURE_WAIT_MS)
+        return Following(Follow.LATER, self._unsure(received))
+
+    def _unsure(self, received: Received) -> int:
+        """When to look again at an order that a fault of ours kept us from, epoch milliseconds."""
+        doublings = min(received.receive_count - 1, 10)
+        return self._clock.now() + min(UNSURE_WAIT_MS << doublings, MAX_DELAY_MS)
 
     def _arrange_as_they_finish(self, running: dict[Future[Following], Received], source: WorkQueue) -> set[str]:
         keep: set[str] = set()
@@ -116,15 +121,14 @@ class Push:
         """Exhausted ones to the errors queue, waits to where they are spent; the SQS ids to keep are returned."""
         errors = [received for received, following in through if following.follow is Follow.ERROR]
         kept: list[tuple[Received, int]] = []
-        unsure = self._clock.now() + UNSURE_WAIT_MS
         if errors and not self._sent(self._errors_queue, [(each.order, 0) for each in errors]):
-            kept += [(each, unsure) for each in errors]
+            kept += [(each, self._unsure(each)) for each in errors]
         for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
             if source is queue:
                 kept += waits
             elif waits and not self._moved(waits, queue):
-                kept += [(each, unsure) for each, _ in waits]
+                kept += [(each, self._unsure(each)) for each, _ in waits]
         return self._hide(kept, source)
 
     def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
