@@ -14,10 +14,10 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down clean status project logs test lint format environments python
+.PHONY: help run up down clean status project logs test test-quick test-stack lint format environments python
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: environments ## bring the stack up, show the main job, stay until Ctrl-C
 	@$(PYTHON) -m local run
@@ -40,10 +40,15 @@ project: environments ## make another project with a token of its own: make proj
 logs: ## follow the logs of the running stack
 	@tail -n 50 -F $${PUSHHUB_HOME:-.pushhub}/logs/emulator.log $${PUSHHUB_HOME:-.pushhub}/logs/front-door.log
 
-test: lint ## lint, then every test
-	@$(PYTHON) -m pytest
+test: lint test-quick test-stack test-report ## lint, then every test
 
-lint: environments ## style and types
+test-quick: environments ## tests that need no running stack
+	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue
+
+test-stack: environments ## tests on a running stack, and of sam build and deploy
+	@$(PYTHON) -m pytest -v tests/stack tests/sam
+
+lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy layers/pushhub functions local tests bench
@@ -58,3 +63,5 @@ environments: python
 
 python:
 	@$(if $(SYSTEM_PYTHON),:,echo "pushhub: Python 3.11 is missing: install the packages python3.11 and python3.11-venv" >&2; exit 1)
+
+include glue_jobs/targets.mk

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,7 +32,7 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self.units: Counter[str] = Counter()
+        self.units: defaultdict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
         self.cpu_seconds = 0.0
         self._runs = False

@@ -71,7 +71,11 @@ def deployed_push(local: dict[str, Any]) -> Any:
     os.environ.setdefault("AWS_ACCESS_KEY_ID", "test")
     os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "test")
     lambdas = boto3.client("lambda")
-    names = [each["FunctionName"] for page in lambdas.get_paginator("list_functions").paginate() for each in page["Functions"]]
+    names = [
+        each["FunctionName"]
+        for page in lambdas.get_paginator("list_functions").paginate()
+        for each in page["Functions"]
+    ]
     name = next(each for each in names if "pushfunction" in each.lower())
     os.environ.update(lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"])
     os.environ["POWERTOOLS_SERVICE_NAME"] = "push"
