@@ -222,6 +222,19 @@ def test_bytes_that_are_no_utf8_survive_gateways_that_pass_them_as_surrogates(hu
     assert base64.b64decode(message["body_base64"]) == b"\xff\xfe"
 
 
+def test_a_body_that_the_gateway_had_to_mend_is_refused(hub: Hub) -> None:
+    # Given bytes under a textual type that are no text, as a gateway hands them over that replaces what it cannot read
+    sent = b'{"messages": [{"body": "a \xff b"}]}'
+    event = hub.event("POST", f"{QUEUES}/q/messages?oauth={hub.token}", headers={"Content-Length": str(len(sent))})
+    event["body"] = sent.decode(errors="replace")
+    # When it arrives, then it is refused, and nothing is stored
+    assert hub.api.handle(event)["statusCode"] == 400
+    assert hub.call("GET", "/queues/q").status == 404
+    # And the same character is fine where it was sent
+    event["headers"]["content-length"] = str(len(event["body"].encode()))
+    assert hub.api.handle(event)["statusCode"] == 201
+
+
 def test_the_first_of_repeated_query_fields_counts(hub: Hub) -> None:
     for name in ("a", "b"):
         hub.make(name)

@@ -223,7 +223,7 @@ def test_the_token_may_come_in_the_query_or_the_body(project: ProjectClient) -> 
     ],
 )
 def test_a_webhook_takes_bytes_as_they_are(project: ProjectClient, content_type: str | None) -> None:
-    # Given a body with every byte there is (under a textual type API Gateway itself takes it for UTF-8)
+    # Given a body with every byte there is
     queue, body = unique("webhook"), bytes(range(256)) * 3 + b"\r\n\x00\xff\xfe"
     headers = {"Content-Type": content_type} if content_type else {}
     # When it is posted under any type
@@ -233,6 +233,19 @@ def test_a_webhook_takes_bytes_as_they_are(project: ProjectClient, content_type:
     [message] = project.reserve(queue)
     assert base64.b64decode(message["body_base64"]) == body
     assert message["body"] == body.decode(errors="replace")
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/json"])
+def test_bytes_under_a_textual_type_are_refused_if_they_are_no_text(project: ProjectClient, content_type: str) -> None:
+    # Given bytes that API Gateway hands on as text because of their type
+    path = f"/queues/{unique('webhook')}"
+    headers = {"Content-Type": content_type}
+    # When they are none, then they are refused, not stored as something else
+    answer = project.send("POST", f"{path}/webhook", data=b"a \xff\xfe b", headers=headers)
+    assert_told(answer, 400, "Request body is not UTF-8")
+    assert project.call("GET", path).status_code == 404
+    # And text that has the character which stands for such bytes is taken
+    assert project.send("POST", f"{path}/webhook", data="a \ufffd b".encode(), headers=headers).status_code == 201
 
 
 def test_a_webhook_takes_text_and_nothing(project: ProjectClient) -> None:

@@ -28,6 +28,7 @@ Handler = TypeVar("Handler")
 
 MAX_QUERY_FIELDS = 100
 OVERRIDE = "x-http-method-override"
+REPLACEMENT = "\ufffd".encode()
 
 
 class MethodNotAllowed(RequestRefused):
@@ -94,7 +95,7 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
         path=_path(event.get("rawPath") or "/", context.get("stage") or "$default"),
         query=_query(event.get("rawQueryString") or ""),
         headers=headers,
-        body=_body(event),
+        body=_body(event, headers.get("content-length", "")),
         source_ip=context["http"].get("sourceIp", ""),
     )
 
@@ -117,7 +118,8 @@ def _query(raw_query: str) -> dict[str, str]:
     return dict(reversed(pairs))
 
 
-def _body(event: Mapping[str, Any]) -> bytes:
+def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
+    """The body's bytes; one that the gateway could not read as the text its type says is refused, not taken as it was mended."""
     body = event.get("body") or ""
     if event.get("isBase64Encoded"):
         try:
@@ -126,9 +128,13 @@ def _body(event: Mapping[str, Any]) -> bytes:
             raise Invalid("Request body could not be read") from error
     try:
         # Some gateways smuggle bytes that are no UTF-8 through a string as lone surrogates.
-        return str(body).encode(errors="surrogateescape")
+        encoded = str(body).encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         raise Invalid("Request body is not UTF-8") from error
+    # Others put U+FFFD in the place of such bytes, which makes the body longer or shorter than it was sent.
+    if REPLACEMENT in encoded and sent_length.isdecimal() and int(sent_length) != len(encoded):
+        raise Invalid("Request body is not UTF-8")
+    return encoded
 
 
 def event_from_response(response: Response, *, head: bool = False) -> dict[str, Any]:

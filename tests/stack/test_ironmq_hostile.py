@@ -1,0 +1,400 @@
+"""Producers that mean harm, before the running hub: everything is refused with a 4xx in JSON, and nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from tests.stack.endpoints import Recorder
+from tests.stack.project import ProjectClient, unique
+from tests.stack.running import RunningStack
+
+pytestmark = pytest.mark.stack
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def project(stack: RunningStack) -> ProjectClient:
+    return ProjectClient.another(stack)
+
+
+@pytest.fixture(scope="module")
+def pull(project: ProjectClient) -> Iterator[str]:
+    """A pull queue that nothing reaches."""
+    queue = unique("pull")
+    project.make_queue(queue)
+    yield queue
+    assert project.total(queue) == 0
+
+
+@pytest.fixture(scope="module")
+def push(project: ProjectClient) -> Iterator[str]:
+    """A push queue whose endpoint nothing reaches."""
+    queue = unique("push")
+    with Recorder() as recorder:
+        endpoint = recorder.endpoint()
+        project.make_push(queue, endpoint)
+        yield queue
+        assert project.total(queue) == 0
+        assert endpoint.pushes == []
+
+
+def assert_refused(answer: requests.Response, *statuses: int) -> None:
+    assert answer.status_code in (statuses or (400,)), f"{answer.status_code} {answer.text[:300]}"
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json()["msg"]
+
+
+def deep(levels: int, inside: str = "1") -> bytes:
+    return f'{{"messages":[{{"body":"x","extra":{"[" * levels}{inside}{"]" * levels}}}]}}'.encode()
+
+
+def message(**fields: object) -> bytes:
+    return json.dumps({"messages": [{"body": "x", **fields}]}).encode()
+
+
+UNREADABLE: dict[str, bytes] = {
+    "nothing": b"",
+    "no json": b"hello",
+    "half": b'{"messages": [{"body": "x"}]',
+    "two values": b'{"messages": [{"body": "x"}]} {}',
+    "an array": b'[{"body": "x"}]',
+    "a string": b'"x"',
+    "null": b"null",
+    "a number of many digits": b"9" * 5000,
+    "bad utf-8": b'{"messages": [{"body": "\xff\xfe"}]}',
+    "overlong utf-8": b'{"messages": [{"body": "\xc0\xaf"}]}',
+    "a surrogate in utf-8": b'{"messages": [{"body": "\xed\xa0\x80"}]}',
+    "utf-16": '{"messages": [{"body": "x"}]}'.encode("utf-16"),
+    "a byte order mark": b'\xef\xbb\xbf{"messages": [{"body": "x"}]}',
+    "half a surrogate pair": rb'{"messages": [{"body": "a \ud800 b"}]}',
+    "the other half": rb'{"messages": [{"body": "\uDFFF"}]}',
+    "half a pair in a name": rb'{"messages": [{"body": "x", "push_headers": {"\ud800": "v"}}]}',
+    "nan": b'{"messages": [{"body": "x", "delay": NaN}]}',
+    "infinity": b'{"messages": [{"body": "x", "delay": Infinity}]}',
+    "a control character": b'{"messages": [{"body": "a\nb"}]}',
+    "a key twice": b'{"messages": [], "messages": [{"body": "x"}]}',
+    "single quotes": b"{'messages': [{'body': 'x'}]}",
+    "a comment": b'{"messages": [{"body": "x"}]} // x',
+    "depth": deep(200_000),
+    "depth of objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "depth without end": b"[" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+@pytest.mark.parametrize("kind", ["pull", "push"])
+def test_what_cannot_be_read_is_refused(
+    request: pytest.FixtureRequest, project: ProjectClient, kind: str, body: bytes
+) -> None:
+    queue = request.getfixturevalue(kind)
+    assert_refused(project.send("POST", f"/queues/{queue}/messages", data=body, headers=JSON))
+
+
+WRONG: dict[str, bytes] = {
+    "no messages": b"{}",
+    "an empty list": b'{"messages": []}',
+    "null": b'{"messages": null}',
+    "an object": b'{"messages": {"body": "x"}}',
+    "a string": b'{"messages": ["x"]}',
+    "no body": b'{"messages": [{}]}',
+    "a null body": b'{"messages": [{"body": null}]}',
+    "a body that is a number": b'{"messages": [{"body": 1}]}',
+    "a body that is an object": b'{"messages": [{"body": {"a": 1}}]}',
+    "one bad among good": b'{"messages": [{"body": "x"}, {"body": 1}, {"body": "y"}]}',
+    "101 messages": json.dumps({"messages": [{"body": "x"}] * 101}).encode(),
+    "negative delay": message(delay=-1),
+    "delay over a week": message(delay=604_801),
+    "delay as text": message(delay="5"),
+    "delay as a fraction": message(delay=1.5),
+    "delay as a boolean": message(delay=True),
+    "delay without end": b'{"messages": [{"body": "x", "delay": 1' + b"0" * 4000 + b"}]}",
+    "headers as a list": message(push_headers=["a"]),
+    "six headers": message(push_headers={f"X-{number}": "v" for number in range(6)}),
+    "cr lf in a value": message(push_headers={"X-A": "v\r\nX-Injected: 1"}),
+    "lf in a value": message(push_headers={"X-A": "v\nX-Injected: 1"}),
+    "nul in a value": message(push_headers={"X-A": "v\x00"}),
+    "cr lf in a name": message(push_headers={"X-A\r\nX-Injected": "1"}),
+    "a space in a name": message(push_headers={"X A": "1"}),
+    "a colon in a name": message(push_headers={"X-A:": "1"}),
+    "no name": message(push_headers={"": "1"}),
+    "no value": message(push_headers={"X-A": ""}),
+    "a value that is a number": message(push_headers={"X-A": 1}),
+    "a long name": message(push_headers={"X" * 65: "1"}),
+    "a long value": message(push_headers={"X-A": "v" * 1025}),
+    "a value beyond latin-1": message(push_headers={"X-A": "½ż"}),
+    "the hub's own name": message(push_headers={"iron-message-id": "1"}),
+    "content type": message(push_headers={"Content-Type": "text/html"}),
+    "user agent": message(push_headers={"user-agent": "x"}),
+    "content length": message(push_headers={"Content-Length": "0"}),
+    "transfer encoding": message(push_headers={"Transfer-Encoding": "chunked"}),
+    "host": message(push_headers={"Host": "evil.example"}),
+}
+
+
+@pytest.mark.parametrize("body", WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_refused_whole(project: ProjectClient, push: str, body: bytes) -> None:
+    assert_refused(project.send("POST", f"/queues/{push}/messages", data=body, headers=JSON))
+
+
+def test_nothing_that_is_refused_makes_a_queue(project: ProjectClient) -> None:
+    queue = unique("unmade")
+    for body in (b"{", b'{"messages": [{"body": 1}]}', deep(200_000)):
+        assert_refused(project.send("POST", f"/queues/{queue}/messages", data=body, headers=JSON))
+    assert project.call("GET", f"/queues/{queue}").status_code == 404
+
+
+def test_depth_that_can_be_read_is_no_harm(project: ProjectClient) -> None:
+    # Given fields nobody asks for, nested as deep as some parsers go
+    queue = unique("deep")
+    for levels in (50, 500, 5000, 50_000):
+        answer = project.send("POST", f"/queues/{queue}/messages", data=deep(levels), headers=JSON)
+        assert answer.status_code in (201, 400)
+    # And text that looks like markup, nested or not, is only text
+    body = "[" * 100_000
+    project.post(queue, body)
+    assert body in [each["body"] for each in project.reserve(queue)]
+
+
+@pytest.mark.parametrize(
+    ("method", "tail", "body"),
+    [
+        ("POST", "/reservations", {"n": 101}),
+        ("POST", "/reservations", {"n": -1}),
+        ("POST", "/reservations", {"n": "1"}),
+        ("POST", "/reservations", {"timeout": 86_401}),
+        ("POST", "/reservations", {"timeout": -5}),
+        ("POST", "/reservations", {"wait": 31}),
+        ("POST", "/reservations", {"delete": "yes"}),
+        ("GET", "/messages?n=101", None),
+        ("GET", "/messages?n=-1", None),
+        ("GET", "/messages?n=%ff", None),
+        ("GET", "/messages?n=" + "9" * 2000, None),
+        ("DELETE", "/messages", {"ids": []}),
+        ("DELETE", "/messages", {"ids": None}),
+        ("DELETE", "/messages", {"ids": "all"}),
+        ("DELETE", "/messages", {"ids": [{"id": {}}]}),
+        ("DELETE", "/messages", {"ids": [{"id": "1"}] * 101}),
+        ("DELETE", "/messages/1", {"reservation_id": 5}),
+        ("POST", "/messages/1/touch", {}),
+        ("POST", "/messages/1/release", {"reservation_id": ""}),
+        ("POST", "/messages/1/release", {"reservation_id": "x", "delay": 604_801}),
+        ("PATCH", "", {"queue": []}),
+        ("PATCH", "", {"queue": {"message_timeout": 86_401}}),
+        ("PATCH", "", {"queue": {"message_expiration": 2_592_001}}),
+        ("PATCH", "", {"queue": {"message_timeout": "60"}}),
+        ("PUT", "", {"queue": {"type": "broadcast"}}),
+        ("PUT", "", {"queue": {"push": {"subscribers": "x"}}}),
+        ("PATCH", "", {"queue": {"dead_letter": {"queue_name": "d", "max_reservations": 1001}}}),
+        ("PATCH", "", {"queue": {"dead_letter": {"queue_name": "a/b", "max_reservations": 1}}}),
+        ("PATCH", "", {"queue": {"alerts": [{"type": "fixed", "trigger": 0, "queue": "a"}]}}),
+        ("PATCH", "", {"queue": {"alerts": [{"type": "odd", "trigger": 1, "queue": "a"}]}}),
+        ("POST", "/subscribers", {}),
+        ("PUT", "/subscribers", {"subscribers": []}),
+        ("DELETE", "/subscribers", {"subscribers": [{}]}),
+    ],
+)
+def test_wrong_requests_about_a_queue_change_nothing(
+    project: ProjectClient, pull: str, method: str, tail: str, body: object
+) -> None:
+    before = project.info(pull)
+    assert_refused(project.call(method, f"/queues/{pull}{tail}", body), 400, 404)
+    assert project.info(pull) == before
+
+
+@pytest.mark.parametrize("message_id", ["x", "-1", "1" * 20, "1%20", "%2e%2e", "١٢", "9223372036854775808"])
+def test_ids_no_message_can_have(project: ProjectClient, pull: str, message_id: str) -> None:
+    path = f"/queues/{pull}/messages/{message_id}"
+    for method, tail in (
+        ("GET", ""),
+        ("DELETE", ""),
+        ("GET", "/subscribers"),
+        ("POST", "/touch"),
+        ("POST", "/release"),
+    ):
+        assert_refused(project.call(method, path + tail, {"reservation_id": "r"}), 400, 404, 405)
+
+
+TARGETS = [
+    "http://10.0.0.1/",
+    "http://172.16.0.1/",
+    "http://192.168.1.1:8080/x",
+    "http://100.64.0.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[fd00:ec2::254]/latest/meta-data/",
+    "http://[::ffff:169.254.169.254]/",
+    "http://[::ffff:a9fe:a9fe]/",
+    "http://[64:ff9b::169.254.169.254]/",
+    "http://[64:ff9b::a9fe:a9fe]/",
+    "http://[64:ff9b:1::1]/",
+    "http://[2002:a9fe:a9fe::1]/",
+    "http://[fe80::1]/",
+    "http://[fc00::1]/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://0.0.0.0/",
+    "http://[::]/",
+    "http://224.0.0.1/",
+    "http://255.255.255.255/",
+    "http://2852039166/",
+    "http://0xa9fea9fe/",
+    "http://0251.0376.0251.0376/",
+    "http://169.254.43518/",
+    "http://10.1/",
+    "http://public.example@169.254.169.254/",
+    "http://169.254.169.254\\@public.example/",
+    "http://169.254.169.254#@public.example/",
+    "http://\u2461\u2464\u2463.169.254/",
+    "http://\uff11\uff10.0.0.1/",
+    "https://10.0.0.1:443/",
+    "ironmq://P:T@10.0.0.1/q",
+    "ironmq://P:T@[::ffff:169.254.169.254]:80/q",
+    "ironworker://P:T@169.254.169.254/code",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1/",
+    "javascript:alert(1)",
+    "http://127.0.0.1:99999/",
+    "http://127.0.0.1/a b",
+    "http://127.0.0.1/\r\nX-Injected: 1",
+]
+
+
+@pytest.mark.parametrize("url", TARGETS)
+def test_targets_inside_are_refused_at_registration(project: ProjectClient, push: str, url: str) -> None:
+    before = project.info(push)
+    subscriber = {"name": "inside", "url": url}
+    made = {"queue": {"push": {"subscribers": [subscriber]}}}
+    for method, path, body in (
+        ("PUT", f"/queues/{unique('inside')}", made),
+        ("PATCH", f"/queues/{push}", made),
+        ("POST", f"/queues/{push}/subscribers", {"subscribers": [subscriber]}),
+        ("PUT", f"/queues/{push}/subscribers", {"subscribers": [subscriber]}),
+    ):
+        assert_refused(project.call(method, path, body))
+    assert project.info(push) == before
+    assert project.take("GET", "/queues?prefix=inside")["queues"] == []
+
+
+@pytest.mark.parametrize(
+    "subscriber",
+    [
+        {"headers": {"X-A": "v\r\nX-Injected: 1"}},
+        {"headers": {"X-A\n": "v"}},
+        {"headers": {"Host": "evil.example"}},
+        {"headers": {"Content-Length": "3"}},
+        {"headers": {"Transfer-Encoding": "chunked"}},
+        {"headers": {"X-A": 1}},
+        {"headers": "X-A: v"},
+        {"headers": {"X-A": "1", "x-a": "2"}},
+        {"name": "a\r\nb"},
+        {"name": "ż"},
+        {"name": "n" * 256},
+        {"timeout": 181},
+        {"timeout": -1},
+        {"timeout": "5"},
+        {"dialect": "other"},
+        {"url": "http://127.0.0.1/" + "x" * 2048},
+    ],
+)
+def test_subscribers_that_could_not_be_pushed_to_are_refused(
+    project: ProjectClient, push: str, subscriber: dict[str, Any]
+) -> None:
+    given = {"name": "s", "url": "http://127.0.0.1/", **subscriber}
+    assert_refused(project.call("POST", f"/queues/{push}/subscribers", {"subscribers": [given]}))
+
+
+def test_a_token_of_another_project_and_forged_ones(stack: RunningStack, project: ProjectClient, push: str) -> None:
+    other = ProjectClient.another(stack)
+    tokens = [
+        other.token,
+        project.token[:-1],
+        project.token + "x",
+        project.token.swapcase(),
+        f"{project.token},{other.token}",
+        "",
+        "null",
+        "' OR '1'='1",
+        "x" * 8000,
+        "ż",
+    ]
+    # Given every route there is
+    calls = [
+        ("GET", ""),
+        ("PUT", f"/{push}"),
+        ("GET", f"/{push}"),
+        ("PATCH", f"/{push}"),
+        ("DELETE", f"/{push}"),
+        ("POST", f"/{push}/subscribers"),
+        ("PUT", f"/{push}/subscribers"),
+        ("DELETE", f"/{push}/subscribers"),
+        ("POST", f"/{push}/messages"),
+        ("GET", f"/{push}/messages"),
+        ("DELETE", f"/{push}/messages"),
+        ("POST", f"/{push}/webhook"),
+        ("POST", f"/{push}/reservations"),
+        ("GET", f"/{push}/messages/1"),
+        ("DELETE", f"/{push}/messages/1"),
+        ("POST", f"/{push}/messages/1/touch"),
+        ("POST", f"/{push}/messages/1/release"),
+        ("GET", f"/{push}/messages/1/subscribers"),
+    ]
+    before = project.info(push)
+    body: dict[str, object] = {
+        "messages": [{"body": "x"}],
+        "queue": {},
+        "subscribers": [{"name": "s0", "url": "http://127.0.0.1/"}],
+    }
+    session = requests.Session()
+    # When they are asked for with a token that is not this project's
+    for token in tokens[:2]:
+        for method, path in calls:
+            headers = {"Authorization": f"OAuth {token}"}
+            answer = session.request(method, project.url(f"/queues{path}"), json=body, headers=headers, timeout=40)
+            assert_refused(answer, 401)
+    for token in tokens[2:]:
+        encoded = {"Authorization": f"OAuth {token}".encode()}
+        assert_refused(session.get(project.url("/queues"), headers=encoded, timeout=40), 400, 401)
+        assert_refused(session.get(project.url("/queues"), params={"oauth": token}, timeout=40), 401)
+        shown = {**body, "oauth": token}
+        assert_refused(session.post(project.url(f"/queues/{push}/messages"), json=shown, timeout=40), 401)
+    for odd in (5, None, ["x"], {"a": 1}, True):
+        shown = {**body, "oauth": odd}
+        assert_refused(session.post(project.url(f"/queues/{push}/messages"), json=shown, timeout=40), 401)
+    for name in ("0" * 24, "..", "%00", "x" * 200, other.project_id, "*", "P%23"):
+        url = f"{project.base_url}/3/projects/{name}/queues/{push}"
+        headers = {"Authorization": f"OAuth {project.token}"}
+        assert_refused(session.get(url, headers=headers, timeout=40), 400, 401, 404)
+    # Then nothing has changed
+    assert project.info(push) == before
+
+
+def test_requests_that_are_no_http(stack: RunningStack, project: ProjectClient) -> None:
+    host = urlsplit(stack.base_url)
+    path = f"/3/projects/{project.project_id}/queues/x/messages"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: OAuth {project.token}\r\n".encode()
+    requests_ = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        head + b"Content-Length: -1\r\n\r\n",
+        head + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+        head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        head + b"X-A: " + b"x" * 100_000 + b"\r\n\r\n",
+        head + b"X-A : 1\r\nContent-Length: 0\r\n\r\n",
+        b"POST " + b"/x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ]
+    for sent in requests_:
+        assert host.hostname
+        with socket.create_connection((host.hostname, host.port or 80), timeout=20) as connection:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(65_536)
+        status = answer.split(b" ", 2)[1] if answer.startswith(b"HTTP/") else b"closed"
+        assert status == b"closed" or 400 <= int(status) < 500, (sent[:80], answer[:200])
+    assert project.call("GET", "/queues/x").status_code == 404
