@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -11,11 +12,13 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.adapters import aws_services as aws
 from tests.adapters.aws_services import Intercepted
-from tests.contract.samples import NOW, PROJECT, QUEUE_UID, first, full_message, message, order, tried
+from tests.contract.samples import NOW, POLICY, PROJECT, QUEUE_UID, answer, first, full_message, message, order, tried
 from tests.fakes import FakeClock
 
+from pushhub.adapters._delivery_items import encode_delivery
 from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore, decode_delivery, decode_message
-from pushhub.domain.delivery import Delivery, opening
+from pushhub.dialects.ironmq_subscribers import MAX_SUBSCRIBERS_BYTES
+from pushhub.domain.delivery import Delivery, opening, park, settle
 from pushhub.domain.errors import Conflict, Unavailable
 from pushhub.domain.message import Message
 from pushhub.domain.verdict import Verdict
@@ -88,6 +91,22 @@ def test_a_failing_delivery_is_one_write_unit(bench: Bench) -> None:
     (item,) = bench.stored()
     assert {"due_key", "unsettled_key"} <= item.keys()
     assert billed_size(item) <= KIBIBYTE
+
+
+def test_a_round_through_all_the_subscribers_a_queue_may_have_fits_one_item() -> None:
+    # Given a unicast queue of as many subscribers as its 64 KB of JSON can hold, and endpoints that say much
+    shortest = json.dumps({"name": "", "url": "ironmq:///q"})
+    targets = tuple(f"{number:012x}" for number in range(MAX_SUBSCRIBERS_BYTES // (len(shortest) + 2)))
+    delivery = opening(message(subscriber_ids=targets, unicast=True), "*")
+    # When all of them were asked
+    for _ in targets:
+        said = answer(503, message="é" * 200)
+        delivery = settle(delivery, said, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0, subscriber="s" * 255)
+    assert len(delivery.statuses) == len(targets)
+    # Then DynamoDB takes the item, indexes included, and a stream record takes it twice
+    size = billed_size(encode_delivery(park(delivery)))
+    assert size < 400 * KIBIBYTE
+    assert 2 * size < 1024 * KIBIBYTE
 
 
 def test_one_message_is_one_call_and_so_are_25(bench: Bench) -> None:

@@ -75,6 +75,10 @@ SETTLED = frozenset(
 )
 """States that never change again."""
 
+STATUS_TEXT_BYTES = 100_000
+"""Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB, and a unicast queue
+may have some 1,700 subscribers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
@@ -351,7 +355,7 @@ def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verd
     status = TargetStatus(
         tries=old.tries + 1,
         status_code=answer.status_code,
-        message=answer.message,
+        message=_share(answer.message, len(delivery.targets)),
         last_try_at=answer.finished_at,
     )
     attempt = Attempt(
@@ -376,6 +380,11 @@ def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verd
         parked=False,
         version=delivery.version + 1,
     )
+
+
+def _share(text: str, targets: int) -> str:
+    """As much of a text as one of so many targets may keep."""
+    return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
 
 
 def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
