@@ -1,0 +1,188 @@
+"""An endpoint of the hub protocol as a user would write one: a small Flask application, knowing nothing of this project."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from flask import Flask, Response, jsonify, request
+from werkzeug.serving import make_server
+
+__all__ = ["TOKEN", "HubEndpoint", "Seen"]
+
+TOKEN = "endpoint-key-0123456789abcdef-0123456789"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as it came.
+
+    Attributes:
+        path: Its path.
+        body: Its JSON.
+        headers: Its headers, names in lower case.
+        at: When it came, in seconds of the monotonic clock.
+    """
+
+    path: str
+    body: dict[str, Any]
+    headers: dict[str, str]
+    at: float
+
+
+@dataclass
+class HubEndpoint:
+    """Serves the application on loopback, as a context manager.
+
+    Attributes:
+        seen: Every request, in order.
+        broken: While set, ``/flaky`` answers 500 with HTML.
+    """
+
+    seen: list[Seen] = field(default_factory=list)
+    broken: bool = True
+
+    def __post_init__(self) -> None:
+        self._server = make_server("127.0.0.1", 0, self._application(), threaded=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def of(self, path: str, **payload: Any) -> list[Seen]:
+        """Requests to a path whose payload holds some values."""
+        return [
+            each
+            for each in list(self.seen)
+            if each.path == path and payload.items() <= each.body.get("payload", {}).items()
+        ]
+
+    def _application(self) -> Flask:
+        app = Flask("acme-endpoint")
+
+        @app.before_request
+        def check_token() -> Response | None:
+            if request.method == "POST":
+                self.seen.append(
+                    Seen(
+                        request.path,
+                        request.get_json(),
+                        {name.lower(): value for name, value in request.headers.items()},
+                        time.monotonic(),
+                    )
+                )
+                if request.headers.get("X-Augury-Token") != TOKEN:
+                    return Response("Unauthorized", 401)
+            return None
+
+        @app.get("/endpoint.json")
+        def describe() -> Response:
+            return jsonify(
+                name="acme",
+                display="Acme",
+                icon_url=f"{self.url}/icon.png",
+                services=[
+                    {
+                        "name": "import",
+                        "path": "/import",
+                        "requires": {"parameters": [{"name": "api_key", "data_type": "string"}]},
+                        "recommends": {
+                            "messages": ["order:new"],
+                            "identifiers": {"order_number": "payload.number"},
+                            "options": {"retries_allowed": True},
+                        },
+                    },
+                    {"name": "later", "path": "/later", "recommends": {"messages": ["order:new"]}},
+                ],
+            )
+
+        @app.post("/import")
+        def import_order() -> Response:
+            message = request.get_json()
+            number = message["payload"]["number"]
+            return jsonify(
+                message_id=message["message_id"],
+                messages=[{"message": "order:imported", "payload": {"number": number}}],
+                parameters=[{"name": "acme.last_order", "value": number}],
+                notifications=[{"level": "info", "subject": f"Imported {number}", "description": "Fine"}],
+                received=True,
+            )
+
+        @app.post("/later")
+        def take_for_later() -> Response:
+            message = request.get_json()
+            number = message["payload"]["number"]
+            return jsonify(message_id=message["message_id"], delay=2, update_url=f"/status/{number}", owner="acme")
+
+        @app.post("/status/<number>")
+        def status(number: str) -> Response:
+            message_id = request.get_json()["message_id"]
+            if len(self.of(f"/status/{number}")) < 2:
+                return jsonify(message_id=message_id, delay=2, update_url=f"/status/{number}")
+            return jsonify(
+                message_id=message_id, messages=[{"message": "order:shipped", "payload": {"number": number}}]
+            )
+
+        @app.post("/flaky")
+        def flaky() -> Response:
+            if self.broken:
+                return Response("<h1>Internal Server Error</h1>", 500, content_type="text/html")
+            return jsonify(message_id=request.get_json()["message_id"])
+
+        @app.post("/refuse")
+        def refuse() -> Response:
+            answer = jsonify(
+                message_id=request.get_json()["message_id"],
+                notifications=[{"level": "error", "subject": "Out of stock", "description": "SKU A"}],
+            )
+            answer.status_code = 500
+            return answer
+
+        @app.post("/postpone")
+        def postpone() -> Response:
+            message = request.get_json()
+            if len(self.of("/postpone", **message["payload"])) < 2:
+                return jsonify(message_id=message["message_id"], delay="3")
+            return jsonify(message_id=message["message_id"])
+
+        @app.post("/take")
+        def take() -> Response:
+            return jsonify(message_id=request.get_json()["message_id"])
+
+        @app.post("/hostile/<kind>")
+        def hostile(kind: str) -> Response:
+            message_id = request.get_json()["message_id"]
+            good = {"message": "never:made", "payload": {}}
+            answers: dict[str, Any] = {
+                "html": b"<html>OK</html>",
+                "wrong-id": {"message_id": "5" * 24},
+                "no-id": {},
+                "huge": b'{"message_id":"' + b"x" * 50_000_000,
+                "deep": b"[" * 1_000_000,
+                "no-messages": {"message_id": message_id, "messages": [good, "text"]},
+                "many": {"message_id": message_id, "messages": [good] * 10_000},
+                "inside": {"message_id": message_id, "delay": 1, "update_url": "http://169.254.169.254/latest"},
+                "scheme": {"message_id": message_id, "delay": 1, "update_url": "file:///etc/passwd"},
+                "negative": {"message_id": message_id, "delay": -1},
+                "endless": {"message_id": message_id, "delay": 10**15},
+            }
+            answer = answers[kind]
+            return Response(
+                answer if isinstance(answer, bytes) else json.dumps(answer), content_type="application/json"
+            )
+
+        return app
