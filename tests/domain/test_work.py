@@ -53,6 +53,16 @@ def test_sqs_takes_every_character_of_an_order(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("body", [b"\x01" * 8192, b'"' * 8192, b"\xff" * 8192, "\uffff".encode() * 2730, b"x" * 8192])
+def test_no_body_grows_by_more_than_base64_makes_it_grow(body: bytes) -> None:
+    # Given the longest body that travels in an order, and the longest headers beside it
+    order = an_order(body, headers={f"X-{number}" + "n" * 61: '"' * 1024 for number in range(5)})
+    # Then a hundred kilobytes of escapes do not come of it
+    encoded = order.encode()
+    assert len(encoded.encode()) < 4 / 3 * 8192 + 5 * (64 + 2 * 1024) + 500
+    assert WorkOrder.decode(encoded) == order
+
+
 @pytest.mark.parametrize("text", ["", "null", "7", '"x"', "{}", "[1]", "[{}]", '{"subscriber_id": 1}', "[", "nonsense"])
 def test_what_is_no_order_is_told(text: str) -> None:
     with pytest.raises(ValueError):

@@ -71,13 +71,9 @@ class WorkOrder:
             ref = message.body_ref
             fields["body_ref"] = [ref.key, ref.offset, ref.length]
         elif message.body is not None:
-            try:
-                fields["body"] = message.body.decode()
-            except UnicodeDecodeError:
-                fields["body_base64"] = base64.b64encode(message.body).decode()
-        text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-        # SQS refuses these two characters, which JSON strings may hold.
-        return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+            text = _as_text(message.body)
+            fields |= {"body_base64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
+        return _dumped(fields)
 
     @classmethod
     def decode(cls, text: str) -> WorkOrder:
@@ -119,6 +115,22 @@ class WorkOrder:
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
         return cls(message=message, subscriber_id=subscriber_id)
+
+
+def _as_text(body: bytes) -> str | None:
+    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is no text at all."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    quotes = 2
+    return text if len(_dumped(text).encode()) <= -(-len(body) // 3) * 4 + quotes else None
+
+
+def _dumped(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    # SQS refuses these two characters, which JSON strings may hold.
+    return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:

@@ -13,7 +13,14 @@ from pushhub.domain.message import Message
 from pushhub.domain.work import WorkOrder
 from pushhub.ports import Clock, ConfigStore, MessageStore, Telemetry, WorkQueue
 
-__all__ = ["Dispatch"]
+__all__ = ["ORDERS_BYTES", "Dispatch"]
+
+ORDERS_BYTES = 16_000_000
+"""About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000 orders, which together
+would not fit into the function's memory. Below it, all orders of a batch for the same subscriber can share SQS messages."""
+
+_ORDER_BYTES = 600
+"""Bytes of an order apart from its body and headers."""
 
 
 class Dispatch:
@@ -51,6 +58,7 @@ class Dispatch:
         now = self._clock.now()
         at_once: list[WorkOrder] = []
         later: list[tuple[WorkOrder, int]] = []
+        size = 0
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.due_at - now > MAX_DELAY_MS:
@@ -61,11 +69,18 @@ class Dispatch:
                     later.append((order, -(-(message.due_at - now) // 1000)))
                 else:
                     at_once.append(order)
+                size += _size(message)
+                if size >= ORDERS_BYTES:
+                    self._send(at_once, later)
+                    at_once, later, size = [], [], 0
+        self._send(at_once, later)
+        self._count(batch)
+
+    def _send(self, at_once: Sequence[WorkOrder], later: Sequence[tuple[WorkOrder, int]]) -> None:
         if at_once:
             self._push_queue.send_packed(at_once)
         if later:
             self._push_queue.send(later)
-        self._count(batch)
 
     def _park(self, message: Message, subscriber_id: str) -> None:
         first = replace(park(opening(message, subscriber_id)), version=1)
@@ -84,3 +99,10 @@ class Dispatch:
             except Unavailable as error:
                 self._telemetry.event("total_not_counted", error=str(error), project=project, count=count)
         self._telemetry.count("MessagesDispatched", len(batch))
+
+
+def _size(message: Message) -> int:
+    """About how many bytes one order of a message takes; a unicast order names all subscribers."""
+    targets = 16 * len(message.subscriber_ids) if message.unicast else 0
+    headers = sum(len(name) + len(value) for name, value in message.headers.items())
+    return _ORDER_BYTES + targets + headers + (0 if message.body is None else len(message.body) * 4 // 3)
