@@ -206,7 +206,8 @@ def test_sparse_events(hub: Hub) -> None:
     ],
 )
 def test_requests_that_cannot_be_read(hub: Hub, field: str, value: str) -> None:
-    event = hub.event("GET", QUEUES, headers={"Authorization": f"OAuth {hub.token}"})
+    path = QUEUES if field == "rawQueryString" else f"{QUEUES}/q/webhook"
+    event = hub.event("POST" if field == "body" else "GET", path, headers={"Authorization": f"OAuth {hub.token}"})
     event[field] = value
     event["isBase64Encoded"] = value.startswith("not")
     result = hub.api.handle(event)
@@ -233,6 +234,13 @@ def test_a_body_that_the_gateway_had_to_mend_is_refused(hub: Hub) -> None:
     # And the same character is fine where it was sent
     event["headers"]["content-length"] = str(len(event["body"].encode()))
     assert hub.api.handle(event)["statusCode"] == 201
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_bodies_that_mean_nothing_are_not_looked_at(hub: Hub, method: str) -> None:
+    event = hub.event(method, f"{QUEUES}?oauth={hub.token}", headers={"Content-Length": "1"})
+    event |= {"body": "\ufffd not base64", "isBase64Encoded": True}
+    assert hub.api.handle(event)["statusCode"] == 200
 
 
 def test_the_first_of_repeated_query_fields_counts(hub: Hub) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -26,6 +28,12 @@ SLACK_S = 6.0
 @pytest.fixture(scope="module")
 def project(stack: RunningStack) -> ProjectClient:
     return ProjectClient.another(stack)
+
+
+@pytest.fixture
+def connection(project: ProjectClient) -> Iterator[http.client.HTTPConnection]:
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(project.base_url).netloc, timeout=40)) as opened:
+        yield opened
 
 
 def assert_told(answer: requests.Response, status: int, msg: str | None = None) -> None:
@@ -320,11 +328,12 @@ def test_names_no_queue_can_have_are_refused(project: ProjectClient, path: str) 
 # HTTP
 
 
-def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(project: ProjectClient) -> None:
+def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(
+    project: ProjectClient, connection: http.client.HTTPConnection
+) -> None:
     # Given one connection
     parts, queue = urlsplit(project.url()), unique("kept")
     headers = {"Authorization": f"OAuth {project.token}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(parts.netloc, timeout=40)
 
     def ask(method: str, path: str, body: bytes | None) -> tuple[int, Any]:
         connection.request(method, parts.path + path, body=body, headers=headers)
@@ -345,7 +354,6 @@ def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(project: Proj
     assert ask("GET", "/queues", b"{}")[0] == 200
     # Then it was one connection all the time
     assert sockets == {id(connection.sock)}
-    connection.close()
 
 
 def test_chunked_bodies_and_expectations(project: ProjectClient) -> None:

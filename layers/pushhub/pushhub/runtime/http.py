@@ -28,6 +28,7 @@ Handler = TypeVar("Handler")
 
 MAX_QUERY_FIELDS = 100
 OVERRIDE = "x-http-method-override"
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 REPLACEMENT = "\ufffd".encode()
 
 
@@ -52,7 +53,7 @@ class Request:
         path: Decoded.
         query: Decoded; of a name given twice, the first value.
         headers: Names in lower case.
-        body: The exact bytes.
+        body: The exact bytes; empty with a method that gives a body no meaning (some clients send one all the same).
         source_ip: Whence it came.
     """
 
@@ -95,7 +96,7 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
         path=_path(event.get("rawPath") or "/", context.get("stage") or "$default"),
         query=_query(event.get("rawQueryString") or ""),
         headers=headers,
-        body=_body(event, headers.get("content-length", "")),
+        body=b"" if method in WITHOUT_BODY else _body(event, headers.get("content-length", "")),
         source_ip=context["http"].get("sourceIp", ""),
     )
 
