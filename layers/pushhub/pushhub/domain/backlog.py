@@ -162,38 +162,41 @@ def leave(backlog: Backlog, connection_id: str, acknowledged: Set[int]) -> Backl
         connection_id: The connection.
         acknowledged: Positions it acknowledged, whether absorbed before or not.
     """
-    consumer = backlog.consumer(connection_id)
-    if consumer is None or backlog.next is None:
+    if backlog.consumer(connection_id) is None or backlog.next is None:
         return backlog
-    owed = set() if backlog.topic.non_persistent else {*backlog.returned, *consumer.unacknowledged}
+    absorbed = absorb(backlog, acknowledged)
+    consumer = absorbed.consumer(connection_id)
+    owed = set() if backlog.topic.non_persistent or consumer is None else {*consumer.unacknowledged}
     early = {each for each in acknowledged if each >= backlog.next}
     return replace(
-        backlog,
-        returned=tuple(sorted(each for each in owed if each.position not in acknowledged)),
+        absorbed,
+        returned=tuple(sorted({*absorbed.returned, *owed})),
         acknowledged_early=backlog.acknowledged_early | early,
-        consumers=tuple(each for each in backlog.consumers if each is not consumer),
+        consumers=tuple(each for each in absorbed.consumers if each is not consumer),
         lapsed=(),
         version=backlog.version + 1,
     )
 
 
-def absorb(backlog: Backlog, acknowledged: Mapping[str, Set[int]]) -> Backlog:
-    """The backlog without what its consumers acknowledged; the very same one when that is nothing. The version stays.
+def absorb(backlog: Backlog, acknowledged: Set[int]) -> Backlog:
+    """The backlog without positions that were acknowledged; the very same one when that changes nothing. The version stays.
+
+    A position may be acknowledged by another consumer than the one it is now recorded with: it was sent there first, and a
+    crash kept that from being recorded.
 
     Args:
         backlog: As stored.
-        acknowledged: Positions by connection. Those the connection was not sent, or acknowledged before, are ignored.
+        acknowledged: Positions. Those that were done with before, or not dealt yet, are ignored.
     """
-    consumers = tuple(_without(each, acknowledged.get(each.connection_id, frozenset())) for each in backlog.consumers)
-    if all(new is old for new, old in zip(consumers, backlog.consumers, strict=True)):
+    consumers = tuple(_without(each, acknowledged) for each in backlog.consumers)
+    returned = tuple(each for each in backlog.returned if each.position not in acknowledged)
+    if consumers == backlog.consumers and returned == backlog.returned:
         return backlog
-    return replace(backlog, consumers=consumers)
+    return replace(backlog, consumers=consumers, returned=returned)
 
 
 def _without(consumer: Consumer, acknowledged: Set[int]) -> Consumer:
     left = tuple(each for each in consumer.unacknowledged if each.position not in acknowledged)
-    if len(left) == len(consumer.unacknowledged):
-        return consumer
     return replace(consumer, unacknowledged=left)
 
 

@@ -24,16 +24,28 @@ if TYPE_CHECKING:
         WakeQueue,
     )
     from pushhub.runtime.notifications_http import NotificationsApi
+    from pushhub.services.notification_batch import PumpBatch
     from pushhub.services.notification_consumers import Consumers, Departures
     from pushhub.services.notification_idle import IdleConnections
     from pushhub.services.notification_ids import NotificationIds
     from pushhub.services.notification_log import TopicLog
-    from pushhub.services.notification_pump import Pump
     from pushhub.services.notification_subscribers import NotificationSubscribers
     from pushhub.services.notification_target import TopicTarget
     from pushhub.services.notification_waker import Waker
 
-__all__ = ["backlogs", "consumers", "idle_connections", "notifications_api", "pump", "topic_target", "topics", "wakes"]
+__all__ = [
+    "backlogs",
+    "consumers",
+    "idle_connections",
+    "notifications_api",
+    "pump_batch",
+    "topic_target",
+    "topics",
+    "wakes",
+]
+
+_SIDE_BY_SIDE = 10
+"""Threads of the pump: the largest batch of a FIFO queue."""
 
 
 def _table() -> tuple[Any, str]:
@@ -151,11 +163,14 @@ def consumers() -> Consumers:
 
 
 @cache
-def pump() -> Pump:
+def pump_batch() -> PumpBatch:
     """Sends notifications."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pushhub.services.notification_batch import PumpBatch
     from pushhub.services.notification_pump import Pump
 
-    return Pump(
+    pump = Pump(
         topics=topics(),
         backlogs=backlogs(),
         connections=_connections(),
@@ -166,6 +181,8 @@ def pump() -> Pump:
         clock=wiring.clock(),
         telemetry=telemetry,
     )
+    executor = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="look")
+    return PumpBatch(pump=pump, queue=wakes(), executor=executor, telemetry=telemetry)
 
 
 @cache

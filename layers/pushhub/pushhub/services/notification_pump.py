@@ -8,7 +8,7 @@ A crash between sending and recording sends the same again; whatever was acknowl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pushhub.dialects.notifications_frames import AckIds, frame
@@ -70,9 +70,9 @@ class _Pass:
     """Look again after so many seconds, as something is not there yet."""
 
     @property
-    def acknowledged(self) -> dict[str, frozenset[int]]:
-        """Acknowledgements noted, by connection."""
-        return {name: each.acknowledged for name, each in self.connections.items()}
+    def acknowledged(self) -> frozenset[int]:
+        """Acknowledgements noted on any of its connections."""
+        return _noted(self.connections)
 
     @property
     def changes(self) -> bool:
@@ -168,12 +168,12 @@ class Pump:
     def _pass(self, backlog: Backlog, may_go_on: Callable[[], bool]) -> _Pass:
         """Deal and send, once."""
         connections = self._connections.connections([each.connection_id for each in backlog.consumers])
-        noted = {name: each.acknowledged for name, each in connections.items()}
+        noted = _noted(connections)
         view = absorb(backlog, noted)
         this = _Pass(
             backlog=backlog,
             connections=connections,
-            dealer=Dealer(view, frozenset().union(*noted.values()), self._window),
+            dealer=Dealer(view, noted, self._window),
             up_to=view.next or 0,
         )
         this.gone = {each.connection_id for each in backlog.consumers if each.connection_id not in connections}
@@ -366,6 +366,10 @@ class Pump:
             waiting=this.more,
         )
         self._telemetry.count("NotificationsSent", count)
+
+
+def _noted(connections: Mapping[str, Connection]) -> frozenset[int]:
+    return frozenset().union(*(each.acknowledged for each in connections.values()))
 
 
 def _void(after: Commit, sequence: int) -> Commit:

@@ -1,0 +1,14 @@
+"""Notify function: sends notifications to the consumers of the subscribers it is woken for; each minute it looks for idle connections."""
+
+from typing import Any
+
+from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.notifications import notify
+
+__all__ = ["handler"]
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.notifications.notify`."""
+    return notify(event, context)

@@ -1,0 +1,82 @@
+"""The functions of Notifications 2.0 as Lambda calls them: read the event, call the use case, map the result."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pushhub.dialects.notifications_errors import error_body, fault_body, status_of
+from pushhub.dialects.notifications_requests import parse_consumer_name
+from pushhub.domain.errors import RequestRefused, Unavailable
+from pushhub.ports_notifications import ReceivedWake
+from pushhub.runtime import notification_wiring as wiring
+from pushhub.runtime.invocation import LambdaContext
+from pushhub.runtime.observability import logger, telemetry
+from pushhub.runtime.sqs_batch import failures
+
+__all__ = ["answer_consumer", "notify"]
+
+_OK: dict[str, Any] = {"statusCode": 200}
+
+
+def answer_consumer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
+    """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake."""
+    route: str = event["requestContext"]["routeKey"]
+    connection_id: str = event["requestContext"]["connectionId"]
+    if route == "$connect":
+        return _connect(event.get("queryStringParameters") or {}, connection_id)
+    if route == "$disconnect":
+        wiring.consumers().disconnect(connection_id)
+        return _OK
+    try:
+        wiring.consumers().receive(connection_id, event.get("body") or "")
+    except Exception as error:  # noqa: BLE001 (API Gateway would tell the client with a frame of its own, which kills listeners)
+        # The notification is sent again after the next reconnect.
+        telemetry.count("AcknowledgementsFailed")
+        logger.exception("frame_failed", connection_id=connection_id, error=type(error).__name__)
+    return _OK
+
+
+def _connect(query: dict[str, str], connection_id: str) -> dict[str, Any]:
+    try:
+        connection = wiring.consumers().connect(query.get("token", ""), parse_consumer_name(query), connection_id)
+    except RequestRefused as error:
+        status = status_of(error)
+        telemetry.event("handshake_refused", connection_id=connection_id, status=status)
+        telemetry.count("HandshakesRefused")
+        return {"statusCode": status, "body": json.dumps(error_body(error))}
+    except Unavailable:
+        logger.exception("handshake_failed", connection_id=connection_id)
+        return {"statusCode": 503, "body": json.dumps(fault_body())}
+    telemetry.event(
+        "consumer_connected",
+        connection_id=connection_id,
+        project=connection.topic.project,
+        topic=connection.topic.name,
+        subscriber=connection.subscriber,
+        subscriber_uid=connection.subscriber_uid,
+        shared=connection.shared,
+    )
+    return _OK
+
+
+def notify(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """SQS notify: look at the backlogs of the batch, side by side. Schedule, each minute: check idle connections."""
+    if "Records" not in event:
+        wiring.idle_connections().run(context.get_remaining_time_in_millis)
+        return {}
+    from pushhub.adapters.sqs_wakes import decode_wake  # noqa: PLC0415 (not needed by the schedule)
+
+    wakes: list[ReceivedWake] = []
+    poison: list[str] = []
+    for record in event["Records"]:
+        try:
+            wake = decode_wake(record["body"])
+        except ValueError as error:
+            telemetry.count("WakesPoisoned")
+            telemetry.event("wake_poisoned", sqs_id=record["messageId"], error=str(error))
+            poison.append(record["messageId"])
+            continue
+        wakes.append(ReceivedWake(wake=wake, sqs_id=record["messageId"], receipt_handle=record["receiptHandle"]))
+    keep = wiring.pump_batch().run(wakes, context.get_remaining_time_in_millis)
+    return failures([*keep, *poison])
