@@ -11,7 +11,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from pushhub.domain.delivery import Attempt, Delivery, DeliveryState, close
+from pushhub.domain.hub_message import SERVICE_QUEUES
 from pushhub.domain.message import Message
+from pushhub.domain.queue import Dialect
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -142,7 +144,7 @@ def record_of_acceptance(message: Message) -> DeliveryRecord:
         queue=message.queue,
         queue_uid=message.queue_uid,
         message_id=message.message_id,
-        dialect="raw",
+        dialect=_dialect_of(message.queue),
         accepted_at=iso_time(message.accepted_at),
         expires_at=iso_time(message.expires_at),
         body_size=message.body_size,
@@ -256,7 +258,7 @@ def _delivery_event(delivery: Delivery, kind: RecordKind, *, number: int, at: in
         queue=delivery.queue,
         queue_uid=delivery.queue_uid,
         message_id=delivery.message_id,
-        dialect=delivery.last.dialect if delivery.last else "raw",
+        dialect=delivery.last.dialect if delivery.last else _dialect_of(delivery.queue),
         accepted_at=iso_time(delivery.accepted_at),
         expires_at=iso_time(delivery.expires_at),
         delivery_id=delivery.delivery_id,
@@ -266,6 +268,11 @@ def _delivery_event(delivery: Delivery, kind: RecordKind, *, number: int, at: in
         version=delivery.version,
         tries=delivery.tries,
     )
+
+
+def _dialect_of(queue: str) -> str:
+    """What subscribers of a queue are sent, before any of them was."""
+    return (Dialect.HUB if queue.startswith(SERVICE_QUEUES) else Dialect.RAW).value
 
 
 def _line_event(item: LineItem, kind: RecordKind, at: int) -> DeliveryRecord:
