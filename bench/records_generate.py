@@ -381,7 +381,7 @@ class _Life:
         """Attempts until the delivery is settled or the plan ends."""
         end, iso, chance = self._plan.end_ms, self._iso, self._random.random
         before, tries, attempt, cursor, parked, state = accepted, 0, 0, 0, False, "pending"
-        version = 0
+        version, due_ms = 0, due
         start = due + int(chance() * 400) + 30
         while True:
             subscriber = targets[cursor]
@@ -400,8 +400,7 @@ class _Life:
             took = min(took, 10_000)
             finished = start + took
             if finished >= end:
-                waits_parked = parked and start >= end
-                self._truth["parked" if waits_parked else state] += 1
+                self._truth["parked" if parked and due_ms > end else state] += 1
                 return
             attempt += 1
             version += 1
@@ -470,7 +469,8 @@ class _Life:
                 return
             cursor = cursor + 1 if goes_round else 0
             jitter = int(chance() * (30_000 if parked else 900)) + 20
-            start = finished + (wait or 0) + (jitter if wait else 2)
+            due_ms = finished + (wait or 0)
+            start = due_ms + (jitter if wait else 2)
 
 
 def main() -> None:

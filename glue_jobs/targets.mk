@@ -12,7 +12,7 @@ report-environment: python
 	@$(SYSTEM_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt
 
 test-report: report-environment
-	@$(REPORT_VENV)/bin/python -m pytest tests/glue
+	@$(REPORT_VENV)/bin/python -m pytest --confcutdir=tests/glue tests/glue
 
 lint-report: environments report-environment
 	@$(VENV)/bin/mypy --python-executable $(REPORT_VENV)/bin/python \

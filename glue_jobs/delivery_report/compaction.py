@@ -68,7 +68,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         The days that had raw objects, in order.
     """
 
-    def one(day: date) -> tuple[DayIntake, set[str]] | None:
+    def one(day: date) -> tuple[DayIntake, frozenset[str]] | None:
         return _compact_day(spark, f"{records}/dt={day}", layout, day)
 
     with ThreadPoolExecutor(max_workers=max(1, spark.sparkContext.defaultParallelism)) as side_by_side:
@@ -90,13 +90,11 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     ]
 
 
-def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> tuple[DayIntake, set[str]] | None:
+def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> tuple[DayIntake, frozenset[str]] | None:
     """One day: what became of it, and the names of its objects."""
-    listed = list_objects(spark, path)
-    objects = listed.select(_source(F.col("path")).alias("source"), "length").collect() if listed is not None else []
-    if not objects:
+    objects = list_objects(spark, path)
+    if not objects.names:
         return None
-    size = sum(each["length"] for each in objects)
     counts = Observation(f"intake {day}")
     lines = (
         spark.read.schema(RAW)
@@ -107,16 +105,21 @@ def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> t
         .withColumn("rejection", rejection(day))
         .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"))
     )
-    files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
+    files = max(1, round(objects.bytes * PARQUET_PER_GZIP / FILE_BYTES))
     usable(lines).coalesce(files).write.mode("overwrite").parquet(f"{layout.records}/dt={day}")
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
     used = seen["lines"] - seen["rejected"]
-    _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(objects), seen["rejected"])
+    _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(objects.names), seen["rejected"])
     intake = DayIntake(
-        day=day, objects=len(objects), bytes=size, lines=seen["lines"], used=used, rejected=seen["rejected"]
+        day=day,
+        objects=len(objects.names),
+        bytes=objects.bytes,
+        lines=seen["lines"],
+        used=used,
+        rejected=seen["rejected"],
     )
-    return intake, {each["source"] for each in objects}
+    return intake, objects.names
 
 
 def _source(path: Column) -> Column:
@@ -133,7 +136,7 @@ def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, any_
         texts = spark.read.option("recursiveFileLookup", "true").text(path)
         found = texts.withColumn("source", _source(F.col("_metadata.file_path")))
         rejected_lines(found, day).coalesce(1).write.mode("overwrite").json(kept)
-    elif list_objects(spark, kept) is not None:
+    elif list_objects(spark, kept).bytes:
         small_table(spark, [], REJECTED).write.mode("overwrite").json(kept)
 
 

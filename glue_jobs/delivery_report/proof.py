@@ -85,8 +85,7 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
         deliveries = with_standing(lives, as_of, arguments.grace)
         findings = _findings(spark, records, deliveries, intakes, duplicates).persist(StorageLevel.DISK_ONLY)
         breaches = findings.where("severity = 'breach'").count()
-        aside = list_objects(spark, f"{arguments.input}/quarantine")
-        set_aside = 0 if aside is None else aside.count()
+        set_aside = len(list_objects(spark, f"{arguments.input}/quarantine").names)
     return Proof(
         records=records,
         deliveries=deliveries,
@@ -117,8 +116,10 @@ def _without_duplicates(
 def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> None:
     """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten."""
     path, copy = f"{layout.records}/dt={day}", f"{layout.copies}/dt={day}"
-    without_duplicates(spark.read.schema(CURATED).parquet(path), duplicates).write.mode("overwrite").parquet(copy)
-    spark.read.schema(CURATED).parquet(copy).write.mode("overwrite").parquet(path)
+    kept = spark.read.schema(CURATED).parquet(path)
+    files = max(1, len(kept.inputFiles()))
+    without_duplicates(kept, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
+    spark.read.schema(CURATED).parquet(copy).coalesce(files).write.mode("overwrite").parquet(path)
 
 
 def _findings(

@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
-__all__ = ["Layout", "list_objects", "newest_day", "read_days", "small_table", "write_days", "write_json", "write_text"]
+__all__ = [
+    "Layout",
+    "Objects",
+    "list_objects",
+    "newest_day",
+    "read_days",
+    "small_table",
+    "write_days",
+    "write_json",
+    "write_text",
+]
 
 
 class Layout:
@@ -35,15 +47,30 @@ class Layout:
         self.report = f"{output}/reports/{report}"
 
 
-def list_objects(spark: SparkSession, path: str) -> DataFrame | None:
-    """``path`` and ``length`` of every object below a path; None when there is no such path."""
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects below a path.
+
+    Attributes:
+        names: Their keys below the path, the last two parts of them.
+        bytes: Their size in all.
+    """
+
+    names: frozenset[str]
+    bytes: int
+
+
+def list_objects(spark: SparkSession, path: str) -> Objects:
+    """What lies below a path, empty objects too; nothing when there is no such path."""
     try:
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
     except AnalysisException as error:
         if error.getErrorClass() == "PATH_NOT_FOUND":
-            return None
+            return Objects(frozenset(), 0)
         raise
-    return listed.select("path", "length")
+    names = frozenset("/".join(unquote(each).rsplit("/", 2)[1:]) for each in listed.inputFiles())
+    size = listed.agg(F.sum("length")).head() if names else None
+    return Objects(names, int(size[0] or 0) if size else 0)
 
 
 def read_days(

@@ -44,10 +44,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     kept = dict(os.environ)
     os.environ.pop("JAVA_HOME", None)
     tools = tmp_path_factory.mktemp("bin")
-    for name in ("bash", "dirname", "env", "ps", "cat", "basename", "readlink", "uname"):
-        found = next((p for folder in kept["PATH"].split(":") if (p := Path(folder) / name).exists()), None)
-        if found:
-            (tools / name).symlink_to(found)
+    for folder in reversed(kept["PATH"].split(":")):
+        for tool in Path(folder).glob("*"):
+            if not tool.name.startswith(("java", "jre")):
+                (tools / tool.name).unlink(missing_ok=True)
+                (tools / tool.name).symlink_to(tool)
     os.environ["PATH"] = str(tools)
     use_bundled_java()
     session = open_session("local[2]", settings=SMALL)

@@ -1,0 +1,79 @@
+"""Runs of the job over records on disk, whole or up to the proof."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from glue_jobs.delivery_report.arguments import Arguments
+from glue_jobs.delivery_report.compaction import DayIntake
+from glue_jobs.delivery_report.conservation import balance
+from glue_jobs.delivery_report.progress import Steps
+from glue_jobs.delivery_report.proof import prove
+from glue_jobs.delivery_report.storage import Layout
+from pyspark.sql import SparkSession
+from tests.glue.frames import rows_of
+
+__all__ = ["Proved", "asked", "proved"]
+
+LAST_DAY = date(2026, 11, 18)
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What a proof found, as plain values."""
+
+    findings: list[dict[str, Any]]
+    balance: list[dict[str, Any]]
+    intakes: list[DayIntake]
+    breaches: int
+    set_aside: int
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """What was found, and about which delivery."""
+        return sorted((row["finding"], row["delivery_id"] or "") for row in self.findings)
+
+    @property
+    def sums(self) -> Counter[str]:
+        """Standings over all hours."""
+        rows = (
+            {k: v for k, v in row.items() if isinstance(v, int) and not isinstance(v, bool)} for row in self.balance
+        )
+        return sum((Counter(row) for row in rows), Counter())
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every hour does."""
+        return all(row["balanced"] for row in self.balance)
+
+
+def asked(
+    folder: Path, *, first: date = LAST_DAY, last: date = LAST_DAY, now: str = "2026-11-18T14:00:00"
+) -> Arguments:
+    """Arguments for records in ``folder/records``."""
+    return Arguments(
+        input=f"file://{folder}/records",
+        output=f"file://{folder}/out",
+        date_from=first,
+        date_to=last,
+        now=datetime.fromisoformat(now).replace(tzinfo=UTC),
+        baseline_days=14,
+    )
+
+
+def proved(spark: SparkSession, arguments: Arguments) -> Proved:
+    """The first half of the job."""
+    proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps())
+    found = Proved(
+        findings=rows_of(proof.findings),
+        balance=rows_of(balance(proof.deliveries)),
+        intakes=list(proof.intakes),
+        breaches=proof.breaches,
+        set_aside=proof.set_aside,
+    )
+    proof.findings.unpersist()
+    return found

@@ -1,0 +1,115 @@
+"""Sums and percentiles of attempts come from cells and equal those counted one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+
+import pytest
+from glue_jobs.delivery_report.cells import WHO, attempt_cells, hourly, outcomes, summed
+from glue_jobs.delivery_report.percentiles import bucket_of
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tests.glue.frames import records_frame, rows_of
+from tests.glue.lives import HOUR, NOON, Lives
+
+
+@pytest.fixture(scope="module")
+def lives() -> Lives:
+    chance = random.Random(11)
+    lives = Lives()
+    for n in range(400):
+        for delivery in lives.post(NOON + n * 20_000, subscribers=("s0", "s1")):
+            took = max(1, int(chance.lognormvariate(4, 1)))
+            status = chance.choice((200, 200, 200, 202, 503))
+            after = lives.attempt(delivery, status, took=took, name=delivery.subscriber_id.upper())
+            if status == 503:
+                lives.attempt(
+                    after,
+                    error=chance.choice(("", "timeout")),
+                    took=took * 2,
+                    park=True,
+                    name=delivery.subscriber_id.upper(),
+                )
+    return lives
+
+
+@pytest.fixture(scope="module")
+def cells(spark: SparkSession, lives: Lives) -> Iterator[DataFrame]:
+    counted = attempt_cells(records_frame(spark, lives.records)).persist()
+    yield counted
+    counted.unpersist()
+
+
+def nearest_rank(values: list[int], share: float) -> int:
+    return sorted(values)[math.ceil(len(values) * share) - 1]
+
+
+@pytest.mark.parametrize("hour", [None, "2026-11-18 13:00:00"])
+def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, hour: str | None) -> None:
+    # Given the attempts of one subscriber, in all or in one hour, counted one by one
+    made = [
+        each
+        for each in lives.records
+        if each.kind == "attempt" and each.subscriber_id == "s1" and (hour is None or each.at[11:13] == hour[11:13])
+    ]
+    durations = [each.duration_ms or 0 for each in made]
+    # When counted from cells
+    rows = rows_of(summed(cells, WHO) if hour is None else hourly(cells))
+    (row,) = [row for row in rows if row["subscriber_id"] == "s1" and (hour is None or str(row["hour"]) == hour)]
+    # Then the sums are the same
+    assert row["subscriber"] == "S1"
+    assert row["attempts"] == len(made)
+    assert row["delivered"] == sum(each.verdict == "delivered" for each in made)
+    assert row["reserved"] == sum(each.verdict == "reserved" for each in made)
+    assert row["failed"] == sum(each.verdict == "failed" for each in made)
+    assert row["first_attempts"] == sum(each.attempt == 1 for each in made)
+    assert row["first_won"] == sum(each.attempt == 1 and each.verdict != "failed" for each in made)
+    assert row["parks"] == sum(each.parked is True for each in made)
+    assert row["bytes_out"] == 100 * len(made)
+    assert row["busy_ms"] == sum(durations)
+    assert row["longest_ms"] == max(durations)
+    # And percentiles are values that were seen, at most 2 % above the exact ones
+    for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)):
+        exact = nearest_rank(durations, share)
+        assert row[name] in durations
+        assert exact <= row[name] <= exact * 1.02 + 1
+
+
+def test_one_row_over_everything(cells: DataFrame, lives: Lives) -> None:
+    (row,) = rows_of(summed(cells, ()))
+    assert row["attempts"] == sum(each.kind == "attempt" for each in lives.records)
+
+
+def test_outcomes_tell_status_and_error(cells: DataFrame, lives: Lives) -> None:
+    told = {
+        (row["subscriber_id"], row["verdict"], row["status_code"], row["error_class"]): row["attempts"]
+        for row in rows_of(outcomes(cells))
+    }
+    for (subscriber_id, verdict, status, error), attempts in told.items():
+        assert attempts == sum(
+            (each.subscriber_id, each.verdict, each.status_code, each.error_class)
+            == (subscriber_id, verdict, status, error)
+            for each in lives.records
+        )
+    assert ("s0", "failed", 0, "timeout") in told
+    assert sum(told.values()) == sum(each.kind == "attempt" for each in lives.records)
+
+
+def test_buckets_rise_and_are_two_percent_wide(spark: SparkSession) -> None:
+    values = spark.range(0, 5000).select("id", bucket_of(F.col("id")).alias("bucket"))
+    by_bucket = rows_of(values.groupBy("bucket").agg(F.min("id").alias("least"), F.max("id").alias("most")))
+    ordered = sorted(by_bucket, key=lambda row: row["bucket"])
+    assert ordered[0] == {"bucket": -1, "least": 0, "most": 0}
+    assert all(row["most"] <= row["least"] * 1.02 for row in ordered[1:])
+    assert all(one["most"] < two["least"] for one, two in itertools.pairwise(ordered))
+
+
+def test_hours_are_those_of_the_end_of_the_attempt(spark: SparkSession) -> None:
+    lives = Lives()
+    lives.attempt(lives.post(NOON - 1)[0], took=50)
+    lives.attempt(lives.post(NOON + HOUR)[0], took=50)
+    rows = rows_of(hourly(attempt_cells(records_frame(spark, lives.records))))
+    assert sorted(str(row["hour"])[11:13] for row in rows) == ["12", "13"]

@@ -1,0 +1,140 @@
+"""Bad input gives one clear message or a counted, kept rest; never silence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report.arguments import BadInput, parse
+from pyspark.sql import SparkSession
+from tests.glue.lives import NOON, Lives
+from tests.glue.runs import asked, proved
+
+TODAY = date(2026, 11, 20)
+NOW = datetime(2026, 11, 20, 15, tzinfo=UTC)
+
+
+def some_lives() -> Lives:
+    lives = Lives()
+    for n in range(3):
+        lives.attempt(lives.post(NOON + n)[0])
+    return lives
+
+
+def test_a_missing_prefix_is_said_with_where_it_was_looked_for(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"no records under file:.*records from 2026-11-18 to 2026-11-18: looked for .*dt=2026-11-18"
+    ):
+        proved(spark, asked(tmp_path))
+
+
+def test_an_empty_day_among_others_is_no_error(spark: SparkSession, tmp_path: Path) -> None:
+    some_lives().write(tmp_path / "records")
+    (tmp_path / "records" / "dt=2026-11-17").mkdir()
+    found = proved(spark, asked(tmp_path, first=date(2026, 11, 16)))
+    assert [(each.day, each.used) for each in found.intakes] == [(date(2026, 11, 18), 6)]
+    assert found.findings == []
+
+
+def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_proof(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given an object with a line of a later version and a line that is no JSON
+    (file,) = some_lives().write(tmp_path / "records")
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    later = {**json.loads(lines[3]), "schema_version": 2}
+    spoiled = [*lines[:3], json.dumps(later), lines[4], "no json at all"]
+    file.write_bytes(gzip.compress("\n".join(spoiled).encode()))
+    # When
+    found = proved(spark, asked(tmp_path))
+    # Then they are counted, named with their object, and kept as they are
+    (intake,) = found.intakes
+    assert (intake.lines, intake.used, intake.rejected) == (6, 4, 2)
+    (row,) = [row for row in found.findings if row["finding"] == "unusable_records"]
+    assert row["detail"].endswith("4 of 6 records could be used; rejected: 1 malformed, 1 unknown_version")
+    kept = [
+        json.loads(line)
+        for part in (tmp_path / "out/quarantine/dt=2026-11-18").glob("*.json")
+        for line in part.read_text().splitlines()
+    ]
+    assert {each["reason"]: each["line"] for each in kept} == {
+        "unknown_version": json.dumps(later),
+        "malformed": "no json at all",
+    }
+    # When the object is mended, nothing of it remains
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    mended = proved(spark, asked(tmp_path))
+    assert mended.findings == []
+    assert not [each for each in (tmp_path / "out/quarantine/dt=2026-11-18").glob("*.json") if each.read_text()]
+
+
+def test_a_day_of_which_nothing_can_be_used(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a good day, and a bad one of which an earlier run had compacted something
+    folder = tmp_path / "records" / "dt=2026-11-17" / "hour=01"
+    folder.mkdir(parents=True)
+    (folder / "messages-1-2-2.json.gz").write_bytes(gzip.compress(b"x\ny\n"))
+    some_lives().write(tmp_path / "records")
+    found = proved(spark, asked(tmp_path, first=date(2026, 11, 17)))
+    assert [(each.day.day, each.used, each.rejected) for each in found.intakes] == [(17, 0, 2), (18, 6, 0)]
+    assert found.breaches == 1
+
+
+def test_files_that_are_not_ours_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    some_lives().write(tmp_path / "records")
+    (tmp_path / "records/dt=2026-11-18/hour=12/notes.txt").write_text("hello\n")
+    (row,) = proved(spark, asked(tmp_path)).findings
+    assert "hour=12/notes.txt: 0 of an unknown number of records could be used; rejected: 1 malformed" in row["detail"]
+
+
+def test_stream_records_set_aside_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    some_lives().write(tmp_path / "records")
+    aside = tmp_path / "records" / "quarantine"
+    aside.mkdir()
+    for n in range(3):
+        (aside / f"messages-{n}.json").write_text("{}")
+    assert proved(spark, asked(tmp_path)).set_aside == 3
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "the following arguments are required: --input, --output"),
+        (["--input", "x"], "the following arguments are required: --output"),
+        (["--input", "x", "--output", "y", "--date-from", "yesterday"], "argument --date-from: invalid"),
+        (
+            ["--input", "x", "--output", "y", "--date-from", "2026-11-21"],
+            "--date-from 2026-11-21 is after --date-to 2026-11-20",
+        ),
+        (["--input", "x", "--output", "y", "--date-form", "2026-11-01"], "unknown arguments: --date-form 2026-11-01"),
+        (["--input", "x", "--output", "y", "--grace-minutes", "-1"], "must not be negative"),
+    ],
+)
+def test_arguments_that_cannot_be_meant(argv: list[str], says: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        parse(argv, today=TODAY, now=NOW)
+    assert says in str(refused.value)
+
+
+def test_the_arguments_of_a_usual_run() -> None:
+    arguments = parse(
+        ["--input", "s3://b/records/", "--output", "s3://b", "--projects", "b, a,b"], today=TODAY, now=NOW
+    )
+    assert (arguments.input, arguments.output, arguments.projects) == ("s3://b/records", "s3://b", ("a", "b"))
+    assert (arguments.date_from, arguments.date_to, arguments.now) == (date(2026, 11, 14), TODAY, NOW)
+    assert len(arguments.days) == 7
+
+
+def test_what_glue_adds_is_left_to_glue() -> None:
+    argv = ["--JOB_NAME", "report", "--TempDir", "s3://t", "--input", "i", "--output", "o", "--enable-metrics", "true"]
+    assert parse(argv, today=TODAY, now=NOW).input == "i"
+
+
+def test_times_are_utc() -> None:
+    argv = ["--input", "i", "--output", "o", "--now"]
+    assert parse([*argv, "2026-11-20T10:00:00"], today=TODAY, now=NOW).now == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert parse([*argv, "2026-11-20T10:00:00+02:00"], today=TODAY, now=NOW).now == datetime(
+        2026, 11, 20, 8, tzinfo=UTC
+    )

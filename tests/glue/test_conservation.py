@@ -1,0 +1,225 @@
+"""Every owed delivery stands somewhere, and what contradicts that is named with its ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from glue_jobs.delivery_report.conservation import (
+    balance,
+    delivery_findings,
+    order_findings,
+    overdue_findings,
+    with_standing,
+)
+from glue_jobs.delivery_report.deliveries import delivery_rows, suspicious
+from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage import small_table
+from pyspark.sql import SparkSession
+from tests.glue.frames import records_frame, rows_of
+from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
+
+GRACE = timedelta(hours=1)
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def standings(spark: SparkSession, lives: Lives, now: int) -> dict[str, str]:
+    rows = with_standing(delivery_rows(records_frame(spark, lives.records)), at(now), GRACE)
+    return {row["delivery_id"]: row["standing"] for row in rows_of(rows)}
+
+
+def findings(spark: SparkSession, lives: Lives) -> list[tuple[str, str, str]]:
+    records = records_frame(spark, lives.records)
+    found = delivery_findings(records, suspicious(delivery_rows(records)))
+    return sorted((row["finding"], row["delivery_id"], row["detail"]) for row in rows_of(found))
+
+
+def test_standings_while_waiting_and_when_nothing_is_heard_any_more(spark: SparkSession) -> None:
+    # Given deliveries that wait in each way
+    lives = Lives()
+    (untried,) = lives.post()
+    (retrying,) = lives.post()
+    lives.attempt(retrying, 503)
+    (parked,) = lives.post()
+    lives.attempt(parked, 503, park=True)
+    (reserved,) = lives.post()
+    lives.attempt(reserved, 202)
+    (left,) = lives.post()
+    lives.close(lives.attempt(left, 503), "parked", NOON + 500)
+    (far,) = lives.post(delay=DAY)
+    lives.park(far, NOON + 9)
+    ids = [each.delivery_id for each in (untried, retrying, parked, reserved, left, far)]
+    # When judged half a minute later
+    now = standings(spark, lives, NOON + 30_000)
+    # Then each waits in its way
+    assert [now[each] for each in ids] == ["pending", "retrying", "parked", "reserved", "held", "parked"]
+    # When a parked one's time has come but not long ago, it is on its way through a queue
+    assert standings(spark, lives, NOON + 10 * MINUTE)[parked.delivery_id] == "retrying"
+    # When nothing is heard for longer than the grace, what was due is missing, and only that
+    later = standings(spark, lives, NOON + 2 * HOUR)
+    assert [later[each] for each in ids] == ["missing", "missing", "missing", "missing", "held", "parked"]
+
+
+def test_standings_of_a_pull_queue(spark: SparkSession) -> None:
+    lives = Lives()
+    free = lives.put(expires_in=HOUR)
+    held = lives.reserve(lives.put(expires_in=HOUR), NOON + 1_000)
+    ids = [f"{each.message.message_id}.line" for each in (free, held)]
+
+    def judged(now: int) -> list[str]:
+        found = standings(spark, lives, now)
+        return [found[each] for each in ids]
+
+    assert judged(NOON + 2_000) == ["pending", "reserved"]
+    # A reservation that ended puts the message back
+    assert judged(NOON + 5 * MINUTE) == ["pending", "pending"]
+    # Out of time, though not yet removed
+    assert judged(NOON + 2 * HOUR) == ["expired", "expired"]
+    # Removed long ago, and no record says so
+    assert judged(NOON + 6 * DAY) == ["missing", "missing"]
+
+
+def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
+    # Given messages of two projects and two hours, each with its fate
+    first, second = Lives(), Lives(project="p2")
+    for n in range(6):
+        deliveries = first.post(NOON + n * 20 * MINUTE, subscribers=("s0", "s1"))
+        first.attempt(deliveries[0], 200 if n else 503)
+        if n > 2:
+            first.attempt(deliveries[1], 202)
+    (gone,) = second.post()
+    second.close(second.attempt(gone, 503), "cancelled", NOON + 900)
+    second.post(subscribers=())
+    # When balanced
+    records = records_frame(spark, [*first.records, *second.records])
+    judged = with_standing(delivery_rows(records), at(NOON + 100 * MINUTE + 1_000), GRACE)
+    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balance(judged))}
+    # Then messages and standings are those of the hub, and the one long overdue breaks its hour
+    assert {key: (row["messages"], row["owed"]) for key, row in rows.items()} == {
+        ("p1", "12"): (3, 6),
+        ("p1", "13"): (3, 6),
+        ("p2", "12"): (2, 1),
+    }
+    told = Counter({name: sum(row[name] for row in rows.values()) for name in ("delivered", "reserved", "cancelled")})
+    states = first.states() + second.states()
+    assert told == Counter({"delivered": 5, "reserved": 3, "cancelled": 1})
+    assert told == Counter({name: states[name] for name in told})
+    assert rows["p1", "12"]["missing"] == 4
+    assert not rows["p1", "12"]["balanced"]
+    assert rows["p2", "12"]["balanced"]
+
+
+def test_overdue_deliveries_are_named(spark: SparkSession) -> None:
+    lives = Lives()
+    (silent,) = lives.post()
+    lives.attempt(silent, 503)
+    judged = with_standing(delivery_rows(records_frame(spark, lives.records)), at(NOON + 3 * HOUR), GRACE)
+    (row,) = rows_of(overdue_findings(judged))
+    assert (row["severity"], row["finding"], row["delivery_id"]) == ("breach", "overdue", silent.delivery_id)
+    assert row["detail"] == "was retrying, due 2026-11-18 12:01:00, no record since 2026-11-18 12:00:00"
+
+
+def test_a_lost_acceptance(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(delivery)
+    del lives.records[0]
+    assert findings(spark, lives) == [("never_accepted", delivery.delivery_id, "1 records but no acceptance")]
+    judged = with_standing(delivery_rows(records_frame(spark, lives.records)), at(NOON + HOUR), GRACE)
+    (row,) = rows_of(balance(judged))
+    assert (row["unexpected"], row["balanced"]) == (1, False)
+
+
+def test_a_delivery_that_was_not_owed(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(replace(delivery, subscriber_id="stranger", targets=("stranger",)))
+    lives.attempt(delivery)
+    assert [each[:2] for each in findings(spark, lives)] == [("not_owed", f"{delivery.message_id}.stranger")]
+
+
+def test_lost_attempts_are_named_by_number(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.acknowledge(lives.attempt(lives.attempt(lives.attempt(delivery, 503), 503), 202), NOON + 3 * MINUTE)
+    del lives.records[2:4]
+    assert findings(spark, lives) == [("record_missing", delivery.delivery_id, "no record of version 2, 3 of 4")]
+
+
+def test_a_lost_reservation_is_named_by_number(spark: SparkSession) -> None:
+    lives = Lives()
+    line = lives.put(reserved=3)
+    for n in range(3):
+        line = lives.reserve(line, NOON + n * 2 * MINUTE)
+    del lives.records[2]
+    (found,) = findings(spark, lives)
+    assert found[::2] == ("record_missing", "no record of reservation 5 of 6")
+
+
+def test_a_delivery_taken_twice_is_named_by_both_attempts(spark: SparkSession) -> None:
+    # Given a delivery that was recorded as delivered by two attempts (which the hub's own rules rule out)
+    lives = Lives()
+    (delivery,) = lives.post()
+    taken = lives.attempt(delivery)
+    lives.attempt(taken, at=NOON + 5_000)
+    # Then
+    named = {finding: detail for finding, _, detail in findings(spark, lives)}
+    assert named == {
+        "delivered_twice": "attempt 1 at 2026-11-18 12:00:00.100; attempt 2 at 2026-11-18 12:00:05.100",
+    }
+
+
+def test_a_delivery_settled_twice_or_gone_on_with_is_named(spark: SparkSession) -> None:
+    lives = Lives()
+    (twice,) = lives.post()
+    cancelled = lives.close(twice, "cancelled", NOON + 1_000)
+    lives.close(cancelled, "expired", NOON + 2_000)
+    (on,) = lives.post()
+    lives.attempt(lives.close(on, "expired", NOON + 1_000), 503, at=NOON + 2_000)
+    assert [each[:2] for each in findings(spark, lives)] == [
+        ("settled_twice", twice.delivery_id),
+        ("went_on_after_end", on.delivery_id),
+    ]
+
+
+def test_two_records_of_one_id_that_differ(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(delivery, 503)
+    lives.records.append(replace(lives.records[1], status_code=500))
+    assert [each[0] for each in findings(spark, lives)] == ["conflicting_records"]
+
+
+def test_a_whole_life_with_an_early_acknowledgement_is_no_finding(spark: SparkSession) -> None:
+    # Given a suspicious delivery beside a sound one of the same message
+    lives = Lives()
+    sound, broken = lives.post(subscribers=("s0", "s1"))
+    lives.answer_late(lives.acknowledge(sound, NOON + 10, 1), sound, at=NOON + 90)
+    lives.attempt(lives.attempt(broken, 503))
+    del lives.records[3]
+    # Then only that one is named
+    assert [each[1] for each in findings(spark, lives)] == [broken.delivery_id]
+
+
+@pytest.mark.parametrize(("sequences", "wrong"), [((1, 2, 3), []), ((1, 3, 2), [2]), ((3, 1, 2), [1, 2])])
+def test_order_within_a_key(spark: SparkSession, sequences: tuple[int, ...], wrong: list[int]) -> None:
+    # Given three messages of one key, delivered in some order
+    lives = Lives()
+    deliveries = {n: lives.post()[0] for n in (1, 2, 3)}
+    for place, sequence in enumerate(sequences):
+        lives.attempt(deliveries[sequence], at=NOON + place * 1_000)
+    frame = records_frame(spark, lives.records)
+    keyed = rows_of(frame)
+    for row in keyed:
+        row["sequence"] = int(row["message_id"]) - 10**18
+        row["order_key"] = "customer 7"
+    # When looked at with their key, those that were passed are named
+    found = rows_of(order_findings(small_table(spark, keyed, CURATED)))
+    assert sorted(row["message_id"] for row in found) == [deliveries[n].message_id for n in wrong]
+    # And without a key no order is promised
+    assert rows_of(order_findings(frame)) == []

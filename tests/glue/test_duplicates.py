@@ -1,0 +1,51 @@
+"""Records that lie in two objects are found, named by their objects, and counted once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glue_jobs.delivery_report.deliveries import delivery_rows, repeated
+from glue_jobs.delivery_report.duplicates import duplicated_objects, duplicated_records, without_duplicates
+from pyspark.sql import SparkSession
+from tests.glue.frames import records_frame, rows_of
+from tests.glue.lives import NOON, Lives
+
+
+def test_an_object_that_lies_there_twice(spark: SparkSession) -> None:
+    # Given the records of two messages in one object, those of one also in another
+    lives, again = Lives(), Lives(queue="other")
+    lives.attempt(lives.attempt(lives.post()[0], 503))
+    again.attempt(again.post()[0])
+    first = records_frame(spark, [*lives.records, *again.records], source="hour=12/a")
+    frame = first.unionByName(records_frame(spark, again.records, source="hour=12/b"))
+    # When
+    duplicates = duplicated_records(frame, repeated(delivery_rows(frame)))
+    # Then both objects are named with the number of records they share
+    assert [(row["sources"], row["records"]) for row in rows_of(duplicated_objects(duplicates))] == [
+        (["hour=12/a", "hour=12/b"], 2)
+    ]
+    # And each record remains once
+    left = rows_of(without_duplicates(frame, duplicates))
+    assert sorted(row["record_id"] for row in left) == sorted(
+        each.record_id for each in [*lives.records, *again.records]
+    )
+    assert {row["source"] for row in left} == {"hour=12/a"}
+
+
+def test_contradictions_are_left_for_all_to_see(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(delivery, 503)
+    lives.records.append(replace(lives.records[1], duration_ms=7))
+    frame = records_frame(spark, lives.records)
+    duplicates = duplicated_records(frame, repeated(delivery_rows(frame)))
+    assert rows_of(duplicates) == []
+    assert len(rows_of(without_duplicates(frame, duplicates))) == 3
+
+
+def test_a_life_that_began_before_the_records_is_not_taken_for_a_repetition(spark: SparkSession) -> None:
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(lives.attempt(lives.attempt(delivery, 503), 503), at=NOON + 200_000)
+    frame = records_frame(spark, lives.records[2:])
+    assert rows_of(repeated(delivery_rows(frame))) == []

