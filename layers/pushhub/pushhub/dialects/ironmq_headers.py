@@ -12,12 +12,26 @@ from collections.abc import Mapping
 
 from pushhub.domain.errors import Invalid
 
-__all__ = ["check_header_value", "push_headers_of", "subscriber_headers_of", "webhook_push_headers"]
+__all__ = [
+    "HOPS_HEADER",
+    "WEBHOOK_PREFIX",
+    "check_header_value",
+    "push_headers_of",
+    "subscriber_headers_of",
+    "webhook_hops",
+    "webhook_push_headers",
+]
 
 MAX_PUSH_HEADERS = 5
 MAX_PUSH_HEADER_NAME_BYTES = 64
 MAX_PUSH_HEADER_VALUE_BYTES = 1024
 WEBHOOK_PREFIX = "x-subscribers-"
+"""What the name of a push header is preceded by in a webhook request (IronMQ v3)."""
+
+HOPS_HEADER = "Pushhub-Hops"
+"""From one hub to another: how many queues a message has passed. Our addition; other hubs ignore it."""
+
+MAX_HOPS_DIGITS = 3
 
 _HUB_NAMES = frozenset(
     {
@@ -137,3 +151,13 @@ def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
         except Invalid:
             continue
     return headers
+
+
+def webhook_hops(request_headers: Mapping[str, str]) -> int:
+    """How many queues the message of a webhook request has passed: 0 unless another hub says so, which can only shorten its way.
+
+    Args:
+        request_headers: Names in lower case.
+    """
+    given = request_headers.get(HOPS_HEADER.lower(), "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_HOPS_DIGITS else 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pushhub.dialects.ironmq_headers import push_headers_of, webhook_push_headers
+from pushhub.dialects.ironmq_headers import push_headers_of, webhook_hops, webhook_push_headers
 from pushhub.dialects.ironmq_json import Fields, boolean, integer, listed, number_in_query, section, text
 from pushhub.dialects.ironmq_names import is_message_id
 from pushhub.domain.errors import Invalid, MessageNotFound
@@ -103,7 +103,7 @@ def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
         body: The request's body.
         headers: The request's headers, names in lower case.
     """
-    return NewMessage(body=body, headers=webhook_push_headers(headers))
+    return NewMessage(body=body, headers=webhook_push_headers(headers), hops=webhook_hops(headers))
 
 
 def parse_reserve(fields: Fields) -> ReserveRequest:

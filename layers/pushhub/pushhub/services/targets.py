@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from pushhub.dialects.ironmq_push import parse_ironmq_url, parse_ironworker_url, push_headers
+from pushhub.dialects.ironmq_headers import HOPS_HEADER, WEBHOOK_PREFIX
+from pushhub.dialects.ironmq_push import IronMqTarget, parse_ironmq_url, parse_ironworker_url, push_headers
 from pushhub.domain.backoff import RetryPolicy
 from pushhub.domain.delivery import Delivery
 from pushhub.domain.errors import RequestRefused
@@ -159,19 +160,14 @@ class IronMqQueueTarget(_IronRetries):
     def deliver(self, order: PushOrder) -> Outcome:
         """Post the body to the target queue."""
         target = parse_ironmq_url(order.subscriber.url)
-        if target.host is not None and target.host != self._own_host:
-            request = PushRequest(
-                url=f"{_scheme(target.host)}://{target.host}/3/projects/{quote(target.project or '', safe='')}"
-                f"/queues/{quote(target.queue, safe='')}/webhook",
-                body=order.body,
-                headers={"Authorization": f"OAuth {target.token}", "Content-Type": "text/plain; charset=utf-8"},
-                timeout_s=order.subscriber.timeout_s,
-                answer_limit=4096,
-                allowed_targets=_allowed(self._config.project(order.queue.project)),
-            )
-            return self._outcome(order, self._sender.send(request))
         started = self._clock.now()
-        refusal = self._post_here(order, target.project, target.token, target.queue)
+        refusal: tuple[int, str] | None
+        if order.message.hops >= MAX_HOPS:
+            refusal = 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
+        elif target.host is not None and target.host != self._own_host:
+            return self._outcome(order, self._sender.send(self._webhook(order, target, target.host)))
+        else:
+            refusal = self._post_here(order, target.project, target.token, target.queue)
         answer = Answer(
             status_code=200 if refusal is None else refusal[0],
             message="OK" if refusal is None else refusal[1],
@@ -181,12 +177,28 @@ class IronMqQueueTarget(_IronRetries):
         )
         return self._outcome(order, answer)
 
+    def _webhook(self, order: PushOrder, target: IronMqTarget, host: str) -> PushRequest:
+        """The request to another hub, which may be this one under another name: so it tells how far the message has come."""
+        headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in order.message.headers.items()}
+        return PushRequest(
+            url=f"{_scheme(host)}://{host}/3/projects/{quote(target.project or '', safe='')}"
+            f"/queues/{quote(target.queue, safe='')}/webhook",
+            body=order.body,
+            headers={
+                **headers,
+                "Authorization": f"OAuth {target.token}",
+                "Content-Type": "application/octet-stream",
+                HOPS_HEADER: str(order.message.hops + 1),
+            },
+            timeout_s=order.subscriber.timeout_s,
+            answer_limit=4096,
+            allowed_targets=_allowed(self._config.project(order.queue.project)),
+        )
+
     def _post_here(
         self, order: PushOrder, project: str | None, token: str | None, queue: str
     ) -> tuple[int, str] | None:
         """Post to a queue of this hub; (status code, reason) when that is refused."""
-        if order.message.hops >= MAX_HOPS:
-            return 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
         if project is not None:
             token_hash = hashlib.sha256((token or "").encode()).hexdigest()
             if not self._config.has_token(project, token_hash):
