@@ -1,0 +1,96 @@
+"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls: everything goes on, and happens once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.stack.hub_endpoint import HubEndpoint
+from tests.stack.project import unique, until
+from tests.stack.running import RunningStack
+from tests.stack.test_hub import Shop
+
+pytestmark = pytest.mark.stack
+
+ORDERS = 8
+KILLS = 4
+VISIBILITY_S = 15
+"""How long SQS hides the orders of a function that died; 21 minutes outside of this test."""
+WAIT_S = 240.0
+
+
+@pytest.fixture
+def shop(stack: RunningStack) -> Iterator[Shop]:
+    made = stack.make_project()
+    sqs = stack.aws.sqs()
+    urls = [stack.outputs[name] for name in ("PushQueueUrl", "RetryQueueUrl", "PollQueueUrl")]
+    usual = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls]
+    for url in urls:
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})
+    with HubEndpoint() as endpoint:
+        yield Shop(stack.base_url, made.project_id, made.token, endpoint)
+    for url, attributes in zip(urls, usual, strict=True):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
+
+
+def test_functions_killed_at_any_moment_lose_nothing_and_do_nothing_twice(stack: RunningStack, shop: Shop) -> None:
+    # Given a synchronous and an asynchronous service, and orders on their way to both
+    shop.map("order:new", "/import")
+    shop.map("order:new", "/later")
+    numbers = [unique("R") for _ in range(ORDERS)]
+    ids = [shop.push("order:new", number=number) for number in numbers]
+    # When the functions that deliver are killed again and again
+    killed = 0
+    for _ in range(KILLS):
+        time.sleep(1.5)
+        killed += sum(stack.kill_function_workers(function) for function in ("push", "poll"))
+    assert killed > 0
+    # Then every order is completed at both
+    for message_id in ids:
+        until(
+            lambda: [each["state"] for each in shop.message(message_id)["children"]] == ["completed"] * 2 or None,  # noqa: B023
+            WAIT_S,
+            lambda: str(shop.message(message_id)["children"]),  # noqa: B023
+        )
+    # And whatever the answers asked for happened once for each
+    for message_type in ("order:imported", "order:shipped"):
+        rows = until(
+            lambda: _archived(shop, message_type, ORDERS),  # noqa: B023
+            WAIT_S,
+            lambda: f"{len(_rows(shop, message_type))} of {ORDERS} {message_type}",  # noqa: B023
+        )
+        made_for = sorted(shop.message(row["id"])["payload"]["number"] for row in rows)
+        assert made_for == sorted(numbers)
+    notes = [each for each in shop.get("/notifications.json", page=1) if each["subject"].startswith("Imported")]
+    assert sorted(each["subject"] for each in notes) == sorted(f"Imported {number}" for number in numbers)
+    assert {each["occurrences"] for each in notes} == {1}
+
+
+def test_the_stack_stopped_between_two_polls_goes_on_where_it_was(stack: RunningStack, shop: Shop) -> None:
+    # Given a message that was taken for later
+    shop.map("order:new", "/later")
+    number = unique("R")
+    message_id = shop.push("order:new", number=number)
+    until(lambda: shop.endpoint.of("/later", number=number) or None, WAIT_S, lambda: "it was not posted")
+    # When the stack is stopped and started
+    stack.restart()
+    # Then it is polled to its end, and was posted once
+    until(
+        lambda: [each["state"] for each in shop.message(message_id)["children"]] == ["completed"] or None,
+        WAIT_S,
+        lambda: str(shop.message(message_id)),
+    )
+    assert len(shop.endpoint.of("/later", number=number)) == 1
+    assert len(shop.endpoint.of(f"/status/{number}")) == 2
+
+
+def _rows(shop: Shop, message_type: str) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = shop.get("/queues/archived.json", source="incoming", message=message_type)
+    return rows
+
+
+def _archived(shop: Shop, message_type: str, count: int) -> list[dict[str, str]] | None:
+    rows = _rows(shop, message_type)
+    assert len(rows) <= count
+    return rows if len(rows) == count else None
