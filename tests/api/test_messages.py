@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.api.hub import Hub
+from tests.api.hub import Hub, Stores
+from tests.fakes import Fault, FaultPlan, faulty
 from tests.services.world import PROJECT
 
 
@@ -155,6 +157,15 @@ def test_a_webhook_keeps_any_bytes_and_makes_the_queue(hub: Hub) -> None:
     message = hub.call("GET", f"/queues/q/messages/{message_id}").body["message"]
     assert message["body"] == "\ufffd\x00raw"
     assert base64.b64decode(message["body_base64"]) == b"\xff\x00raw"
+
+
+@pytest.mark.parametrize(("given", "hops"), [("4", 4), ("", 0), ("-1", 0), ("x", 0), ("1" * 30, 0), ("٣", 0)])
+def test_a_webhook_knows_how_far_a_message_has_come(hub: Hub, given: str, hops: int) -> None:
+    hub.make_push("q", "https://a.example/in")
+    path = f"/3/projects/{PROJECT}/queues/q/webhook?oauth={hub.token}"
+    hub.send("POST", path, b"x", {"Pushhub-Hops": given})
+    [message] = hub.world.messages.take_inserted()
+    assert message.hops == hops
 
 
 @pytest.mark.parametrize(("given", "hops"), [("4", 4), ("", 0), ("-1", 0), ("x", 0), ("1" * 30, 0), ("٣", 0)])
@@ -524,12 +535,14 @@ def test_a_dead_letter_starts_its_time_anew(hub: Hub) -> None:
 
 
 def test_a_batch_is_answered_as_far_as_it_fits_and_the_rest_goes_back(hub: Hub) -> None:
-    # Given three messages of 2 MB and a small one
-    hub.post("q", "a" * 2_000_000, "b" * 2_000_000)
-    hub.post("q", "c" * 2_000_000, "d")
-    # Then two fit into an answer, and the next answer has the rest in order
+    # Given three messages of 2.5 MB and a small one
+    for letter in "abc":
+        hub.post("q", letter * 2_500_000)
+    hub.post("q", "d")
+    # Then two fit into an answer, and the next answer has the rest in order, seen by nobody yet
     assert [each["body"][0] for each in hub.reserve("q", n=10)] == ["a", "b"]
-    assert [each["body"][0] for each in hub.reserve("q", n=10)] == ["c", "d"]
+    rest = hub.reserve("q", n=10)
+    assert [(each["body"][0], each["reserved_count"]) for each in rest] == [("c", 1), ("d", 1)]
 
 
 def test_one_large_message_is_answered_whole(hub: Hub) -> None:
@@ -537,6 +550,122 @@ def test_one_large_message_is_answered_whole(hub: Hub) -> None:
     hub.post("q", body)
     hub.post("q", "small")
     assert [len(each["body"]) for each in hub.reserve("q", n=2)] == [len(body), len("small")]
+
+
+LARGEST = 4_194_304
+GROWING = {
+    "text beyond ASCII": "я" * ((LARGEST - 100) // 2),
+    "JSON in JSON": '{"a":"b"},' * (LARGEST // 20),
+    "lines": "0123456789\n" * (LARGEST // 12),
+    "plain": "x" * (LARGEST - 100),
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_message_that_grows_in_an_answer_is_answered_all_the_same(hub: Hub, kind: str) -> None:
+    # Given a message of about the largest size, of characters that take more room in an answer
+    body = GROWING[kind].encode()
+    assert hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", body, token=hub.token).status == 201
+    [message_id] = [each["id"] for each in hub.call("GET", "/queues/q/messages").body["messages"]]
+    # Then it is peeked at, shown, and handed out, whole
+    assert hub.call("GET", f"/queues/q/messages/{message_id}").body["message"]["body"] == GROWING[kind]
+    assert hub.reserve("q", n=10, delete=True)[0]["body"] == GROWING[kind]
+
+
+def test_bytes_that_are_no_text_are_answered_whatever_their_number(hub: Hub) -> None:
+    body = bytes(range(256)) * (LARGEST // 256)
+    assert hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", body, token=hub.token).status == 201
+    [message] = hub.reserve("q")
+    assert (message["body"], base64.b64decode(message["body_base64"])) == ("", body)
+
+
+UNANSWERABLE = "\u0001" * 690_000
+
+
+def test_what_fits_only_compressed_is_refused_to_those_who_do_not_take_that_and_nothing_is_lost(hub: Hub) -> None:
+    # Given a message of which each byte takes six in JSON, written as such by its producer, and a line behind it
+    hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
+    hub.post("q", "next")
+    # When a client asks for it that does not take gzip
+    refused = hub.call("POST", "/queues/q/reservations", {"n": 2, "delete": True})
+    # Then it is told, and the message is where it was
+    assert refused.status == 406
+    assert "gzip" in refused.msg
+    assert hub.info("q")["size"] == 2
+    assert hub.call("GET", "/queues/q/messages?n=2").status == 406
+    # When one asks that does
+    taken = hub.call(
+        "POST", "/queues/q/reservations", {"n": 2, "delete": True}, headers={"Accept-Encoding": "gzip, deflate"}
+    )
+    # Then it gets that one, and the next one afterwards
+    assert [each["body"] for each in taken.body["messages"]] == [UNANSWERABLE * 3]
+    assert taken.body["messages"][0]["reserved_count"] == 1
+    assert [each["body"] for each in hub.reserve("q", n=2)] == ["next"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [
+        ("gzip", True),
+        ("deflate, gzip;q=0.5", True),
+        ("GZIP", True),
+        ("gzip;q=0", False),
+        ("gzip/deflate", False),
+        ("identity", False),
+        ("", False),
+    ],
+)
+def test_who_takes_gzip(hub: Hub, accepted: str, compressed: bool) -> None:
+    hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
+    result = hub.call("POST", "/queues/q/reservations", {}, headers={"Accept-Encoding": accepted})
+    assert (result.status == 200) is compressed
+
+
+def test_large_messages_are_no_dead_letters_before_anyone_saw_them(hub: Hub) -> None:
+    # Given messages of which three fit into an answer, on a queue that allows two reservations
+    hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 2})
+    for number in range(12):
+        hub.post("q", str(number) * 1_900_000)
+    # When they are reserved as many at a time as they can be
+    seen = [each["reserved_count"] for _ in range(5) for each in hub.reserve("q", n=100)]
+    # Then each is seen, once
+    assert seen == [1] * 12
+    assert hub.info("dead")["size"] == 0
+
+
+def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub: Hub) -> None:
+    # Given deletions that take a while
+    hub.post("q", *"abcdefgh")
+    lines = hub.world.lines
+    real = lines.delete
+
+    def slow(*args: Any, **kwargs: Any) -> None:
+        hub.world.clock.advance(seconds=9)
+        real(*args, **{**kwargs, "now": hub.world.clock.now()})
+
+    lines.delete = slow  # type: ignore[method-assign]
+    # When all are taken for good, with a short timeout
+    taken = hub.reserve("q", n=8, timeout=1, delete=True)
+    lines.delete = real  # type: ignore[method-assign]
+    # Then each message was handed out or is still there, and none is neither
+    left = hub.reserve("q", n=8)
+    assert sorted(each["body"] for each in [*taken, *left]) == list("abcdefgh")
+
+
+@pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: int) -> None:
+    # Given a store of which one deletion goes wrong
+    world = Stores()
+    hub = Hub(world)
+    hub.post("q", "a", "b", "c")
+    faults = Hub(replace(world, lines=faulty(world.lines, "lines", FaultPlan(fault, at=at, of="lines.delete"))))
+    # When all are taken for good
+    taken = [each["body"] for each in faults.reserve("q", n=3, delete=True)]
+    # Then each was handed out or is still there
+    world.clock.advance(seconds=61)
+    left = [each["body"] for each in hub.reserve("q", n=3)]
+    assert set(taken) | set(left) == {"a", "b", "c"}
 
 
 def test_a_message_whose_bytes_are_gone_does_not_block_the_line(hub: Hub) -> None:

@@ -154,6 +154,18 @@ def test_peeking_into_a_push_queue_shows_what_waits(hub: Hub, world: World) -> N
     assert len(hub.call("GET", "/queues/q/messages").body["messages"]) == 1
 
 
+def test_peeking_into_a_push_queue_shows_as_much_as_fits(hub: Hub, world: World) -> None:
+    # Given large messages that wait, each of characters that take more room in an answer
+    hub.make_push("q", A)
+    world.sender.script(A, 500)
+    for letter in "abcd":
+        hub.post("q", letter + "é" * 700_000)
+    world.run(seconds=5)
+    # Then those are shown that fit into one answer, the oldest first
+    shown = hub.call("GET", "/queues/q/messages?n=100").body["messages"]
+    assert [each["body"][0] for each in shown] == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("how", ["body", "query", "both", "body without name", "token and body"])
 def test_acknowledging_a_202(hub: Hub, world: World, how: str) -> None:
     # Given a subscriber that answered 202

@@ -242,6 +242,30 @@ def test_releasing_after_the_end_is_refused(line_store: LineStore) -> None:
         line_store.release(PROJECT, LINE, "1", reservation_id=held_id(held), delay_ms=0, now=NOW)
 
 
+def test_a_reservation_nobody_saw_does_not_count(line_store: LineStore) -> None:
+    # Given a message reserved twice, the second time for an answer that had no room for it
+    given = in_line(2)
+    line_store.put(given)
+    reserve(line_store, 1)
+    later = NOW + MINUTE
+    first, second = reserve(line_store, 2, now=later)
+    for each in (first, second):
+        line_store.release(
+            PROJECT,
+            LINE,
+            each.message.message_id,
+            reservation_id=held_id(each),
+            delay_ms=0,
+            now=later,
+            counted=False,
+        )
+    # Then both are back in order, with the counts they had
+    assert [each.reserved_count for each in line_store.peek(PROJECT, LINE, count=2, now=later)] == [1, 0]
+    again = reserve(line_store, 2, now=later)
+    assert ids(again) == [each.message_id for each in given]
+    assert [each.reserved_count for each in again] == [2, 1]
+
+
 def test_deleting_a_reserved_message_takes_its_reservation(line_store: LineStore) -> None:
     # Given a reserved message
     line_store.put(in_line(1))

@@ -87,12 +87,21 @@ class FakeLineStore:
             return _hold(self._held(project_id, line_uid, message_id, reservation_id, now), now + timeout_ms)
 
     def release(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, delay_ms: int, now: int
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str,
+        delay_ms: int,
+        now: int,
+        counted: bool = True,
     ) -> None:
         """See the port."""
         with self._lock:
             entry = self._held(project_id, line_uid, message_id, reservation_id, now)
             entry.reservation_id, entry.available_at = None, now + delay_ms
+            entry.reserved_count -= not counted
 
     def delete(
         self,

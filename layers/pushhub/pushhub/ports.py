@@ -240,9 +240,20 @@ class LineStore(Protocol):
         ...
 
     def release(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, delay_ms: int, now: int
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str,
+        delay_ms: int,
+        now: int,
+        counted: bool = True,
     ) -> None:
-        """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`."""
+        """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`.
+
+        With ``counted`` False the reservation counts as never made: no consumer saw the message.
+        """
         ...
 
     def delete(

@@ -148,19 +148,28 @@ class DynamoDBLineStore:
         return new_id
 
     def release(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, delay_ms: int, now: int
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str,
+        delay_ms: int,
+        now: int,
+        counted: bool = True,
     ) -> None:
         """See the port."""
         place = place_at(message_id, now + delay_ms if delay_ms else None)
         try:
             self._table.update(
                 message_key(project_id, line_uid, message_id),
-                UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until",
+                UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until ADD reserved_count :change",
                 ConditionExpression=_HELD,
                 ExpressionAttributeValues={
                     ":place": text(place),
                     ":held": text(reservation_id),
                     ":now": number(now),
+                    ":change": number(0 if counted else -1),
                 },
             )
         except ConditionRefused as refused:

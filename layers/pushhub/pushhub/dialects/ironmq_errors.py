@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pushhub.domain.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unauthorized
+from pushhub.domain.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
 
 __all__ = ["FAULT_MESSAGE", "status_of"]
 
@@ -16,6 +16,7 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (Unauthorized, 401),
     (Forbidden, 403),
     (NotFound, 404),
+    (Unanswerable, 406),
     (TooLarge, 413),
 )
 

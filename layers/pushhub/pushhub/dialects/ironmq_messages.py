@@ -33,6 +33,8 @@ MAX_BATCH = 100
 MAX_DELAY_S = 604_800
 MAX_TIMEOUT_S = 86_400
 MAX_WAIT_S = 30
+MAX_REPLACED_BYTES = 1_048_576
+"""The largest body of bytes that are no text which is shown as text as well."""
 RESERVATION_REQUIRED = "A reservation_id is required"
 """What touch, release, and deleting a reserved message without its reservation are refused with; clients know it."""
 
@@ -212,6 +214,8 @@ def render_message(
 ) -> dict[str, object]:
     """A message as it is shown. Bytes that are no UTF-8 text come replaced in ``body`` and exact in ``body_base64``.
 
+    Of more than a megabyte of such bytes only the exact form is shown, so that they fit into an answer; ``body`` is empty then.
+
     Args:
         message_id: Its id.
         body: Its bytes.
@@ -222,7 +226,7 @@ def render_message(
     try:
         shown["body"] = body.decode()
     except UnicodeDecodeError:
-        shown["body"] = body.decode(errors="replace")
+        shown["body"] = body.decode(errors="replace") if len(body) <= MAX_REPLACED_BYTES else ""
         shown["body_base64"] = base64.b64encode(body).decode()
     shown["reserved_count"] = reserved_count
     if reservation_id is not None:

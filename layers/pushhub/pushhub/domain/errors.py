@@ -6,6 +6,7 @@
     ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
     │   ├── Invalid               malformed, wrong type, out of range
     │   ├── TooLarge              body over the limit
+    │   ├── Unanswerable          what is asked for does not fit into an answer
     │   ├── Unauthorized          no token, or not one of this project
     │   ├── Forbidden             wrong or timed-out reservation, immutable setting
     │   └── NotFound              queue, message, store ... unknown
@@ -27,6 +28,7 @@ __all__ = [
     "QueueNotFound",
     "RequestRefused",
     "TooLarge",
+    "Unanswerable",
     "Unauthorized",
     "Unavailable",
 ]
@@ -62,6 +64,13 @@ class TooLarge(RequestRefused):
     def __init__(self, limit: int) -> None:
         super().__init__(f"Request body is larger than {limit} bytes")
         self.limit = limit
+
+
+class Unanswerable(RequestRefused):
+    """What is asked for does not fit into an answer unless that is compressed."""
+
+    def __init__(self) -> None:
+        super().__init__("The answer would be too large: accept gzip (Accept-Encoding) to get it")
 
 
 class Unauthorized(RequestRefused):

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gzip
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from pushhub.domain.errors import Invalid, NotFound, RequestRefused
+from pushhub.domain.answer_room import ANSWER_BYTES, as_base64, as_text
+from pushhub.domain.errors import Invalid, NotFound, RequestRefused, Unanswerable
 
 __all__ = [
     "MethodNotAllowed",
     "Request",
     "Response",
     "Router",
+    "accepts_gzip",
     "event_from_response",
     "request_from_event",
 ]
@@ -27,6 +31,8 @@ __all__ = [
 Handler = TypeVar("Handler")
 
 MAX_QUERY_FIELDS = 100
+_MOST_PER_CHARACTER = 12
+_ACCEPTS_GZIP = re.compile(r"(?:^|,)\s*(?:x-)?gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))")
 OVERRIDE = "x-http-method-override"
 WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 REPLACEMENT = "\ufffd".encode()
@@ -138,19 +144,35 @@ def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
     return encoded
 
 
-def event_from_response(response: Response, *, head: bool = False) -> dict[str, Any]:
-    """What a function returns to an HTTP API.
+def accepts_gzip(request: Request) -> bool:
+    """Whether an answer may be compressed."""
+    return _ACCEPTS_GZIP.search(request.headers.get("accept-encoding", "").lower()) is not None
+
+
+def event_from_response(response: Response, *, head: bool = False, compressible: bool = False) -> dict[str, Any]:
+    """What a function returns to an HTTP API: as text, or what is too large for that as base64, or compressed.
 
     Args:
         response: The response.
         head: It answers a HEAD request, so the body is left out.
+        compressible: The client takes gzip.
+
+    Raises:
+        Unanswerable: The body does not fit.
     """
-    return {
-        "statusCode": response.status,
-        "headers": {"Content-Type": "application/json", **response.headers},
-        "body": "" if head else json.dumps(response.body, ensure_ascii=False),
-        "isBase64Encoded": False,
-    }
+    headers = {"Content-Type": "application/json", **response.headers}
+    body = "" if head else json.dumps(response.body, ensure_ascii=False)
+    encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
+    if encoded:
+        content = body.encode()
+        if as_base64(body) > ANSWER_BYTES:
+            if not compressible:
+                raise Unanswerable
+            content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
+        body = base64.b64encode(content).decode()
+        if len(body) > ANSWER_BYTES:
+            raise Unanswerable
+    return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": encoded}
 
 
 class Router(Generic[Handler]):

@@ -8,13 +8,14 @@ from typing import Any
 
 from pushhub.dialects.ironmq_errors import FAULT_MESSAGE, status_of
 from pushhub.dialects.ironmq_json import MAX_REQUEST_BYTES
-from pushhub.domain.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.domain.errors import RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore
 from pushhub.runtime.http import (
     MethodNotAllowed,
     Request,
     Response,
     Router,
+    accepts_gzip,
     event_from_response,
     request_from_event,
 )
@@ -101,7 +102,12 @@ class IronApi:
             request = request_from_event(event)
         except RequestRefused as error:
             return event_from_response(_refused(error))
-        return event_from_response(self.answer(request), head=request.method == "HEAD")
+        try:
+            return event_from_response(
+                self.answer(request), head=request.method == "HEAD", compressible=accepts_gzip(request)
+            )
+        except Unanswerable as error:
+            return event_from_response(_refused(error))
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""

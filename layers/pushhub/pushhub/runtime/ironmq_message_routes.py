@@ -20,11 +20,11 @@ from pushhub.dialects.ironmq_statuses import render_statuses
 from pushhub.domain.errors import Invalid, Unauthorized
 from pushhub.domain.message import NewMessage
 from pushhub.domain.queue import Queue
-from pushhub.runtime.http import Response
+from pushhub.runtime.http import Response, accepts_gzip
 from pushhub.runtime.ironmq_call import Call
 from pushhub.services.acknowledge import Acknowledge
 from pushhub.services.ingest import Ingest
-from pushhub.services.lines import Lines, ReadMessage
+from pushhub.services.lines import Lines
 from pushhub.services.push_messages import PushMessages
 from pushhub.services.queues import Queues
 
@@ -72,36 +72,23 @@ class MessageRoutes:
     def reserve(self, call: Call) -> Response:
         """POST /queues/{queue}/reservations."""
         request = parse_reserve(call.fields)
-        taken = self._lines.reserve(self._pull_queue(call), request)
-        return Response(status=200, body={"messages": [_shown(each, reserved=True) for each in taken]})
+        taken = self._lines.reserve(self._pull_queue(call), request, compressed=accepts_gzip(call.request))
+        return Response(status=200, body={"messages": [each.shown(reserved=True) for each in taken]})
 
     def peek(self, call: Call) -> Response:
         """GET /queues/{queue}/messages. Of a push queue: what waits after a failed attempt."""
         count = parse_peek(call.request.query)
         queue = self._queues.get(call.project, call.queue)
-        if not queue.is_push:
-            return Response(
-                status=200,
-                body={"messages": [_shown(each, reserved=False) for each in self._lines.peek(queue, count)]},
-            )
-        waiting = self._push_messages.peek(queue, count)
-        return Response(
-            status=200,
-            body={
-                "messages": [
-                    render_message(each.message.message_id, self._push_messages.body(each.message), reserved_count=0)
-                    for each in waiting
-                ]
-            },
-        )
+        if queue.is_push:
+            return Response(status=200, body={"messages": self._push_messages.peek(queue, count)})
+        shown = [each.shown(reserved=False) for each in self._lines.peek(queue, count)]
+        return Response(status=200, body={"messages": shown})
 
     def show(self, call: Call) -> Response:
         """GET /queues/{queue}/messages/{message}; of a push queue with ``push_statuses``."""
         queue = self._queues.get(call.project, call.queue)
         if not queue.is_push:
-            return Response(
-                status=200, body={"message": _shown(self._lines.get(queue, call.message_id), reserved=False)}
-            )
+            return Response(status=200, body={"message": self._lines.get(queue, call.message_id).shown(reserved=False)})
         pushed = self._push_messages.get(queue, call.message_id)
         shown = render_message(call.message_id, self._push_messages.body(pushed.message), reserved_count=0)
         shown["push_statuses"] = render_statuses(queue, pushed.message, pushed.deliveries)
@@ -178,13 +165,3 @@ def _capability(call: Call) -> Deletion:
     if deletion.reservation_id is None:
         raise Unauthorized
     return deletion
-
-
-def _shown(message: ReadMessage, *, reserved: bool) -> dict[str, object]:
-    held = message.held
-    return render_message(
-        held.message.message_id,
-        message.body,
-        reserved_count=held.reserved_count,
-        reservation_id=held.reservation_id if reserved else None,
-    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pushhub.dialects.ironmq_messages import RESERVATION_REQUIRED, Deletion, ReserveRequest
-from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
+from pushhub.dialects.ironmq_messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
+from pushhub.domain.answer_room import AnswerRoom
+from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
 from pushhub.domain.queue import Queue
 from pushhub.ports import BodyStore, Clock, ConfigStore, LineMessage, LineStore
 from pushhub.services.ingest import Ingest
@@ -21,8 +24,8 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 1.0
 """Pauses between the looks of a long poll double from the first to the longest."""
 
-ANSWER_BODY_BYTES = 4_194_304
-"""Bodies in one answer, in bytes, unless the first alone is larger: a function's answer is limited to 6 MB."""
+POP_RESERVATION_MS = 60_000
+"""Messages that are deleted at once are held at least so long, that no other consumer gets them before they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,15 @@ class ReadMessage:
 
     held: LineMessage
     body: bytes
+
+    def shown(self, *, reserved: bool) -> dict[str, object]:
+        """As it is answered; with its reservation, or without."""
+        return render_message(
+            self.held.message.message_id,
+            self.body,
+            reserved_count=self.held.reserved_count,
+            reservation_id=self.held.reservation_id if reserved else None,
+        )
 
 
 class Lines:
@@ -58,17 +70,21 @@ class Lines:
         self._ingest = ingest
         self._clock = clock
 
-    def reserve(self, queue: Queue, request: ReserveRequest) -> list[ReadMessage]:
+    def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
         """Reserve messages, waiting for a first one as long as asked for; none when none came.
 
         Args:
             queue: A pull queue.
             request: How many, how long, and whether to delete them at once.
+            compressed: The answer may be compressed, so that one message fits whatever its size.
+
+        Raises:
+            Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it is.
         """
         deadline = self._clock.now() + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
         pause_s = FIRST_PAUSE_S
         while True:
-            taken = self._take(queue, request)
+            taken = self._take(queue, request, compressed=compressed)
             left_s = (deadline - self._clock.now()) / 1000
             if taken or left_s <= 0:
                 return self._deleted(queue, taken) if request.delete else taken
@@ -76,20 +92,36 @@ class Lines:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             queue = self._config.queue(queue.project, queue.name) or queue
 
-    def _take(self, queue: Queue, request: ReserveRequest) -> list[ReadMessage]:
+    def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> list[ReadMessage]:
         """Reserve messages and move the dead letters among them out of the way until enough or no more are found."""
         timeout_ms = (request.timeout_s or queue.message_timeout) * 1000
+        if request.delete:
+            timeout_ms = max(timeout_ms, POP_RESERVATION_MS)
         taken: list[LineMessage] = []
-        while len(taken) < request.count:
+        more = True
+        while more and len(taken) < request.count:
             wanted = request.count - len(taken)
             held = self._lines.reserve(
                 queue.project, queue.line_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
             )
-            alive = [each for each in held if not self._moved_to_dead_letters(queue, each)]
-            taken.extend(alive)
-            if len(alive) == len(held):
-                break
-        return self._read(queue, self._fitting(queue, taken))
+            more = self._sort_out(queue, held, taken)
+        return self._read(queue, taken, compressed=compressed)
+
+    def _sort_out(self, queue: Queue, held: Sequence[LineMessage], taken: list[LineMessage]) -> bool:
+        """Add messages to those taken, dead letters aside; whether others may stand behind these."""
+        moved = False
+        for position, each in enumerate(held):
+            try:
+                dead = self._moved_to_dead_letters(queue, each)
+            except Unavailable:
+                self._give_back(queue, held[position:])
+                if not taken:
+                    raise
+                return False
+            moved |= dead
+            if not dead:
+                taken.append(each)
+        return moved
 
     def _moved_to_dead_letters(self, queue: Queue, held: LineMessage) -> bool:
         if queue.dead_letter is None or held.reserved_count <= queue.dead_letter.max_reservations:
@@ -107,40 +139,71 @@ class Lines:
         self._ingest.size_changed(queue, -1)
         return True
 
-    def _fitting(self, queue: Queue, held: Sequence[LineMessage]) -> list[LineMessage]:
-        """As many as fit into one answer; the others are given back to the front of the line."""
-        fitting: list[LineMessage] = []
-        size = 0
-        for each in held:
-            size += each.message.body_size
-            if not fitting or size <= ANSWER_BODY_BYTES:
-                fitting.append(each)
-                continue
-            self._lines.release(
-                queue.project,
-                queue.line_uid,
-                each.message.message_id,
-                reservation_id=each.reservation_id or "",
-                delay_ms=0,
-                now=self._clock.now(),
-            )
-        return fitting
-
-    def _read(self, queue: Queue, held: Iterable[LineMessage]) -> list[ReadMessage]:
+    def _read(self, queue: Queue, held: Sequence[LineMessage], *, compressed: bool) -> list[ReadMessage]:
+        """Read the bodies of as many messages as fit into one answer; the others go back to the front of the line."""
+        room = AnswerRoom()
         read: list[ReadMessage] = []
-        for each in held:
+        for position, each in enumerate(held):
             try:
-                read.append(ReadMessage(held=each, body=body_of(each.message, self._bodies)))
+                message = self._fitting(each, room, first=not read, compressed=compressed)
             except MessageNotFound:
                 # Its bytes outlived their time; without them it would only block the line.
                 self._remove(queue, each.message.message_id, each.reservation_id)
+                continue
+            except (Unanswerable, Unavailable):
+                self._give_back(queue, held[position:])
+                if not read:
+                    raise
+                break
+            read.append(message)
         return read
 
-    def _deleted(self, queue: Queue, taken: list[ReadMessage]) -> list[ReadMessage]:
-        for each in taken:
-            self._remove(queue, each.held.message.message_id, each.held.reservation_id)
-        self._ingest.size_changed(queue, -len(taken))
-        return taken
+    def _fitting(self, held: LineMessage, room: AnswerRoom, *, first: bool, compressed: bool) -> ReadMessage:
+        """The message with its body, if the answer has room for it.
+
+        Raises:
+            MessageNotFound: Its body is gone.
+            Unanswerable: There is no room left.
+        """
+        if not (first or room.may_take(held.message.body_size)):
+            raise Unanswerable
+        read = ReadMessage(held=held, body=body_of(held.message, self._bodies))
+        if not room.takes(json.dumps(read.shown(reserved=True), ensure_ascii=False)):
+            if not (first and compressed):
+                raise Unanswerable
+            room.close()
+        return read
+
+    def _give_back(self, queue: Queue, held: Sequence[LineMessage]) -> None:
+        """Take reservations back of which nobody was told. What cannot be given back returns when its reservation ends."""
+        for each in held:
+            with suppress(Forbidden, MessageNotFound, Unavailable):
+                self._lines.release(
+                    queue.project,
+                    queue.line_uid,
+                    each.message.message_id,
+                    reservation_id=each.reservation_id or "",
+                    delay_ms=0,
+                    now=self._clock.now(),
+                    counted=False,
+                )
+
+    def _deleted(self, queue: Queue, taken: Sequence[ReadMessage]) -> list[ReadMessage]:
+        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are deleted go out, too."""
+        deleted: list[ReadMessage] = []
+        for position, each in enumerate(taken):
+            try:
+                self._remove(queue, each.held.message.message_id, each.held.reservation_id)
+            except (Forbidden, MessageNotFound):
+                # Its reservation ended on the way, so it is somebody else's.
+                continue
+            except Unavailable:
+                deleted.append(each)
+                self._give_back(queue, [later.held for later in taken[position + 1 :]])
+                break
+            deleted.append(each)
+        self._ingest.size_changed(queue, -len(deleted))
+        return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
         self._lines.delete(
@@ -155,16 +218,15 @@ class Lines:
     def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
         """The next messages without reserving them; reserved and delayed ones are not shown."""
         found = self._lines.peek(queue.project, queue.line_uid, count=count, now=self._clock.now())
+        room = AnswerRoom()
         shown: list[ReadMessage] = []
-        size = 0
         for each in found:
-            size += each.message.body_size
-            if shown and size > ANSWER_BODY_BYTES:
-                break
             try:
-                shown.append(ReadMessage(held=each, body=body_of(each.message, self._bodies)))
+                shown.append(self._fitting(each, room, first=not shown, compressed=True))
             except MessageNotFound:
                 continue
+            except Unanswerable:
+                break
         return shown
 
     def get(self, queue: Queue, message_id: str) -> ReadMessage:

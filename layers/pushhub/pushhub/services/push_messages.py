@@ -7,9 +7,12 @@ owes nothing any more cannot be undone: deleting it is answered as done and chan
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pushhub.dialects.ironmq_messages import render_message
+from pushhub.domain.answer_room import AnswerRoom
 from pushhub.domain.delivery import Delivery, DeliveryState, close, opening
 from pushhub.domain.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.domain.message import Message
@@ -71,18 +74,30 @@ class PushMessages:
         """
         return body_of(message, self._bodies)
 
-    def peek(self, queue: Queue, count: int) -> list[PushedMessage]:
-        """Messages that wait after a failed attempt, oldest first; those are what ``size`` counts."""
+    def peek(self, queue: Queue, count: int) -> list[dict[str, object]]:
+        """Messages that wait after a failed attempt, oldest first, as they are shown, and as many as fit into an answer.
+
+        Those are what ``size`` counts.
+        """
         waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
         ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
-        found: list[PushedMessage] = []
+        room = AnswerRoom()
+        found: list[dict[str, object]] = []
         for message_id in ids:
             if len(found) == count:
                 break
             try:
-                found.append(self.get(queue, message_id))
+                message = self.get(queue, message_id).message
+                if found and not room.may_take(message.body_size):
+                    break
+                shown = render_message(message_id, self.body(message), reserved_count=0)
             except MessageNotFound:
                 continue
+            if not room.takes(json.dumps(shown, ensure_ascii=False)):
+                if found:
+                    break
+                room.close()
+            found.append(shown)
         return found
 
     def delete(self, queue: Queue, message_id: str) -> None:

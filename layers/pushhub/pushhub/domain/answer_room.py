@@ -1,0 +1,57 @@
+"""How much fits into one answer of the API, and in which form.
+
+A Lambda function answers with at most 6 MB (6,291,556 bytes), and what it answers is JSON once more: in it, the text of an HTTP body is
+escaped a second time, characters beyond ASCII as six bytes each. As base64 the body takes four bytes for three, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["ANSWER_BYTES", "AnswerRoom", "as_base64", "as_text", "fits"]
+
+ANSWER_BYTES = 6_200_000
+"""Bytes that the body of one answer may take in either form; the rest is for its headers."""
+
+
+def as_text(json_text: str) -> int:
+    """Bytes that a body takes as text."""
+    return len(json.dumps(json_text))
+
+
+def as_base64(json_text: str) -> int:
+    """Bytes that a body takes as base64."""
+    return -(-len(json_text.encode()) // 3) * 4
+
+
+def fits(json_text: str) -> bool:
+    """Whether a body fits into an answer in one of both forms."""
+    return as_text(json_text) <= ANSWER_BYTES or as_base64(json_text) <= ANSWER_BYTES
+
+
+class AnswerRoom:
+    """What is left of one answer while parts are put into it."""
+
+    def __init__(self) -> None:
+        self._as_text = 0
+        self._as_base64 = 0
+
+    def may_take(self, body_size: int) -> bool:
+        """Whether a message with a body of so many bytes could fit; asked before the body is read."""
+        return min(self._as_text, self._as_base64) + body_size < ANSWER_BYTES
+
+    def takes(self, json_text: str) -> bool:
+        """Whether one more part fits; then it is counted.
+
+        Args:
+            json_text: The part as it stands in the body.
+        """
+        text, base64 = self._as_text + as_text(json_text), self._as_base64 + as_base64(json_text)
+        if min(text, base64) > ANSWER_BYTES:
+            return False
+        self._as_text, self._as_base64 = text, base64
+        return True
+
+    def close(self) -> None:
+        """Let nothing more in: a part too large for any answer takes the whole of a compressed one."""
+        self._as_text = self._as_base64 = ANSWER_BYTES
