@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -104,5 +105,7 @@ class Store(HubWorld):
                 "requestContext": {"stage": "$default", "http": {"method": method}},
             }
         )
-        text = answer["body"]
+        text = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
+        # Lambda answers with 6 MB at most, the answer being JSON once more.
+        assert len(json.dumps(answer)) < 6_291_556
         return answer["statusCode"], json.loads(text) if text else None, answer["headers"]

@@ -10,7 +10,7 @@ from tests.api.hub_store import OTHER_STORE, Store
 from tests.fakes import Reply
 from tests.services.world import PROJECT
 
-from pushhub.domain.object_ids import is_object_id
+from pushhub.domain.object_ids import is_object_id, to_object_id
 from pushhub.domain.records import iso_time
 
 URL = "https://acme.example/import"
@@ -84,8 +84,29 @@ def test_tokens_and_stores() -> None:
 
 
 def test_a_body_over_the_limit_is_refused() -> None:
-    status, body = Store().call("POST", "/messages", {"message": "a:b", "payload": {"x": "y" * 4_200_000}})
+    status, body = Store().call("POST", "/messages", {"message": "a:b", "payload": {"x": "y" * 2_100_000}})
     assert (status, set(body)) == (413, {"error"})
+
+
+def test_the_largest_message_and_its_largest_answer_are_shown_whole() -> None:
+    store = Store()
+    made_mapping(store)
+    text = "ü" * 1_040_000
+
+    def says(body: dict[str, Any]) -> Reply:
+        answer = {"message_id": body["message_id"], "text": body["payload"]["text"]}
+        return Reply(status_code=200, body=json.dumps(answer, ensure_ascii=False).encode())
+
+    store.endpoints[URL] = says
+    status, pushed = store.call(
+        "POST", "/messages", json.dumps({"message": "order:new", "payload": {"text": text}}, ensure_ascii=False)
+    )
+    assert status == 201
+    store.run(seconds=5)
+    [copy] = store.copies(pushed["message_id"])
+    status, shown = store.call("GET", f"/messages/{to_object_id(copy.message_id)}")
+    assert (status, shown["state"]) == (200, "completed")
+    assert shown["payload"]["text"] == shown["result"]["text"] == text
 
 
 def test_unknown_paths_and_methods() -> None:

@@ -292,6 +292,15 @@ def test_parameters_that_are_none_fail_the_answer(parameters: Any) -> None:
     assert "parameters" in answer.error
 
 
+def test_what_is_kept_of_an_answer_is_bounded() -> None:
+    long = {"name": "x", "value": "y" * 40_000}
+    assert "value longer than" in read({"message_id": ID, "parameters": [long]}).error
+    [note] = read(
+        {"message_id": ID, "notifications": [{"subject": "s", "description": "d" * 500_000, "trace": ["t"] * 50_000}]}
+    ).notifications
+    assert (len(note.description), note.extra) == (8000, {})
+
+
 def test_parameter_values_may_be_anything() -> None:
     answer = read({"message_id": ID, "parameters": [{"name": "a", "value": None}, {"name": "b", "value": [{"c": 1}]}]})
     assert [each.value for each in answer.parameters] == [None, [{"c": 1}]]

@@ -113,6 +113,9 @@ def test_a_broken_service_is_left_out_and_named_and_the_others_work() -> None:
     ]
 
 
+MANY_FILTERS: dict[str, Any] = {"path": "/x", "recommends": {"filters": [{"path": "a"}] * 50}}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "reason"),
     [
@@ -123,6 +126,7 @@ def test_a_broken_service_is_left_out_and_named_and_the_others_work() -> None:
         (b"gone", 404, "404"),
         (b" " * (DESCRIPTION_LIMIT + 1), 200, "larger than"),
         (b"[" * 50_000, 200, "nested deeper"),
+        ({"services": [MANY_FILTERS | {"name": f"s{n}"} for n in range(99)]}, 200, "can be kept"),
     ],
 )
 def test_a_description_that_is_none_says_why(body: Any, status: int, reason: str) -> None:

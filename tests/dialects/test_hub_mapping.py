@@ -107,6 +107,8 @@ def test_what_a_mapping_must_have() -> None:
         ({"filters": [{"path": "a", "match_rule": "some"}]}, "filters"),
         ({"filters": [{"path": "a", "operator": "match", "value": "("}]}, "filters"),
         ({"filters": [{"path": "a"}] * 51}, "filters"),
+        ({"filters": [{"path": "a", "value": "x" * 2001}]}, "filters"),
+        ({"identifiers": {"a" * 501: "b"}}, "identifiers"),
         ({"identifiers": ["a"]}, "identifiers"),
         ({"identifiers": {"a": 5}}, "identifiers"),
         ({"identifiers": "{"}, "identifiers"),

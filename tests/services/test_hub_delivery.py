@@ -453,6 +453,18 @@ def test_fifty_megabytes_of_json_are_a_failure() -> None:
     assert world.sender.requests[0].answer_limit == 2_097_153
 
 
+def test_headers_of_an_answer_are_kept_in_part() -> None:
+    world = HubWorld()
+    headers = {"content-type": "text/html" + "x" * 900, "set-cookie": "secret" * 90_000}
+    world.map("order:new", says=lambda _: Reply(status_code=500, headers=headers))
+    incoming = world.push_message()
+    world.run(seconds=1)
+    [copy] = world.copies(incoming)
+    recorded = world.log.last_answer(PROJECT, copy.message_id)
+    assert recorded is not None
+    assert {name: len(value) for name, value in recorded.answer.headers.items()} == {"content-type": 500}
+
+
 def test_a_thousand_children_are_all_accepted_in_order() -> None:
     world = HubWorld()
     children = [{"message": "item:found", "payload": {"n": number}} for number in range(1000)]

@@ -6,6 +6,7 @@ allowed, is a failure, and none of it happens. What cannot be read is a failure 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ __all__ = [
     "MAX_DELAY_S",
     "MAX_NOTIFICATIONS",
     "MAX_PARAMETERS",
+    "MAX_VALUE",
     "Child",
     "ServiceAnswer",
     "read_answer",
@@ -52,6 +54,15 @@ MAX_NAME = 255
 
 MAX_SUBJECT = 500
 """Longest notification subject kept, in characters."""
+
+MAX_DESCRIPTION = 8_000
+"""Longest notification description kept, in characters; the whole one stays in the recorded answer."""
+
+MAX_EXTRA = 16_000
+"""Most characters of JSON kept of a notification's further keys; more than that stay in the recorded answer only."""
+
+MAX_VALUE = 32_768
+"""Longest parameter value, in characters of JSON."""
 
 MAX_ERROR = 1000
 """Longest reason kept of a failure, in characters."""
@@ -254,6 +265,8 @@ def _read_parameter(item: Any) -> ReturnedParameter:
         raise Invalid("has no name")
     if "value" not in item:
         raise Invalid("has no value")
+    if len(json.dumps(item["value"])) > MAX_VALUE:
+        raise Invalid(f"has a value longer than {MAX_VALUE} characters")
     return ReturnedParameter(name=name, value=item["value"])
 
 
@@ -275,11 +288,12 @@ def _read_notification(item: Any) -> ReturnedNotification | None:
     texts = [each for each in (subject, description) if isinstance(each, str) and each.strip()]
     if not texts:
         return None
+    extra = {key: value for key, value in item.items() if key not in ("level", "subject", "description")}
     return ReturnedNotification(
         level=level,
         subject=texts[0][:MAX_SUBJECT],
-        description=texts[-1],
-        extra={key: value for key, value in item.items() if key not in ("level", "subject", "description")},
+        description=texts[-1][:MAX_DESCRIPTION],
+        extra=extra if len(json.dumps(extra)) <= MAX_EXTRA else {},
     )
 
 

@@ -6,6 +6,8 @@ said so, and the others work.
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 from pushhub.dialects.hub_fields import Fields, InvalidObject
@@ -24,6 +26,9 @@ DESCRIPTION_LIMIT = 262_144
 """Bytes of ``endpoint.json`` that are read (256 KiB)."""
 
 MAX_SERVICES = 100
+
+MAX_STORED = 300_000
+"""Most characters of JSON that a description may come to: it is kept in one item of at most 400 KB."""
 
 
 def description_url(base_url: str) -> str:
@@ -60,7 +65,7 @@ def read_description(answer: Answer) -> EndpointDescription:
                 errors.append(f"service {service.name} is listed twice; the first one is used")
             else:
                 services.append(service)
-    return EndpointDescription(
+    described = EndpointDescription(
         display=_text(fields, "display"),
         description=_text(fields, "description"),
         help=_text(fields, "help"),
@@ -68,6 +73,9 @@ def read_description(answer: Answer) -> EndpointDescription:
         services=tuple(services),
         errors=tuple(errors),
     )
+    if len(json.dumps(asdict(described))) > MAX_STORED:
+        return EndpointDescription(errors=("endpoint.json describes more than can be kept",))
+    return described
 
 
 def _called(given: Any, index: int) -> str:

@@ -20,6 +20,8 @@ MAX_PARAMETERS = 200
 MAX_FILTERS = 50
 MAX_IDENTIFIERS = 20
 MAX_PATH = 500
+MAX_VALUE = 2000
+"""Longest value of a filter, in characters."""
 LONGEST_WAIT_S = 604_800
 """Seconds; the longest first wait and cap of a back-off."""
 
@@ -101,6 +103,8 @@ def _filter(given: dict[str, Any]) -> Filter:
     if rule not in list(MatchRule):
         raise Invalid("match_rule must be all or any")
     value = text_of(given.get("value"))
+    if len(value) > MAX_VALUE:
+        raise Invalid(f"value is longer than {MAX_VALUE} characters")
     if Operator(operator) is Operator.MATCH:
         try:
             check_pattern(value)
@@ -114,7 +118,9 @@ def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str
     given = fields.section(name)
     if len(given) > MAX_IDENTIFIERS:
         fields.error(name, f"must have at most {MAX_IDENTIFIERS} elements")
-    if not all(isinstance(path, str) and 0 < len(path) <= MAX_PATH for path in given.values()):
+    if not all(
+        isinstance(path, str) and 0 < len(path) <= MAX_PATH and len(key) <= MAX_PATH for key, path in given.items()
+    ):
         fields.error(name, "must be names and paths")
         return {}
     return given

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from pushhub.dialects.hub_answer import MAX_VALUE
 from pushhub.dialects.hub_fields import Fields, InvalidObject
 from pushhub.dialects.hub_json import parse_object
 from pushhub.dialects.hub_request import MAX_URL, checked_url
@@ -16,10 +17,7 @@ from pushhub.domain.integration import Integration
 from pushhub.domain.parameters import DataType, Parameter, data_type_of
 from pushhub.domain.schedule import Scheduler, period_ms
 
-__all__ = ["MAX_VALUE", "read_integration", "read_parameter", "read_pushed", "read_scheduler"]
-
-MAX_VALUE = 32_768
-"""Longest parameter value, in characters of JSON."""
+__all__ = ["read_integration", "read_parameter", "read_pushed", "read_scheduler"]
 
 _INTEGRATION_NAME = re.compile(r"[a-z0-9_-]{1,100}\Z")
 

@@ -42,8 +42,8 @@ from pushhub.services.tokens import Tokens
 
 __all__ = ["HubApi"]
 
-MAX_REQUEST_BYTES = 4_194_304
-"""The largest request body taken, in bytes (4 MiB)."""
+MAX_REQUEST_BYTES = 2_097_152
+"""The largest request body taken, in bytes (2 MiB): a message and its result must fit into one answer of this API."""
 
 NOTIFICATIONS_SHOWN = 250
 """Notifications looked at when they are listed, the newest first."""

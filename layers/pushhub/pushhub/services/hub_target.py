@@ -33,6 +33,9 @@ KEPT_OF_FAILURE = 65_536
 KEPT_FAILURES_MS = 30 * 86_400_000
 """How long answers that are not the result are kept."""
 
+KEPT_HEADERS = ("content-type", "retry-after", "server", "date")
+"""Headers kept of an answer, each up to 500 characters."""
+
 INLINE_ANSWER_LIMIT = 8_192
 """Bodies of answers up to this many bytes lie in the table; larger ones in the bodies bucket."""
 
@@ -172,6 +175,8 @@ class HubTarget:
 
 def _bounded(answer: Answer) -> tuple[Answer, bool]:
     """An answer cut to what is kept of it, and whether it may be the result. Cut before it is read, so that a repetition reads the same."""
+    kept = {name: answer.headers[name][:500] for name in KEPT_HEADERS if name in answer.headers}
+    answer = replace(answer, headers=kept)
     if answer.status_code == 200 and not answer.error_class:
         if len(answer.body) <= ANSWER_LIMIT:
             return answer, True
