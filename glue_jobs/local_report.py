@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from glue_jobs.delivery_report import job
 from glue_jobs.local_spark import use_bundled_java
@@ -101,6 +102,7 @@ def _client(description: dict[str, Any]) -> S3Client:
         region_name=description["region"],
         aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 (the emulator takes anything)
+        config=Config(connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"}),
     )
 
 

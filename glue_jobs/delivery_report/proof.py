@@ -31,7 +31,6 @@ class Proof:
         records: Compacted records from the first day of the report on.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
         findings: Everything that is wrong.
-        breaches: How many of them break conservation.
         intakes: What became of each day's raw objects.
         as_of: When deliveries were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
@@ -40,7 +39,6 @@ class Proof:
     records: DataFrame
     deliveries: DataFrame
     findings: DataFrame
-    breaches: int
     intakes: Sequence[DayIntake]
     as_of: datetime
     set_aside: int
@@ -84,13 +82,11 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
         lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
         deliveries = with_standing(lives, as_of, arguments.grace)
         findings = _findings(spark, records, deliveries, intakes, duplicates).persist(StorageLevel.DISK_ONLY)
-        breaches = findings.where("severity = 'breach'").count()
         set_aside = len(list_objects(spark, f"{arguments.input}/quarantine").names)
     return Proof(
         records=records,
         deliveries=deliveries,
         findings=findings,
-        breaches=breaches,
         intakes=intakes,
         as_of=as_of,
         set_aside=set_aside,

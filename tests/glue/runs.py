@@ -29,8 +29,12 @@ class Proved:
     findings: list[dict[str, Any]]
     balance: list[dict[str, Any]]
     intakes: list[DayIntake]
-    breaches: int
     set_aside: int
+
+    @property
+    def breaches(self) -> int:
+        """How many findings break conservation."""
+        return sum(row["severity"] == "breach" for row in self.findings)
 
     @property
     def named(self) -> list[tuple[str, str | None]]:
@@ -72,7 +76,6 @@ def proved(spark: SparkSession, arguments: Arguments) -> Proved:
         findings=rows_of(proof.findings),
         balance=rows_of(balance(proof.deliveries)),
         intakes=list(proof.intakes),
-        breaches=proof.breaches,
         set_aside=proof.set_aside,
     )
     proof.findings.unpersist()
