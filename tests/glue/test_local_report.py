@@ -1,0 +1,85 @@
+"""``make report``: the records of the running stack reach the disk once each; what is missing is said in one line."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from glue_jobs import local_report
+from mypy_boto3_s3 import S3Client
+
+
+@dataclass
+class Bucket:
+    """As much of an S3 client as syncing uses, two keys to a page."""
+
+    objects: dict[str, bytes]
+    fetched: list[str] = field(default_factory=list)
+
+    def get_paginator(self, _: str) -> Bucket:
+        return self
+
+    def paginate(self, **asked: str) -> Iterator[dict[str, Any]]:
+        keys = [key for key in sorted(self.objects) if key.startswith(asked["Prefix"])]
+        for start in range(0, len(keys), 2):
+            yield {"Contents": [{"Key": key, "Size": len(self.objects[key])} for key in keys[start : start + 2]]}
+        yield {}
+
+    def get_object(self, **asked: str) -> dict[str, Any]:
+        self.fetched.append(asked["Key"])
+        return {"Body": io.BytesIO(self.objects[asked["Key"]])}
+
+
+def sync(bucket: Bucket, folder: Path) -> tuple[int, int]:
+    return local_report.sync(cast(S3Client, bucket), "b", folder)
+
+
+def test_only_new_objects_are_fetched_and_gone_ones_removed(tmp_path: Path) -> None:
+    # Given three objects of records, and one of something else
+    keys = [f"records/dt=2026-11-18/hour=0{n}/messages-1-2-3.json.gz" for n in range(3)]
+    bucket = Bucket({**dict.fromkeys(keys, b"x"), "other/y": b"y"})
+    # When synced, they lie below the folder as the job reads them
+    assert sync(bucket, tmp_path) == (3, 3)
+    assert (tmp_path / "dt=2026-11-18/hour=02/messages-1-2-3.json.gz").read_bytes() == b"x"
+    # When one came, one went, and one was only half fetched before
+    del bucket.objects[keys[0]]
+    bucket.objects["records/quarantine/messages-7.json"] = b"{}"
+    (tmp_path / keys[1].removeprefix("records/")).write_bytes(b"")
+    bucket.fetched.clear()
+    # Then only what is missing is fetched, and nothing remains of what is gone
+    assert sync(bucket, tmp_path) == (3, 2)
+    assert sorted(bucket.fetched) == [keys[1], "records/quarantine/messages-7.json"]
+    assert not (tmp_path / keys[0].removeprefix("records/")).exists()
+    assert sync(bucket, tmp_path) == (3, 0)
+
+
+def test_no_running_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match="no running stack"):
+        local_report.main([])
+
+
+def test_a_stack_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path))
+    described = {
+        "aws_endpoint_url": "http://127.0.0.1:9",
+        "region": "us-east-1",
+        "outputs": {"RecordsBucketName": "b"},
+    }
+    (tmp_path / "local.json").write_text(json.dumps(described))
+    with pytest.raises(SystemExit, match=r"does not answer at http://127\.0\.0\.1:9"):
+        local_report.main([])
+
+
+def test_a_stack_that_recorded_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path))
+    described = {"aws_endpoint_url": "x", "region": "x", "outputs": {"RecordsBucketName": "b"}}
+    (tmp_path / "local.json").write_text(json.dumps(described))
+    monkeypatch.setattr(local_report, "_client", lambda _: Bucket({}))
+    with pytest.raises(SystemExit, match="recorded nothing yet"):
+        local_report.main([])
