@@ -24,6 +24,8 @@ STACK = "pushhub"
 """Name of the CloudFormation stack."""
 DEPLOY_SECONDS = 120.0
 SETTLE_SECONDS = 15.0
+WEBSOCKET_API = "feed0002"
+"""Id of the WebSocket API, as its tag in the template tells the emulator."""
 _ARTIFACTS = "pushhub-artifacts"
 _LOOPBACK = "127.0.0.0/8,::1/128"
 
@@ -40,6 +42,7 @@ def parameters(place: Place) -> dict[str, str]:
         # Each run is a process of 40 MB.
         "PushMaximumConcurrency": "4",
         "LogRetentionDays": "1",
+        "WebSocketManagementUrl": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
     }
 
 

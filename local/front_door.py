@@ -5,7 +5,7 @@ header values and body pass unchanged in both directions. What API Gateway itsel
 IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a 500, as it is for a
 failing function on AWS.
 
-Run as a process: ``python -m local.front_door PORT UPSTREAM``.
+Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from local.place import HOST
+from local.websocket_door import WebSocketDoor
 
 __all__ = ["REQUEST_LIMIT", "application", "main", "runner", "target"]
 
@@ -67,20 +68,35 @@ def target(upstream: str, raw_path: str) -> URL:
     return URL(upstream + raw_path, encoded=True)
 
 
-def application(upstream: str) -> web.Application:
+def application(upstream: str, websocket_upstream: str = "") -> web.Application:
     """The front door of one API.
 
     Args:
         upstream: The emulator's address of the API and stage, without a slash at the end.
+        websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
     """
     app = web.Application(client_max_size=0)
     app[_UPSTREAM] = upstream
     app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
     app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
     app.cleanup_ctx.append(_session)
+    if websocket_upstream:
+        _admit_consumers(app, WebSocketDoor(websocket_upstream, upstream))
     # "." is no line break, and an encoded one is decoded before it is matched.
     app.router.add_route("*", r"/{path:[\s\S]*}", forward)
     return app
+
+
+def _admit_consumers(app: web.Application, door: WebSocketDoor) -> None:
+    """Lead handshakes of consumers to the WebSocket API; other requests to their path go where all requests go."""
+
+    async def consumer(request: web.Request) -> web.StreamResponse:
+        upgrade = request.headers.get("Upgrade", "").lower() == "websocket"
+        return await (door.handshake(request) if upgrade else forward(request))
+
+    app.cleanup_ctx.append(door.session)
+    app.on_shutdown.append(door.leave)
+    app.router.add_get("/notification2/consumer{slash:/?}", consumer, allow_head=False)
 
 
 async def _session(app: web.Application):  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -179,10 +195,10 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
     return headers
 
 
-def runner(upstream: str) -> web.AppRunner:
+def runner(upstream: str, websocket_upstream: str = "") -> web.AppRunner:
     """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway allows."""
     return web.AppRunner(
-        application(upstream),
+        application(upstream, websocket_upstream),
         access_log=None,
         shutdown_timeout=DRAIN_SECONDS,
         keepalive_timeout=75,
@@ -193,9 +209,9 @@ def runner(upstream: str) -> web.AppRunner:
     )
 
 
-async def serve(port: int, upstream: str) -> None:
+async def serve(port: int, upstream: str, websocket_upstream: str) -> None:
     """Serve until SIGTERM; then accept nothing more and finish what is under way."""
-    door = runner(upstream)
+    door = runner(upstream, websocket_upstream)
     await door.setup()
     await web.TCPSite(door, HOST, port, backlog=1024).start()
     _log.info("serving %s on http://%s:%d", upstream, HOST, port)
@@ -212,9 +228,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m local.front_door")
     parser.add_argument("port", type=int)
     parser.add_argument("upstream")
+    parser.add_argument("websocket_upstream", nargs="?", default="")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    asyncio.run(serve(arguments.port, arguments.upstream))
+    asyncio.run(serve(arguments.port, arguments.upstream, arguments.websocket_upstream))
 
 
 if __name__ == "__main__":

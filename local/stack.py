@@ -10,7 +10,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -79,11 +79,11 @@ def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
     if deployer.deploy(place, clients, say):
         say("deployed")
     outputs = deployer.outputs(clients)
-    untold = {"HttpApiId", "ConfigTableName"} - outputs.keys()
+    untold = {"HttpApiId", "WebSocketApiId", "ConfigTableName"} - outputs.keys()
     if untold:
         raise LocalError(f"the template has no output {' and '.join(sorted(untold))}, which the local stack needs")
     if front_door.pid() is None:
-        _start_front_door(place, front_door, outputs["HttpApiId"])
+        _start_front_door(place, front_door, outputs)
         say(f"front door open on {place.base_url}")
     table = outputs["ConfigTableName"]
     projects.restore(clients, table, place.projects)
@@ -191,10 +191,11 @@ def _front_door(place: Place) -> Daemon:
     return Daemon(name="the front door", pid_file=place.pid_file("front-door"), log=place.logs / "front-door.log")
 
 
-def _start_front_door(place: Place, process: Daemon, api: str) -> None:
-    upstream = f"{place.aws_endpoint_url}/_aws/execute-api/{api}/$default"
+def _start_front_door(place: Place, process: Daemon, outputs: Mapping[str, str]) -> None:
+    upstream = f"{place.aws_endpoint_url}/_aws/execute-api/{outputs['HttpApiId']}/$default"
+    websocket = f"ws://{HOST}:{place.aws_port}/_aws/execute-api/{outputs['WebSocketApiId']}/live"
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
-    process.start([sys.executable, "-m", "local.front_door", str(place.port), upstream], environ)
+    process.start([sys.executable, "-m", "local.front_door", str(place.port), upstream, websocket], environ)
     up = wait_until(lambda: process.pid() is None or _listens(place.port), _FRONT_DOOR_START_SECONDS)
     if not up or process.pid() is None:
         last = process.last_line()

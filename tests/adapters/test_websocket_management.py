@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 from tests.adapters.aws_services import client_error
+from tests.fakes import FakeClock
 
 from pushhub.adapters.websocket_management import ApiGatewaySockets
 from pushhub.domain.errors import Unavailable
@@ -30,6 +31,7 @@ class Management:
         return call
 
 
+CLOCK = FakeClock()
 GONE = client_error("GoneException")
 BROKEN = [
     client_error("LimitExceededException"),
@@ -41,17 +43,21 @@ BROKEN = [
 
 def test_a_frame_is_sent_as_utf_8() -> None:
     management = Management()
-    assert ApiGatewaySockets(management).send("c1=", "ä\n")
+    assert ApiGatewaySockets(management, CLOCK).send("c1=", "ä\n")
     assert management.calls == [("post_to_connection", {"ConnectionId": "c1=", "Data": b"\xc3\xa4\n"})]
 
 
 def test_the_time_of_the_last_traffic_is_told_in_milliseconds() -> None:
     at = datetime(2026, 11, 21, 5, 0, 0, 500_000, UTC)
-    assert ApiGatewaySockets(Management({"LastActiveAt": at})).active_at("c1=") == round(at.timestamp() * 1000)
+    assert ApiGatewaySockets(Management({"LastActiveAt": at}), CLOCK).active_at("c1=") == round(at.timestamp() * 1000)
+
+
+def test_an_answer_without_a_time_counts_as_heard_of_now() -> None:
+    assert ApiGatewaySockets(Management({"Identity": {}}), CLOCK).active_at("c1=") == CLOCK.now()
 
 
 def test_a_connection_that_is_gone_is_no_error() -> None:
-    sockets = ApiGatewaySockets(Management(GONE))
+    sockets = ApiGatewaySockets(Management(GONE), CLOCK)
     assert not sockets.send("c1=", "x")
     assert sockets.active_at("c1=") is None
     sockets.close("c1=")
@@ -59,7 +65,7 @@ def test_a_connection_that_is_gone_is_no_error() -> None:
 
 @pytest.mark.parametrize("error", BROKEN, ids=repr)
 def test_everything_else_is_unavailable(error: Exception) -> None:
-    sockets = ApiGatewaySockets(Management(error))
+    sockets = ApiGatewaySockets(Management(error), CLOCK)
     with pytest.raises(Unavailable):
         sockets.send("c1=", "x")
     with pytest.raises(Unavailable):

@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.domain.errors import Unavailable
+from pushhub.ports import Clock
 
 __all__ = ["ApiGatewaySockets"]
 
@@ -17,10 +18,12 @@ class ApiGatewaySockets:
 
     Args:
         client: Client of ``apigatewaymanagementapi`` for the WebSocket API's stage.
+        clock: Time.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
 
     def send(self, connection_id: str, text: str) -> bool:
         """See the port."""
@@ -32,12 +35,12 @@ class ApiGatewaySockets:
         self._call("DeleteConnection", self._client.delete_connection, connection_id)
 
     def active_at(self, connection_id: str) -> int | None:
-        """See the port."""
+        """See the port. An answer without a time tells only that the connection is open: that counts as heard of now."""
         answer = self._call("GetConnection", self._client.get_connection, connection_id)
         if answer is None:
             return None
-        last: datetime = answer["LastActiveAt"]
-        return round(last.timestamp() * 1000)
+        last: datetime | None = answer.get("LastActiveAt")
+        return round(last.timestamp() * 1000) if last else self._clock.now()
 
     @staticmethod
     def _call(operation: str, method: Any, connection_id: str, **more: Any) -> dict[str, Any] | None:

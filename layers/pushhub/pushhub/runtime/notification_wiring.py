@@ -87,7 +87,7 @@ def _sockets() -> Sockets:
     from pushhub.adapters.websocket_management import ApiGatewaySockets
 
     url = wiring.settings().text("WEBSOCKET_MANAGEMENT_URL")
-    return ApiGatewaySockets(wiring.client("apigatewaymanagementapi", endpoint_url=url))
+    return ApiGatewaySockets(wiring.client("apigatewaymanagementapi", endpoint_url=url), wiring.clock())
 
 
 @cache

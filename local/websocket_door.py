@@ -1,0 +1,190 @@
+"""The front door's half for consumers of notifications: their WebSocket path, led to the emulator's WebSocket API.
+
+On AWS API Gateway does all of this by itself (behind CloudFront, see ``docs/notifications.md``). Here it makes up for what the emulator does
+otherwise:
+
+* It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused handshake is asked for
+  again over HTTP, where the same use case says what it would answer.
+* It takes up to half a second to notice that a client has gone, so the same subscriber's next handshake is held back for a moment.
+* It does not tell when a connection was last active, so connections that idle are closed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Any
+
+import aiohttp
+from aiohttp import WSCloseCode, WSMsgType, web
+from yarl import URL
+
+__all__ = ["FRAME_LIMIT", "WebSocketDoor"]
+
+FRAME_LIMIT = 131_072
+"""Bytes of a message; API Gateway's own limit."""
+
+HOLD_BACK_S = 2.0
+"""How long a handshake may be held back until the emulator has noticed that the connection before has ended."""
+
+IDLE_S = 300.0
+"""A connection without traffic, pings included, is closed after this time."""
+
+_LOOK_AGAIN_S = 0.1
+_REMEMBERED = 1000
+_log = logging.getLogger("pushhub.front_door")
+
+
+class WebSocketDoor:
+    """Leads consumers to the WebSocket API.
+
+    Args:
+        websocket_url: The emulator's address of the WebSocket API and stage, ``ws://...``.
+        http_url: That of the HTTP API and stage.
+        idle_s: After how many seconds without traffic connections are closed.
+    """
+
+    def __init__(self, websocket_url: str, http_url: str, *, idle_s: float = IDLE_S) -> None:
+        self._websocket_url = websocket_url
+        self._http_url = http_url
+        self._idle_s = idle_s
+        self._open: set[web.WebSocketResponse] = set()
+        self._ended: OrderedDict[str, float] = OrderedDict()
+
+    async def session(self, _: web.Application) -> Any:
+        """Opens what is needed while the front door runs; closes consumers' connections when it stops."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
+        )
+        yield
+        await self._session.close()
+
+    async def leave(self, _: web.Application) -> None:
+        """Tell the consumers that the front door goes away."""
+        for each in list(self._open):
+            await each.close(code=WSCloseCode.GOING_AWAY)
+
+    async def handshake(self, request: web.Request) -> web.StreamResponse:
+        """Answer a handshake, and carry frames both ways until one side closes."""
+        query = request.rel_url.raw_query_string
+        upstream = await self._connect(query)
+        if isinstance(upstream, web.Response):
+            return upstream
+        client = web.WebSocketResponse(autoping=False, max_msg_size=FRAME_LIMIT)
+        try:
+            await client.prepare(request)
+            self._open.add(client)
+            traffic = _Traffic()
+            tasks = [
+                asyncio.create_task(_inwards(client, upstream, traffic)),
+                asyncio.create_task(_outwards(upstream, client, traffic)),
+                asyncio.create_task(traffic.ceased(self._idle_s)),
+            ]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            idles = tasks[-1].done()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await client.close(code=WSCloseCode.GOING_AWAY if idles else _code(upstream.close_code))
+        finally:
+            self._open.discard(client)
+            self._remember(query)
+            await upstream.close()
+        return client
+
+    async def _connect(self, query: str) -> aiohttp.ClientWebSocketResponse | web.Response:
+        """The connection to the emulator, or the answer to a handshake that is refused."""
+        deadline = time.monotonic() + HOLD_BACK_S
+        url = URL(f"{self._websocket_url}?{query}", encoded=True)
+        while True:
+            try:
+                return await self._session.ws_connect(url, autoping=True, max_msg_size=0)
+            except aiohttp.WSServerHandshakeError:
+                answer = await self._reason(query)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                _log.error("handshake: %r", error)
+                return web.Response(status=503)
+            # Refused a moment ago, and now it would not be, or only by a connection that has just ended: once more.
+            passing = answer.status == 426 or (answer.status == 409 and self._ended_lately(query))
+            if not passing or time.monotonic() >= deadline:
+                return answer if answer.status != 426 else web.Response(status=503)
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    async def _reason(self, query: str) -> web.Response:
+        """What the hub says about such a handshake."""
+        url = URL(f"{self._http_url}/notification2/consumer/?{query}", encoded=True)
+        try:
+            async with self._session.get(url) as answer:
+                body = await answer.read()
+                return web.Response(status=answer.status, body=body, content_type="application/json")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            _log.error("handshake: %r", error)
+            return web.Response(status=503)
+
+    def _remember(self, query: str) -> None:
+        self._ended[_subscriber(query)] = time.monotonic()
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def _ended_lately(self, query: str) -> bool:
+        return time.monotonic() - self._ended.get(_subscriber(query), float("-inf")) < HOLD_BACK_S
+
+
+class _Traffic:
+    """When a connection was last used."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def seen(self) -> None:
+        """It is used now."""
+        self._last = time.monotonic()
+
+    async def ceased(self, idle_s: float) -> None:
+        """Returns when it has not been used for so long."""
+        while (left := self._last + idle_s - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+
+
+async def _inwards(client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic) -> None:
+    with suppress(ConnectionError):
+        async for message in client:
+            traffic.seen()
+            if message.type is WSMsgType.TEXT:
+                await upstream.send_str(message.data)
+            elif message.type is WSMsgType.BINARY:
+                await upstream.send_bytes(message.data)
+            elif message.type is WSMsgType.PING:
+                await client.pong(message.data)
+
+
+async def _outwards(
+    upstream: aiohttp.ClientWebSocketResponse, client: web.WebSocketResponse, traffic: _Traffic
+) -> None:
+    with suppress(ConnectionError):
+        async for message in upstream:
+            if message.type is WSMsgType.TEXT:
+                await client.send_str(message.data)
+                traffic.seen()
+
+
+def _code(upstream_code: int | None) -> int:
+    """The close code for the client: the emulator's, but for those that may not be sent."""
+    normal = upstream_code in (None, 1000, 1005, 1006)
+    return WSCloseCode.OK if normal or upstream_code is None else upstream_code
+
+
+def _subscriber(query: str) -> str:
+    """Topic and subscriber of a handshake's token, unchecked; the query itself when it has none that can be read."""
+    token = URL(f"/?{query}", encoded=True).query.get("token", "")
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.b64decode(payload + "=" * (-len(payload) % 4)))
+        return f"{claims['topic']}/{claims['sub']}"
+    except (IndexError, KeyError, TypeError, ValueError):
+        return query
