@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -273,6 +275,56 @@ def test_a_scheduler_ticks(shop: Shop) -> None:
     )
     assert time.monotonic() - pushed > 50
     assert shop.call("DELETE", f"/schedulers/{made.json()['id']}").status_code == 200
+
+
+def test_records_tell_a_messages_whole_life(stack: RunningStack) -> None:
+    made = stack.make_project()
+    with HubEndpoint() as endpoint:
+        shop = Shop(stack.base_url, made.project_id, made.token, endpoint)
+        # Given a message that failed once, and one that was polled twice
+        shop.map("order:new", "/later")
+        shop.map("order:new", "/refuse", options={"retries_allowed": False})
+        shop.copies(shop.push("order:new", number=unique("R")), ["completed", "parked"])
+        # When their records have been written
+        expected = [
+            ("accepted", None, None, "hub"),
+            ("accepted", None, None, "hub"),
+            ("accepted", None, None, "hub"),
+            ("attempt", "delivered", "delivered", "hub"),
+            ("attempt", "failed", "parked", "hub"),
+            ("attempt", "poll", "polling", "hub"),
+            ("poll", "delivered", "delivered", "hub"),
+            ("poll", "poll", "polling", "hub"),
+        ]
+
+        def life() -> list[tuple[Any, ...]] | None:
+            of_orders = [each for each in records(stack, made.project_id) if each["message_id"] in messages(shop)]
+            told = [tuple(each.get(name) for name in ("kind", "verdict", "state", "dialect")) for each in of_orders]
+            return told if len(told) >= len(expected) else None
+
+        # Then each event is there once
+        assert sorted(until(life, WAIT_S, lambda: "records are missing"), key=str) == sorted(expected, key=str)
+
+
+def messages(shop: Shop) -> set[str]:
+    """Decimal ids of the order and its copies, as records have them."""
+    rows = [
+        *shop.get("/queues/archived.json", message="order:new", source="incoming"),
+        *shop.get("/queues/archived.json", message="order:new", source="accepted"),
+        *shop.get("/queues/accepted.json", message="order:new"),
+    ]
+    return {str(int(row["id"][8:], 16)) for row in rows}
+
+
+def records(stack: RunningStack, project_id: str) -> list[dict[str, Any]]:
+    """Every delivery record of a project."""
+    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
+    found: list[dict[str, Any]] = []
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/"):
+        for item in page.get("Contents", []):
+            lines = gzip.decompress(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()).splitlines()
+            found += [each for each in map(json.loads, lines) if each["project"] == project_id]
+    return found
 
 
 def test_refusals_as_the_protocol_says_them(stack: RunningStack) -> None:
