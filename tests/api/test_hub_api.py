@@ -116,6 +116,17 @@ def test_unknown_paths_and_methods() -> None:
     assert (status, headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
+@pytest.mark.parametrize("kind", ["messages", "mappings", "schedulers", "parameters", "integrations", "queues"])
+@pytest.mark.parametrize("odd", ["x", "a#b", "ü" * 12, "5" * 3000])
+def test_ids_that_nothing_can_have(kind: str, odd: str) -> None:
+    assert Store().call("GET", f"/{kind}/{odd}")[0] == 404
+
+
+@pytest.mark.parametrize("odd", ["x", "a#b", "5" * 3000])
+def test_stores_that_nobody_can_have(odd: str) -> None:
+    assert Store().call("GET", "/queues", store=odd) == (404, {"error": "Store not found."})
+
+
 def test_browsers_of_other_origins_may_ask() -> None:
     status, body, headers = Store().call_whole(
         "OPTIONS", "/messages", token="", headers={"Origin": "https://shop.example"}
@@ -336,7 +347,7 @@ def test_messages_that_cannot_be_handled() -> None:
     incoming = store.push_message("order:new")
     assert store.call("PUT", f"/messages/{incoming}", {"attempt_now": True})[0] == 422
     assert store.call("PUT", f"/messages/{incoming}", {})[0] == 422
-    for unknown in ("5" * 24, "x", "52811a8584a8169f7a000002"):
+    for unknown in ("5" * 24, "52811a8584a8169f7a000002"):
         assert store.call("GET", f"/messages/{unknown}") == (404, {"error": "Message not found."})
     assert store.call("GET", f"/messages/{incoming}", store=OTHER_STORE, token=store.other_token)[0] == 404
 

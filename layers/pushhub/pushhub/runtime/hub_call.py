@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 from pushhub.dialects.hub_fields import InvalidObject
 from pushhub.dialects.hub_form import parse_form
 from pushhub.dialects.hub_json import parse_object
-from pushhub.domain.errors import Invalid
+from pushhub.domain.errors import Invalid, NotFound
 from pushhub.domain.hub_log import HubState, Location
+from pushhub.domain.object_ids import is_object_id
 from pushhub.runtime.http import Request
 from pushhub.services.hub_messages import Query
 
@@ -43,7 +44,13 @@ class HubCall:
 
     @property
     def id(self) -> str:
-        """The id in the path."""
+        """The id in the path.
+
+        Raises:
+            NotFound: Nothing can have it.
+        """
+        if not is_object_id(self.names["id"]):
+            raise NotFound("Not found.")
         return self.names["id"]
 
     @cached_property

@@ -16,6 +16,7 @@ from pushhub.dialects.hub_views import (
     row_view,
     scheduler_view,
 )
+from pushhub.dialects.ironmq_names import is_project_id
 from pushhub.domain.errors import Conflict, NotFound, RequestRefused, TooLarge, Unauthorized
 from pushhub.domain.hub_log import Location, LoggedMessage
 from pushhub.domain.integration import Integration
@@ -127,7 +128,7 @@ class HubApi:
         if len(request.body) > MAX_REQUEST_BYTES:
             raise TooLarge(MAX_REQUEST_BYTES)
         call = HubCall(request=request, names=names, bare=bare)
-        if self._config.project(call.store) is None:
+        if not is_project_id(call.store) or self._config.project(call.store) is None:
             raise NotFound("Store not found.")
         if not self._tokens.allow(call.store, request.headers.get("x-augury-token", "")):
             raise Unauthorized("Token is invalid.")
@@ -212,9 +213,9 @@ class HubApi:
         return Response(status=200, body=self._messages.counts(call.store))
 
     def _queue(self, call: HubCall) -> Response:
-        if call.id not in list(Location):
+        if call.names["id"] not in list(Location):
             raise NotFound("Queue not found.")
-        page = self._messages.page(call.store, call.query(Location(call.id)))
+        page = self._messages.page(call.store, call.query(Location(call.names["id"])))
         mappings = {each.mapping_id: each for each in self._settings.mappings(call.store)}
         integrations = self._settings.integrations(call.store)
 
