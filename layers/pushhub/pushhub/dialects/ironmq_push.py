@@ -6,13 +6,10 @@ Only ``User-Agent`` and ``Content-Type`` may be set by the subscriber's headers;
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from pushhub.domain.delivery import Delivery
 from pushhub.domain.errors import Invalid
 from pushhub.domain.ids import push_reservation_id
 from pushhub.domain.message import Message
@@ -21,7 +18,6 @@ from pushhub.domain.queue import Queue, Subscriber
 __all__ = [
     "IronMqTarget",
     "IronWorkerTarget",
-    "error_message_body",
     "message_url",
     "parse_ironmq_url",
     "parse_ironworker_url",
@@ -139,40 +135,3 @@ def _layered(*layers: Mapping[str, str]) -> dict[str, str]:
         for name, value in layer.items():
             merged[name.lower()] = (name, value)
     return dict(merged.values())
-
-
-def error_message_body(message: Message, body: bytes, delivery: Delivery, subscribers: Iterable[Subscriber]) -> bytes:
-    """What is put on an error queue (IronMQ v3 "Error Queues"; ``queue`` is our addition: users missed it).
-
-    Args:
-        message: The message that could not be delivered.
-        body: Its bytes.
-        delivery: The exhausted delivery, with what each subscriber last answered.
-        subscribers: Those it was owed to, in order.
-    """
-    fields: dict[str, object] = {
-        "source_msg_id": message.message_id,
-        "queue": message.queue,
-        "body": body.decode(errors="replace"),
-        "headers": dict(message.headers),
-        "subscribers": [
-            {
-                "name": subscriber.name,
-                "url": subscriber.url,
-                "code": delivery.status(subscriber.subscriber_id).status_code or 0,
-                "msg": delivery.status(subscriber.subscriber_id).message,
-            }
-            for subscriber in subscribers
-        ],
-    }
-    if not _is_utf8(body):
-        fields["body_base64"] = base64.b64encode(body).decode()
-    return json.dumps(fields, ensure_ascii=False).encode()
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

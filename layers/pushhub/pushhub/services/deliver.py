@@ -31,6 +31,7 @@ from pushhub.domain.queue import PushSettings, Queue, Subscriber
 from pushhub.domain.verdict import Answer, Verdict
 from pushhub.domain.work import WorkOrder
 from pushhub.ports import BodyStore, Clock, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.services.message_bodies import body_of
 from pushhub.services.targets import Outcome, PushOrder, Targets
 
 __all__ = ["Deliver", "Follow", "Following", "QueueSource", "Watcher", "order_identity"]
@@ -258,7 +259,7 @@ class Deliver:
             policy = GIVE_UP if len(delivery.targets) == 1 else policy
         else:
             try:
-                body = self._body(job.order.message)
+                body = body_of(job.order.message, self._bodies)
             except MessageNotFound:
                 return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
             outcome = self._targets.of(subscriber).deliver(
@@ -300,13 +301,6 @@ class Deliver:
             finished_at=now,
         )
         return Outcome(answer=answer, verdict=Verdict.FAILED)
-
-    def _body(self, message: Message) -> bytes:
-        if message.body is not None:
-            return message.body
-        if message.body_ref is None:
-            raise MessageNotFound
-        return self._bodies.get(message.body_ref)
 
     def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
         try:

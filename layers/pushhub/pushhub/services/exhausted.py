@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.dialects.ironmq_push import error_message_body
+from pushhub.dialects.ironmq_error_queue import error_message_body
 from pushhub.domain.delivery import Delivery, DeliveryState
 from pushhub.domain.errors import MessageNotFound
 from pushhub.domain.message import Message, NewMessage
@@ -10,6 +10,7 @@ from pushhub.domain.queue import Subscriber
 from pushhub.domain.work import WorkOrder
 from pushhub.ports import BodyStore, ConfigStore, MessageStore, Telemetry
 from pushhub.services.ingest import Ingest
+from pushhub.services.message_bodies import body_of
 from pushhub.services.targets import MAX_HOPS
 
 __all__ = ["Exhausted"]
@@ -91,12 +92,11 @@ class Exhausted:
     def _owed(message: Message, delivery: Delivery) -> tuple[str, ...]:
         return message.subscriber_ids if message.unicast else (delivery.subscriber_id,)
 
-    def _body(self, message: Message) -> bytes:
-        if message.body is not None:
-            return message.body
-        if message.body_ref is None:
-            raise MessageNotFound
-        return self._bodies.get(message.body_ref)
+    def _body(self, message: Message) -> bytes | None:
+        try:
+            return body_of(message, self._bodies)
+        except MessageNotFound:
+            return None
 
     def _skip(self, order: WorkOrder, reason: str) -> None:
         """Nothing to post; the exhausted delivery stays in sight in the index of unsettled deliveries."""
