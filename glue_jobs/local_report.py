@@ -102,7 +102,12 @@ def _client(description: dict[str, Any]) -> S3Client:
         region_name=description["region"],
         aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 (the emulator takes anything)
-        config=Config(connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"}),
+        config=Config(
+            connect_timeout=5,
+            read_timeout=60,
+            max_pool_connections=DOWNLOADS_AT_ONCE,
+            s3={"addressing_style": "path"},
+        ),
     )
 
 

@@ -58,7 +58,7 @@ HALF: Final = (5.05, 2.9)
 def fates_by_hour(rows: Rows) -> str:
     """Deliveries by hour of acceptance, stacked by what became of them."""
     with mpl.rc_context(_STYLE):
-        figure, axes = _canvas(WIDE)
+        figure, axes = _canvas(WIDE if len(rows) > 1 else (WIDE[0], 1.2))
         hours = [_moment(row["hour"]) for row in rows]
         days = [_day_number(each) for each in hours]
         won = [row["delivered"] + row["acknowledged"] for row in rows]
@@ -69,11 +69,11 @@ def fates_by_hour(rows: Rows) -> str:
         labels = ["delivered at first try", "delivered later", "still waiting", "given up"]
         if len(hours) > 1:
             axes.stackplot(days, layers, labels=labels, colors=[GOOD, LATER, WAITING, BAD], linewidth=0)
+            _time_axis(axes, hours)
+            axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
+            axes.set_ylim(bottom=0)
         else:
             _stacked_bar(axes, hours, layers, labels)
-        _time_axis(axes, hours)
-        axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
-        axes.set_ylim(bottom=0)
         _legend_above(axes)
         return _svg(figure, "Deliveries by hour of acceptance")
 
@@ -207,7 +207,9 @@ def shares(rows: Rows, *, value: str, colour: str, title: str, money: bool = Fal
         places = range(len(rows))
         values = [float(row[value]) for row in rows]
         bars = axes.barh(places, values, color=colour, height=0.66)
-        texts = [f"${each:,.2f}" if money else f"{each:,.0f}" for each in values]
+        texts = [
+            f"${each:,.2f}" if money and each >= 1 else f"${each:.4f}" if money else f"{each:,.0f}" for each in values
+        ]
         axes.bar_label(bars, texts, fontsize=8.5, color=MUTED, padding=4)
         axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
         axes.invert_yaxis()
@@ -228,11 +230,13 @@ def _stacked_bar(
     axes: Axes, hours: Sequence[datetime], layers: Sequence[Sequence[float]], labels: Sequence[str]
 ) -> None:
     """A report of one hour has nothing to draw an area between."""
-    bottom = [0.0] * len(hours)
-    for layer, label, colour in zip(layers, labels, (GOOD, LATER, WAITING, BAD), strict=True):
-        axes.bar([f"{hour:%d %b %H:00}" for hour in hours], layer, bottom=bottom, label=label, color=colour, width=0.3)
-        bottom = [below + each for below, each in zip(bottom, layer, strict=True)]
-    axes.margins(x=1.5)
+    below = 0.0
+    for (height,), label, colour in zip(layers, labels, (GOOD, LATER, WAITING, BAD), strict=True):
+        axes.barh([0], [height], left=[below], label=label, color=colour, height=0.4)
+        below += height
+    axes.set_yticks([0], [f"{hours[0]:%d %b %H:00}"])
+    axes.set_ylim(-0.6, 0.6)
+    axes.grid(visible=False)
 
 
 def _time_axis(axes: Axes, hours: Sequence[datetime]) -> None:

@@ -30,7 +30,7 @@ h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch}.
 .two{display:grid;grid-template-columns:1fr 1fr;gap:12px;align-items:start}.two{margin:12px 0}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:1fr}}
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
 table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
-th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;font-variant-numeric:tabular-nums}
+th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
 .none{color:var(--muted)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
 """
@@ -133,20 +133,26 @@ def _traffic(results: Results) -> str:
     by_hour, attempts = results.rows["deliveries_by_hour"], results.rows["attempts_by_hour"]
     if not by_hour:
         return '<p class="none">No message was accepted.</p>'
-    delivery = charts.percentiles_by_hour(
-        by_hour, ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms"), "Time from acceptance to delivery by hour"
-    )
-    attempt = charts.percentiles_by_hour(attempts, ("p50_ms", "p95_ms", "p99_ms"), "Time of an attempt by hour")
+    course = ""
+    if len(by_hour) > 1 and len(attempts) > 1:
+        names = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms")
+        delivery = charts.percentiles_by_hour(by_hour, names, "Time from acceptance to delivery by hour")
+        attempt = charts.percentiles_by_hour(attempts, ("p50_ms", "p95_ms", "p99_ms"), "Time of an attempt by hour")
+        course = (
+            f'<div class="two"><div class="card"><h3>Acceptance to delivery</h3>{delivery}</div>'
+            f'<div class="card"><h3>Time of an attempt</h3>{attempt}</div></div>'
+        )
     overall = results.rows["overall"][0]
     numbers = (
         f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} failed; "
         f"{overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt p50 {_duration(overall['p50_ms'])}, "
-        f"p95 {_duration(overall['p95_ms'])}, p99 {_duration(overall['p99_ms'])}.</p>"
+        f"p95 {_duration(overall['p95_ms'])}, p99 {_duration(overall['p99_ms'])}; "
+        f"acceptance to delivery p50 {_duration(overall['delivery_p50_ms'])}, p95 {_duration(overall['delivery_p95_ms'])}, "
+        f"p99 {_duration(overall['delivery_p99_ms'])}.</p>"
     )
     return (
         f'<div class="card"><h3>Deliveries by hour of acceptance</h3>{charts.fates_by_hour(by_hour)}</div>'
-        f'<div class="two"><div class="card"><h3>Acceptance to delivery</h3>{delivery}</div>'
-        f'<div class="card"><h3>Time of an attempt</h3>{attempt}</div></div>{numbers}'
+        f"{course}{numbers}"
     )
 
 
@@ -198,7 +204,7 @@ def _subscribers(results: Results) -> str:
         return '<p class="none">No attempt was made.</p>'
     parts = []
     hours = [{**row, "label": _who(row)} for row in results.rows["sickest_hours"]]
-    if hours:
+    if len({row["hour"] for row in hours}) > 1:
         order = [_who(row) for row in sickest if any(each["label"] == _who(row) for each in hours)]
         parts.append(
             f'<div class="card"><h3>Share of failed attempts, sickest subscribers</h3>{charts.failing_hours(hours, order)}</div>'
@@ -304,7 +310,7 @@ def _projects(results: Results) -> str:
         [{"item": item, "usd": usd} for item, usd in items.most_common()],
         {
             "item": lambda row: escape(row["item"]),
-            "#USD": lambda row: f"{row['usd']:,.2f}",
+            "#USD": lambda row: _dollars(row["usd"]),
             "#share": lambda row: _percent(row["usd"], total),
         },
         total=len(items),
@@ -320,12 +326,12 @@ def _projects(results: Results) -> str:
             "#retries each": lambda row: f"{row['retries'] / max(1, row['tried']):.2f}",
             "#p50": lambda row: _duration(row["delivery_p50_ms"]),
             "#p95": lambda row: _duration(row["delivery_p95_ms"]),
-            "#USD": lambda row: f"{row['usd'] or 0:,.2f}",
+            "#USD": lambda row: _dollars(row["usd"] or 0),
         },
         total=results.totals["projects"],
     )
     per_million = total / messages * 1_000_000 if messages else 0.0
-    note = f"<p>At list prices ${total:,.2f} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>prices.py</code>.</p>"
+    note = f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>prices.py</code>.</p>"
     return (
         f'<div class="card">{table}</div><div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
         f'<div class="card"><h3>Cost by item</h3>{lines}</div></div>{note}'
@@ -437,6 +443,11 @@ def _share(share: float, digits: int = 1) -> str:
     if share > 0 and float(text) == 0:
         return f"<{10**-digits:g} %"
     return f"{text} %"
+
+
+def _dollars(amount: float) -> str:
+    """Two places, more when it is small."""
+    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
 
 
 def _duration(milliseconds: int | None) -> str:
