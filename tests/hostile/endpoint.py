@@ -124,6 +124,7 @@ class HostileEndpoint:
     port: int = 0
     _stopping: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _open: set[socket.socket] = field(default_factory=set)
 
     def __enter__(self) -> Self:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
@@ -135,6 +136,10 @@ class HostileEndpoint:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stopping.set()
+        for connection in list(self._open):
+            # Wakes the thread that waits for its next request.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(timeout=5)
         self._listener.close()
@@ -162,11 +167,19 @@ class HostileEndpoint:
         with contextlib.suppress(OSError), contextlib.closing(raw):
             raw.sendall(self.greeting)
             connection = self.tls.wrap_socket(raw, server_side=True) if self.tls else raw
-            with contextlib.closing(connection):
+            with contextlib.closing(connection), self._opened(connection):
                 for nth, request in enumerate(self._read(connection, number)):
                     peer = Peer(connection, self._stopping, request, nth, self.port, self.drip_s)
                     if not self._behaviour(request)(peer):
                         return
+
+    @contextlib.contextmanager
+    def _opened(self, connection: socket.socket) -> Iterator[None]:
+        self._open.add(connection)
+        try:
+            yield
+        finally:
+            self._open.discard(connection)
 
     def _read(self, connection: socket.socket, number: int) -> Iterator[Received]:
         waiting = b""
@@ -192,12 +205,9 @@ class HostileEndpoint:
 
     def _receive(self, connection: socket.socket) -> bytes:
         """What comes next; empty when the client closed or the endpoint stops."""
-        connection.settimeout(0.05)
         while not self._stopping.is_set():
             with contextlib.suppress(TimeoutError):
-                received = connection.recv(65536)
-                connection.settimeout(5)
-                return received
+                return connection.recv(65536)
         return b""
 
     def _name(self, request: Received) -> str:
