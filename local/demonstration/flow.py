@@ -24,7 +24,10 @@ __all__ = ["MESSAGES", "load", "run"]
 MESSAGES = REPOSITORY / "events" / "messages.jsonl"
 """One JSON object to a line with ``kind`` and ``body``."""
 RETRIES = 2
-RETRIES_DELAY = 3
+RETRIES_DELAY = 6
+WARM_REQUESTS = 6
+"""Requests side by side before the first message: the first of each process of the emulator takes a second or more, and acknowledgements of
+the first messages would come too late for that."""
 SECONDS = 180.0
 """The whole demonstration is given up after this time."""
 _BATCH_BYTES = 500_000
@@ -216,6 +219,7 @@ async def run(stack: Description, say: Say, *, messages: Path = MESSAGES, stream
             say(f"Here from earlier demonstrations: {', '.join(earlier)}")
         async with serve(show.sinks, show.dead):
             await show.prepare()
+            await asyncio.gather(*[hub.queue_names("demo-") for _ in range(WARM_REQUESTS)])
             say(f"Posting {len(bodies)} messages ({_size(bodies)}) to the multicast queue {show.queue} ...")
             started = time.monotonic()
             progress = Progress(stream)
