@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .prices import USAGE
+from .list_prices import PRICES
+from .usage import USAGE
 
 __all__ = ["bill", "used"]
 
@@ -17,7 +18,17 @@ def used(attempts: DataFrame, fates: DataFrame) -> DataFrame:
         attempts: Sums of attempts by project (:func:`.cells.summed`).
         fates: Sums of deliveries by project (:func:`.traffic.fates`).
     """
-    both = fates.select("project", "messages", "deliveries", "body_bytes", "acknowledged", "expired", "cancelled").join(
+    counted = (
+        "messages",
+        "deliveries",
+        "body_bytes",
+        "inline_bytes",
+        "large_bodies",
+        "acknowledged",
+        "expired",
+        "cancelled",
+    )
+    both = fates.select("project", *counted).join(
         attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
     )
     zero = both.na.fill(0)
@@ -39,7 +50,7 @@ def bill(usage: DataFrame) -> DataFrame:
         F.struct(
             F.lit(each.item).alias("item"),
             F.expr(each.units).cast("double").alias("units"),
-            F.lit(each.unit_usd).alias("unit_usd"),
+            F.lit(PRICES[each.price]).alias("unit_usd"),
         )
         for each in USAGE
     ]

@@ -27,5 +27,6 @@ PRICES: Final[dict[str, float]] = {
     "logs_gb": 0.50,
     "scheduler_invocation": 1.00 / 1e6,
     "glue_dpu_hour": 0.44,
+    "data_out_gb": 0.09,
 }
 """Price of one unit. A write unit is 1 KB, a read unit 4 KB (strongly consistent; half when eventual), an SQS request 64 KB."""

@@ -331,7 +331,7 @@ def _projects(results: Results) -> str:
         total=results.totals["projects"],
     )
     per_million = total / messages * 1_000_000 if messages else 0.0
-    note = f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>prices.py</code>.</p>"
+    note = f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>usage.py</code>.</p>"
     return (
         f'<div class="card">{table}</div><div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
         f'<div class="card"><h3>Cost by item</h3>{lines}</div></div>{note}'

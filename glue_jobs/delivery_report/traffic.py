@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from .percentiles import bucket_of, rolled_up
 from .schema import SETTLED
+from .usage import INLINE_BODY_BYTES
 
 __all__ = ["acknowledgement_waits", "fate_cells", "fates", "poll_waits"]
 
@@ -16,6 +17,7 @@ FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
 
 FATE_SUMS: Final = (
     *("messages", "deliveries", *SETTLED, "open", "first_won", "tried", "attempts", "retries", "body_bytes"),
+    *("inline_bytes", "large_bodies"),
 )
 
 
@@ -28,6 +30,7 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     won = F.col("state").isin("delivered", "acknowledged")
     took = F.when(won, F.unix_millis("settled_at") - F.unix_millis("accepted_at"))
     owed = F.col("owed") > 0
+    large = F.col("body_size") > INLINE_BODY_BYTES
     counted = {
         "messages": F.col("leads_message"),
         "deliveries": F.col("owed"),
@@ -38,6 +41,8 @@ def fate_cells(standings: DataFrame) -> DataFrame:
         "attempts": F.col("attempts"),
         "retries": F.greatest(F.col("attempts") - 1, F.lit(0)),
         "body_bytes": F.col("body_size") * F.col("leads_message"),
+        "inline_bytes": F.when(large, 0).otherwise(F.col("body_size")) * F.col("leads_message"),
+        "large_bodies": large.cast("long") * F.col("leads_message"),
         "n": took.isNotNull().cast("long"),
     }
     return (

@@ -9,9 +9,9 @@ from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
 from glue_jobs.delivery_report.conservation import with_standing
 from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows
-from glue_jobs.delivery_report.prices import USAGE
 from glue_jobs.delivery_report.retries import by_attempt, recovery_times, suggested_waits, try_cells
 from glue_jobs.delivery_report.traffic import acknowledgement_waits, fate_cells, fates, poll_waits
+from glue_jobs.delivery_report.usage import USAGE
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
