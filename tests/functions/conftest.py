@@ -18,6 +18,8 @@ from tests.adapters import aws_services as aws
 
 ROOT = Path(__file__).parents[2]
 
+RECORDS_BUCKET = "records"
+
 SETTINGS_OF_QUEUES = (
     "PUSH_QUEUE_URL",
     "RETRY_QUEUE_URL",
@@ -136,12 +138,15 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "LINES_TABLE": aws.LINES_TABLE,
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
+        "RECORDS_BUCKET": RECORDS_BUCKET,
+        "BACKLOGS_TABLE": "backlogs",
         "PUBLIC_BASE_URL": "https://hub.example",
         "IN_FLIGHT_LIMIT": "100000",
         "ALLOWED_TARGETS": "loopback",
     }.items():
         monkeypatch.setenv(name, value)
-    with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _):
+    with aws.dynamodb() as dynamodb, aws.s3() as s3, aws.sqs() as (sqs, _):
+        s3.create_bucket(Bucket=RECORDS_BUCKET)
         urls: dict[str, str] = {}
         for setting in SETTINGS_OF_QUEUES:
             name = setting.removesuffix("_URL").lower()

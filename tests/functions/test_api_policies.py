@@ -1,0 +1,197 @@
+"""The roles of the functions behind the queue API, and of the one that writes records, against every call that these make."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.functions.conftest import Functions, Sink
+from tests.functions.test_engine import PROJECT, turn_clock
+from tests.functions.test_policies import lambdas_own, missing_rights
+
+from pushhub.domain.queue import Project
+from pushhub.runtime import wiring
+from pushhub.services.projects import Projects
+
+LARGE = "L" * 20_000
+
+
+@dataclass
+class Caller:
+    """A client of one function, whose role is held against every call that the function makes.
+
+    Attributes:
+        missing: Rights that were missing, so far.
+    """
+
+    functions: Functions
+    token: str
+    missing: list[object] = field(default_factory=list)
+
+    def call(self, function: str, method: str, path: str, body: object = None, *, override: str = "") -> dict[str, Any]:
+        """Make a request as the gateway hands it over; the answer's body."""
+        headers = {"authorization": f"OAuth {self.token}"}
+        if override:
+            headers["x-http-method-override"] = override
+        path, _, query = path.partition("?")
+        event = {
+            "rawPath": f"/3/projects/{PROJECT}/queues{path}",
+            "rawQueryString": query,
+            "headers": headers,
+            "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
+            "body": body if isinstance(body, str) else json.dumps({} if body is None else body),
+            "isBase64Encoded": False,
+        }
+        self.functions.forget()
+        answer = self.functions.invoke(function, event)
+        assert answer["statusCode"] < 300, answer
+        self.missing += missing_rights(lambdas_own(self.functions.calls), f"{function.capitalize()}Role")
+        told: dict[str, Any] = json.loads(answer["body"])
+        return told
+
+    def make(self, name: str, **settings: object) -> None:
+        """Make a queue."""
+        self.call("control", "PUT", f"/{name}", {"queue": settings})
+
+    def post(self, name: str, *bodies: str, **options: object) -> list[str]:
+        """Post messages; their ids."""
+        messages = [{"body": body, **options} for body in bodies]
+        told = self.call("ingest", "POST", f"/{name}/messages", {"messages": messages})
+        return list(told["ids"])
+
+
+@pytest.fixture
+def caller(functions: Functions) -> Caller:
+    wiring.config_store().put_project(Project(project_id=PROJECT, created_at=1))
+    token = Projects(config=wiring.config_store(), clock=wiring.clock()).make_token(PROJECT)
+    return Caller(functions, token)
+
+
+def push_queue(caller: Caller, url: str) -> None:
+    subscribers = [{"name": "shop", "url": url}]
+    caller.make("orders", push={"subscribers": subscribers, "retries": 3, "retries_delay": 60})
+
+
+def pushed_once(caller: Caller, *bodies: str) -> list[str]:
+    """Post to the push queue and let the first attempts be made."""
+    ids = caller.post("orders", *bodies)
+    caller.functions.invoke("dispatch", caller.functions.stream_event())
+    caller.functions.invoke("push", caller.functions.sqs_event("PUSH_QUEUE_URL"))
+    return ids
+
+
+def test_ingest_may_accept_messages_of_every_kind(caller: Caller, sink: Sink) -> None:
+    push_queue(caller, sink.url)
+    caller.make("alarms")
+    caller.make("watched", alerts=[{"type": "fixed", "trigger": 1, "queue": "alarms", "snooze": 60}])
+    caller.make("loud", alerts=[{"type": "fixed", "trigger": 1, "queue": "orders"}])
+    for name in ("orders", "watched", "loud", "new"):
+        caller.post(name, "one")
+        caller.post(name, "one", LARGE, "three")
+        caller.call("ingest", "POST", f"/{name}/webhook", LARGE)
+    caller.call("ingest", "POST", "/another-new/webhook", "raw")
+    assert caller.missing == []
+
+
+@pytest.mark.parametrize("function", ["ingest", "control"])
+def test_a_method_override_works_on_the_paths_that_both_functions_have(
+    caller: Caller, sink: Sink, function: str
+) -> None:
+    """Iron's Java client deletes with POST and ``X-HTTP-Method-Override``, and so it comes to ingest."""
+    sink.status = 202
+    push_queue(caller, sink.url)
+    caller.make("line", alerts=[{"type": "fixed", "trigger": 1, "direction": "desc", "queue": "alarms"}])
+    first, second = caller.post("line", "a", LARGE)
+    caller.call(function, "POST", "/line/messages?n=10", override="GET")
+    caller.call(function, "POST", "/line/messages", {"ids": [first]}, override="DELETE")
+    caller.call(function, "POST", "/line/messages", {"ids": [{"id": second}]}, override="DELETE")
+    caller.post("line", "b")
+    caller.call(function, "POST", "/line/messages", {}, override="DELETE")
+    ids = pushed_once(caller, "a", LARGE, "c")
+    shown = caller.call(function, "POST", "/orders/messages?n=10", override="GET")
+    assert len(shown["messages"]) == len(ids)
+    headers, _ = sink.received[0]
+    acknowledgement = {
+        "id": headers["Iron-Message-Id"],
+        "reservation_id": headers["Iron-Reservation-Id"],
+        "subscriber_name": headers["Iron-Subscriber-Name"],
+    }
+    caller.call(function, "POST", "/orders/messages", {"ids": [acknowledgement]}, override="DELETE")
+    caller.call(function, "POST", "/orders/messages", {"ids": [ids[2]]}, override="DELETE")
+    caller.call(function, "POST", "/orders/messages", {}, override="DELETE")
+    assert caller.missing == []
+
+
+def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
+    # Queues and subscribers
+    push_queue(caller, sink.url)
+    caller.make("line", dead_letter={"queue_name": "dead", "max_reservations": 1}, message_timeout=1)
+    caller.call("control", "GET", "?per_page=2&prefix=o")
+    for name in ("orders", "line"):
+        caller.call("control", "GET", f"/{name}")
+        caller.call("control", "PATCH", f"/{name}", {"queue": {"message_timeout": 2}})
+    shop = {"name": "second", "url": sink.url, "headers": {"X-Key": "1"}}
+    caller.call("control", "POST", "/orders/subscribers", {"subscribers": [shop]})
+    caller.call("control", "DELETE", "/orders/subscribers", {"subscribers": [{"name": "second"}]})
+    caller.call("control", "PUT", "/orders/subscribers", {"subscribers": [{"name": "shop", "url": sink.url}]})
+    # A line
+    caller.post("line", *"abc", LARGE)
+    caller.call("control", "GET", "/line/messages?n=10")
+    taken = caller.call("control", "POST", "/line/reservations", {"n": 10, "timeout": 60})["messages"]
+    held = {each["id"]: {"reservation_id": each["reservation_id"]} for each in taken}
+    one, two, three, large = held
+    caller.call("control", "GET", f"/line/messages/{large}")
+    renewed = caller.call("control", "POST", f"/line/messages/{one}/touch", held[one])
+    caller.call("control", "POST", f"/line/messages/{one}/release", {"reservation_id": renewed["reservation_id"]})
+    caller.call("control", "DELETE", f"/line/messages/{two}", held[two])
+    caller.call("control", "POST", f"/line/messages/{large}/release", held[large])
+    caller.call("control", "POST", f"/line/messages/{three}/release", held[three])
+    # Everything left was reserved before: it moves to the dead letters
+    assert caller.call("control", "POST", "/line/reservations", {"n": 10})["messages"] == []
+    caller.call("control", "POST", "/dead/reservations", {"n": 10, "delete": True})
+    caller.post("line", "d", expires_in=1)
+    turn_clock(seconds=1_000_000)
+    caller.call("control", "POST", "/line/reservations", {"n": 1, "wait": 0})
+    caller.call("control", "DELETE", "/line/messages", {})
+    # Messages of a push queue
+    sink.status = 500
+    small, large = pushed_once(caller, "x", LARGE)
+    caller.call("control", "GET", "/orders")
+    caller.call("control", "GET", "/orders/messages?n=10")
+    caller.call("control", "GET", f"/orders/messages/{large}")
+    caller.call("control", "GET", f"/orders/messages/{small}/subscribers")
+    headers, _ = sink.received[0]
+    reservation = f"reservation_id={headers['Iron-Reservation-Id']}&subscriber_name=shop"
+    caller.call("control", "DELETE", f"/orders/messages/{headers['Iron-Message-Id']}?{reservation}")
+    caller.call("control", "DELETE", f"/orders/messages/{caller.post('orders', 'y')[0]}")
+    caller.call("control", "DELETE", "/orders/messages", {})
+    caller.call("control", "GET", "/orders")
+    caller.call("control", "DELETE", "/orders")
+    assert caller.missing == []
+
+
+def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) -> None:
+    item = {
+        "pk": {"S": f"{PROJECT}#aaaaaaaaaaaa#1"},
+        "sk": {"S": "M"},
+        "kind": {"S": "message"},
+        "queue": {"S": "orders"},
+        "body": {"B": "eA=="},
+        **{name: {"N": "1795240514108"} for name in ("body_size", "accepted_at", "due_at", "expires_at")},
+    }
+    arn = "arn:aws:dynamodb:us-east-1:123456789012:table/messages/stream/2026-11-21T00:00:00.000"
+    records = [
+        {
+            "eventID": str(number),
+            "eventName": "INSERT",
+            "eventSourceARN": arn,
+            "dynamodb": {"SequenceNumber": str(number), "ApproximateCreationDateTime": 1795240514, "NewImage": image},
+        }
+        for number, image in enumerate([item, {**item, "due_at": {"S": "never"}}])
+    ]
+    functions.invoke("records", {"Records": records})
+    written = lambdas_own(functions.calls)
+    assert [call.operation for call in written] == ["PutObject", "PutObject"]
+    assert missing_rights(written, "RecordsRole") == []
