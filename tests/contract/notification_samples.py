@@ -9,7 +9,16 @@ from pushhub.domain.subscription import Context, Subscription
 from pushhub.domain.topic import Commit, Notification, Topic
 from pushhub.ports_notifications import Connection
 
-__all__ = ["NOW", "TOPIC", "VOLATILE", "a_backlog", "a_busy_backlog", "a_commit", "a_connection", "a_subscription"]
+__all__ = [
+    "NOW",
+    "TOPIC",
+    "VOLATILE",
+    "a_backlog",
+    "a_busy_backlog",
+    "a_commit",
+    "a_connection",
+    "a_subscription",
+]
 
 NOW = 1_795_000_000_000
 TOPIC = Topic(project="5e0000000000000000000001", name="orders")

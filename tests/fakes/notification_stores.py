@@ -9,6 +9,7 @@ from dataclasses import replace
 from pushhub.domain.backlog import Backlog
 from pushhub.domain.errors import Conflict
 from pushhub.domain.ids import new_uid
+from pushhub.domain.notification_records import BacklogChange, CommitChange
 from pushhub.domain.subscription import Context, Subscription
 from pushhub.domain.topic import Commit, Head, Reservation, Topic
 from pushhub.ports_notifications import Connection, TopicFull
@@ -57,6 +58,7 @@ class FakeTopicStore:
 
     Attributes:
         page: Most commits a read returns, to see what short pages do.
+        changes: What its table's stream would tell, in order.
     """
 
     def __init__(self) -> None:
@@ -64,6 +66,7 @@ class FakeTopicStore:
         self._heads: dict[Topic, Head] = {}
         self._commits: dict[tuple[Topic, int], Commit] = {}
         self.page = 1000
+        self.changes: list[CommitChange] = []
 
     def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
         """See the port."""
@@ -111,6 +114,8 @@ class FakeTopicStore:
     def append(self, commit: Commit) -> None:
         """See the port."""
         with self._lock:
+            if (commit.topic, commit.sequence) not in self._commits:
+                self.changes.append(CommitChange(commit=commit, removed=False, changed_at=commit.accepted_at))
             stored = self._commits.setdefault((commit.topic, commit.sequence), commit)
         if stored != commit:
             raise Conflict("place is taken")
@@ -127,13 +132,18 @@ class FakeTopicStore:
     def expire(self, now: int) -> None:
         """Delete what expired, as the table's time to live does."""
         for key in [key for key, each in self._commits.items() if each.expires_at <= now]:
-            del self._commits[key]
+            self.changes.append(CommitChange(commit=self._commits.pop(key), removed=True, changed_at=now))
 
 
 class FakeBacklogStore:
-    """Backlogs."""
+    """Backlogs.
+
+    Attributes:
+        changes: What its table's stream would tell, in order.
+    """
 
     def __init__(self) -> None:
+        self.changes: list[BacklogChange] = []
         self._lock = threading.Lock()
         self._backlogs: dict[tuple[Topic, str], Backlog] = {}
 
@@ -156,6 +166,7 @@ class FakeBacklogStore:
             if version != backlog.version - 1 or (stored is not None and version == 0):
                 raise Conflict("backlog changed")
             self._backlogs[key] = backlog
+            self.changes.append(BacklogChange(before=stored, after=backlog, changed_at=backlog.created_at))
 
     def delete(self, backlog: Backlog) -> None:
         """See the port."""
@@ -163,6 +174,7 @@ class FakeBacklogStore:
         with self._lock:
             if (stored := self._backlogs.get(key)) and stored.uid == backlog.uid:
                 del self._backlogs[key]
+                self.changes.append(BacklogChange(before=stored, after=None, changed_at=stored.created_at))
 
 
 def _by_name(item: tuple[tuple[Topic, str], Backlog]) -> str:

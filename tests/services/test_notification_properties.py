@@ -20,7 +20,9 @@ from tests.services.notification_world import PROJECT, NotificationWorld
 
 from pushhub.domain.backlog import AlreadyConnected
 from pushhub.domain.errors import Unavailable
+from pushhub.domain.notification_records import BacklogChange, CommitChange
 from pushhub.domain.topic import Topic
+from pushhub.services.notification_records import NotificationRecords
 
 WINDOW = 7
 TOPIC = Topic(project=PROJECT, name="orders")
@@ -196,8 +198,23 @@ class Notifications(RuleBasedStateMachine):
         self.acknowledged |= done
         lost = set(self.published) - self.acknowledged - self.perhaps_acknowledged
         assert not lost, f"never delivered: {sorted(lost)}"
+        self.world.disconnect(last)
+        self.records_add_up()
         received = {each for connection_id in self.seen for each in self.world.numbers(connection_id)}
         assert received <= set(self.published) | self.uncertain
+
+    def records_add_up(self) -> None:
+        """What the records say is what happened: each delivery owed ends once, as acknowledged, and none that was not owed does."""
+        made = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs)
+        changes: list[BacklogChange | CommitChange] = [*self.world.topics.changes, *self.world.backlogs.changes]
+        records = [record for change in changes for record in made.of(change)]
+        assert len({each.record_id for each in records}) == len(records)
+        owed = {each for record in records for each in record.owed or ()}
+        ended = [each.delivery_id for each in records if each.version == 1]
+        assert sorted(ended, key=str) == sorted(owed)
+        assert {each.state for each in records if each.version == 1} <= {"acknowledged"}
+        sent = {each.delivery_id for each in records if each.kind == "attempt"}
+        assert sent <= owed
 
 
 TestNotifications = Notifications.TestCase

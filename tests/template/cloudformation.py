@@ -9,7 +9,18 @@ from typing import Any
 
 from local import template
 
-__all__ = ["ROOT", "Resource", "of_type", "parameter", "references", "resolved", "resources", "source", "walk"]
+__all__ = [
+    "ROOT",
+    "Resource",
+    "called_by",
+    "of_type",
+    "parameter",
+    "references",
+    "resolved",
+    "resources",
+    "source",
+    "walk",
+]
 
 ROOT = Path(__file__).parents[2]
 Resource = dict[str, Any]
@@ -33,6 +44,13 @@ def resources() -> dict[str, Resource]:
 def of_type(kind: str) -> dict[str, Resource]:
     """Properties of all resources of a CloudFormation type, by logical id."""
     return {name: each.get("Properties", {}) for name, each in resources().items() if each["Type"] == kind}
+
+
+def called_by(integration: str) -> str:
+    """Logical id of the function that an API's integration calls."""
+    uri = resources()[integration]["Properties"]["IntegrationUri"]
+    (function,) = {each for each in references(uri) if resources().get(each, {}).get("Type") == "AWS::Lambda::Function"}
+    return function
 
 
 def parameter(name: str) -> Resource:

@@ -30,7 +30,7 @@ def test_a_table_is_billed_by_use_kept_and_protected(name: str) -> None:
     assert parameter("DeletionProtection")["Default"] == parameter("PointInTimeRecovery")["Default"] == "true"
 
 
-@pytest.mark.parametrize("name", ["MessagesTable", "LinesTable"])
+@pytest.mark.parametrize("name", ["MessagesTable", "LinesTable", "BacklogsTable"])
 def test_messages_leave_by_themselves_and_every_change_is_told(name: str) -> None:
     assert TABLES[name]["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
     assert TABLES[name]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -54,6 +54,9 @@ def test_indexes_hold_what_their_readers_decode_and_no_more() -> None:
         "unsettled_key",
         {"ProjectionType": "KEYS_ONLY"},
     )
+    (idle,) = TABLES["BacklogsTable"]["GlobalSecondaryIndexes"]
+    assert (idle["IndexName"], *keys(idle)) == ("idle", "idle_shard", "check_at")
+    assert idle["Projection"] == {"ProjectionType": "KEYS_ONLY"}
     (line,) = TABLES["LinesTable"]["LocalSecondaryIndexes"]
     assert (line["IndexName"], *keys(line)) == ("line", "pk", "place")
     assert line["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["expires_at"]}
@@ -73,6 +76,8 @@ def test_own_key_reaches_everything_that_rests() -> None:
             (rule,) = decided["BucketEncryption"]["ServerSideEncryptionConfiguration"]
             assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == algorithm
         assert rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] == KEY
+    (secret,) = of_type("AWS::SecretsManager::Secret").values()
+    assert resolved(secret, HasKmsKey=True)["KmsKeyId"] == KEY
     (topic,) = of_type("AWS::SNS::Topic").values()
     assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "AlarmTopicKey"}
     assert resolved(topic, HasKmsKey=True)["KmsMasterKeyId"] == KEY

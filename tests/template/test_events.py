@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, of_type, resources, source
+from tests.template.cloudformation import ROOT, called_by, of_type, source
 
 from pushhub.adapters._line_items import decode_line_message
+from pushhub.adapters._notification_items import decode_backlog, decode_commit
 from pushhub.adapters.dynamodb_messages import decode_delivery, decode_message
+from pushhub.adapters.sqs_wakes import decode_wake
 from pushhub.domain.work import WorkOrder
 from pushhub.runtime.http import request_from_event
 
@@ -25,8 +27,8 @@ def event_in(path: Path) -> dict[str, Any]:
 
 def trigger_of(event: dict[str, Any]) -> str:
     """The route or resource that makes such an event."""
-    if "routeKey" in event:
-        return str(event["routeKey"])
+    if "requestContext" in event:
+        return str(event["requestContext"]["routeKey"])
     if "Records" in event:
         arns = {record["eventSourceARN"] for record in event["Records"]}
         (arn,) = arns
@@ -42,8 +44,7 @@ def triggers() -> set[tuple[str, str]]:
         found.add((mapping["FunctionName"]["Ref"], mapping["EventSourceArn"]["Fn::GetAtt"][0]))
     for route in of_type("AWS::ApiGatewayV2::Route").values():
         integration = route["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
-        target = resources()[integration]["Properties"]["IntegrationUri"]["Fn::GetAtt"][0]
-        found.add((target, route["RouteKey"]))
+        found.add((called_by(integration), route["RouteKey"]))
     for name, schedule in of_type("AWS::Scheduler::Schedule").items():
         found.add((schedule["Target"]["Arn"]["Fn::GetAtt"][0], name))
     return found
@@ -54,7 +55,10 @@ def test_there_is_an_event_for_each_function_and_trigger_and_none_for_anything_e
     assert shown == triggers()
 
 
-@pytest.mark.parametrize("path", [each for each in EVENTS if "-sqs-" in each.name], ids=lambda path: path.stem)
+WORK = [each for each in EVENTS if "-sqs-" in each.name and not each.name.startswith("notify-")]
+
+
+@pytest.mark.parametrize("path", WORK, ids=lambda path: path.stem)
 def test_work_orders_can_be_read(path: Path) -> None:
     for record in event_in(path)["Records"]:
         order = WorkOrder.decode(record["body"])
@@ -62,9 +66,22 @@ def test_work_orders_can_be_read(path: Path) -> None:
         assert order.message.project == "5b6c2f1d9e8a4c7b3d2e1f0a"
 
 
+def test_wake_ups_can_be_read() -> None:
+    for record in event_in(ROOT / "events" / "notify-sqs-wakes.json")["Records"]:
+        wake = decode_wake(record["body"])
+        assert wake.subscriber_uid == record["attributes"]["MessageGroupId"]
+        assert f"{wake.subscriber_uid}.{wake.version}" == record["attributes"]["MessageDeduplicationId"]
+
+
 @pytest.mark.parametrize("path", [each for each in EVENTS if "-stream-" in each.name], ids=lambda path: path.stem)
 def test_stream_images_can_be_read(path: Path) -> None:
-    decoders: dict[str, Any] = {"message": decode_message, "delivery": decode_delivery, "line": decode_line_message}
+    decoders: dict[str, Any] = {
+        "message": decode_message,
+        "delivery": decode_delivery,
+        "line": decode_line_message,
+        "commit": decode_commit,
+        "backlog": decode_backlog,
+    }
     for record in event_in(path)["Records"]:
         change = record["dynamodb"]
         images = [change[name] for name in ("NewImage", "OldImage") if name in change]

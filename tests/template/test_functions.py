@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, Resource, of_type, parameter, resources, source
+from local.deployer import WEBSOCKET_API
+from tests.template.cloudformation import ROOT, Resource, called_by, of_type, parameter, resources, source
 from tests.template.settings_of import settings_of
 
 FUNCTIONS = {name: each for name, each in source()["Resources"].items() if each["Type"] == "AWS::Serverless::Function"}
@@ -15,6 +16,7 @@ FOLDERS = {
 }
 OF_POWERTOOLS = {"LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
 LONGEST_ENDPOINT_S = 180
+WEBSOCKETS = {"Ref": "WebSocketApi"}
 
 
 def variables(function: Resource) -> dict[str, Any]:
@@ -70,38 +72,52 @@ def test_runtime_architecture_and_layer_are_common(name: str) -> None:
 
 def test_timeouts_fit_what_waits_for_them() -> None:
     assert MADE["PushFunction"]["Timeout"] > LONGEST_ENDPOINT_S
-    integrations = of_type("AWS::ApiGatewayV2::Integration")
-    for each in integrations.values():
-        called = each["IntegrationUri"]["Fn::GetAtt"][0]
-        assert MADE[called]["Timeout"] * 1000 < each["TimeoutInMillis"]
-        assert each["PayloadFormatVersion"] == "2.0"
+    for name, each in of_type("AWS::ApiGatewayV2::Integration").items():
+        assert MADE[called_by(name)]["Timeout"] * 1000 < each["TimeoutInMillis"]
+        # WebSocket APIs know no payload format.
+        assert each.get("PayloadFormatVersion", "2.0" if each["ApiId"] == WEBSOCKETS else None) == "2.0"
     # The next run starts a minute after this one did.
-    assert MADE["WakeFunction"]["Timeout"] < 60
-    assert of_type("AWS::Scheduler::Schedule")["WakeSchedule"]["ScheduleExpression"] == "rate(1 minute)"
+    for schedule in of_type("AWS::Scheduler::Schedule").values():
+        assert MADE[schedule["Target"]["Arn"]["Fn::GetAtt"][0]]["Timeout"] < 60
+        assert schedule["ScheduleExpression"] == "rate(1 minute)"
 
 
 def test_posts_go_to_ingest_and_everything_else_to_control() -> None:
-    integrations = of_type("AWS::ApiGatewayV2::Integration")
-    routes = {}
-    for each in of_type("AWS::ApiGatewayV2::Route").values():
-        integration = each["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
-        routes[each["RouteKey"]] = integrations[integration]["IntegrationUri"]["Fn::GetAtt"][0]
-    assert routes == {
+    assert routes_of("HttpApi") == {
         "POST /3/projects/{project}/queues/{queue}/messages": "IngestFunction",
         "POST /3/projects/{project}/queues/{queue}/webhook": "IngestFunction",
         "$default": "ControlFunction",
     }
 
 
-def test_the_api_is_deployed_by_its_stage_and_its_access_log_holds_no_query() -> None:
-    (stage,) = of_type("AWS::ApiGatewayV2::Stage").values()
-    assert stage["StageName"] == "$default"
+def test_everything_on_a_websocket_goes_to_consumers() -> None:
+    assert routes_of("WebSocketApi") == dict.fromkeys(("$connect", "$disconnect", "$default"), "ConsumersFunction")
+
+
+def routes_of(api: str) -> dict[str, str]:
+    """Functions by route."""
+    routes = {}
+    for each in of_type("AWS::ApiGatewayV2::Route").values():
+        integration = each["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
+        if each["ApiId"] == {"Ref": api}:
+            routes[each["RouteKey"]] = called_by(integration)
+    return routes
+
+
+@pytest.mark.parametrize(("api", "name"), [("HttpApi", "$default"), ("WebSocketApi", "live")])
+def test_an_api_is_deployed_by_its_stage_and_its_access_log_holds_no_query(api: str, name: str) -> None:
+    (stage,) = (each for each in of_type("AWS::ApiGatewayV2::Stage").values() if each["ApiId"] == {"Ref": api})
+    assert stage["StageName"] == name
     assert stage["AutoDeploy"] is True
     log_format = stage["AccessLogSettings"]["Format"]
     assert "\n" not in log_format
     # A token may stand in the query.
     assert "querystring" not in log_format.lower()
     # MiniStack's host names for an API need an id of eight hex digits.
-    (api,) = of_type("AWS::ApiGatewayV2::Api").values()
-    assert int(api["Tags"]["ms-custom-id"], 16) < 1 << 32
-    assert len(api["Tags"]["ms-custom-id"]) == 8
+    tag = of_type("AWS::ApiGatewayV2::Api")[api]["Tags"]["ms-custom-id"]
+    assert int(tag, 16) < 1 << 32
+    assert len(tag) == 8
+
+
+def test_the_local_stack_knows_the_websocket_api_by_the_id_in_its_tag() -> None:
+    assert of_type("AWS::ApiGatewayV2::Api")["WebSocketApi"]["Tags"]["ms-custom-id"] == WEBSOCKET_API

@@ -45,7 +45,8 @@ def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(nam
 
 
 @pytest.mark.parametrize(
-    ("name", "receives"), [("PushQueue", 20), ("RetryQueue", 1000), ("PollQueue", 1000), ("ErrorsQueue", 100)]
+    ("name", "receives"),
+    [("PushQueue", 20), ("RetryQueue", 1000), ("PollQueue", 1000), ("ErrorsQueue", 100), ("NotifyQueue", 1000)],
 )
 def test_receives_before_a_message_counts_as_poison(name: str, receives: int) -> None:
     # The attempt number lives in the hub's own state: this is a guard against poison, so it is generous.
@@ -91,6 +92,7 @@ def test_dispatch_and_records_read_the_streams() -> None:
         ("DispatchFunction", "MessagesTable"),
         ("RecordsFunction", "MessagesTable"),
         ("RecordsFunction", "LinesTable"),
+        ("RecordsFunction", "BacklogsTable"),
     }
 
 
@@ -110,3 +112,20 @@ def test_dispatch_is_run_for_new_messages_only() -> None:
     (mapping,) = (each for each in STREAM_MAPPINGS.values() if each["FunctionName"]["Ref"] == "DispatchFunction")
     (pattern,) = mapping["FilterCriteria"]["Filters"]
     assert pattern == {"Pattern": '{"eventName":["INSERT"],"dynamodb":{"NewImage":{"kind":{"S":["message"]}}}}'}
+
+
+def test_records_is_not_run_for_acknowledgements_and_heads() -> None:
+    (mapping,) = (
+        each for each in STREAM_MAPPINGS.values() if each["EventSourceArn"]["Fn::GetAtt"][0] == "BacklogsTable"
+    )
+    patterns = [each["Pattern"] for each in mapping["FilterCriteria"]["Filters"]]
+    assert patterns == [
+        f'{{"dynamodb":{{"{image}":{{"kind":{{"S":["commit","backlog"]}}}}}}}}' for image in ("NewImage", "OldImage")
+    ]
+
+
+def test_wake_ups_are_in_order_per_subscriber_and_dropped_by_their_own_id_only() -> None:
+    queue = QUEUES["NotifyQueue"]
+    assert queue["FifoQueue"] is QUEUES["NotifyDeadLetters"]["FifoQueue"] is True
+    assert queue["ContentBasedDeduplication"] is False
+    assert (queue["DeduplicationScope"], queue["FifoThroughputLimit"]) == ("messageGroup", "perMessageGroupId")

@@ -50,7 +50,7 @@ __all__ = [
     "topic_key",
 ]
 
-KEPT_AFTER_EXPIRY_S = 3_600
+KEPT_AFTER_EXPIRY_S = 86_400
 """How long a commit outlives its notifications before the table's TTL may take it, seconds."""
 
 CONNECTION_KEPT_S = 3 * 3600

@@ -14,6 +14,9 @@ from pushhub.runtime.observability import telemetry
 from pushhub.services.notification_log import Retention
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pushhub.domain.records import DeliveryRecord
     from pushhub.ports_notifications import (
         BacklogStore,
         ConnectionStore,
@@ -32,16 +35,15 @@ if TYPE_CHECKING:
     from pushhub.services.notification_subscribers import NotificationSubscribers
     from pushhub.services.notification_target import TopicTarget
     from pushhub.services.notification_waker import Waker
+    from pushhub.services.records import Records
 
 __all__ = [
-    "backlogs",
     "consumers",
     "idle_connections",
     "notifications_api",
     "pump_batch",
+    "records",
     "topic_target",
-    "topics",
-    "wakes",
 ]
 
 _SIDE_BY_SIDE = 10
@@ -53,16 +55,14 @@ def _table() -> tuple[Any, str]:
 
 
 @cache
-def topics() -> TopicStore:
-    """Heads and logs of topics."""
+def _topics() -> TopicStore:
     from pushhub.adapters.dynamodb_topics import DynamoDBTopicStore
 
     return DynamoDBTopicStore(*_table(), wiring.clock())
 
 
 @cache
-def backlogs() -> BacklogStore:
-    """Backlogs of subscribers."""
+def _backlogs() -> BacklogStore:
     from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore
 
     return DynamoDBBacklogStore(*_table(), wiring.clock())
@@ -91,8 +91,7 @@ def _sockets() -> Sockets:
 
 
 @cache
-def wakes() -> WakeQueue:
-    """The queue of wake-ups."""
+def _wakes() -> WakeQueue:
     from pushhub.adapters.sqs_wakes import SqsWakeQueue
 
     return SqsWakeQueue(wiring.client("sqs"), wiring.settings().text("NOTIFY_QUEUE_URL"), wiring.clock())
@@ -118,21 +117,23 @@ def _retention() -> Retention:
 def _waker() -> Waker:
     from pushhub.services.notification_waker import Waker
 
-    return Waker(backlogs=backlogs(), queue=wakes(), clock=wiring.clock())
+    return Waker(backlogs=_backlogs(), queue=_wakes(), clock=wiring.clock())
 
 
 @cache
 def _departures() -> Departures:
     from pushhub.services.notification_consumers import Departures
 
-    return Departures(backlogs=backlogs(), connections=_connections(), waker=_waker())
+    return Departures(backlogs=_backlogs(), connections=_connections(), waker=_waker())
 
 
 @cache
 def _log() -> TopicLog:
     from pushhub.services.notification_log import TopicLog
 
-    return TopicLog(topics=topics(), backlogs=backlogs(), waker=_waker(), clock=wiring.clock(), retention=_retention())
+    return TopicLog(
+        topics=_topics(), backlogs=_backlogs(), waker=_waker(), clock=wiring.clock(), retention=_retention()
+    )
 
 
 @cache
@@ -151,8 +152,8 @@ def consumers() -> Consumers:
         tokens=Tokens(_keys().secrets),
         ack_ids=AckIds(_keys().secrets),
         config=wiring.config_store(),
-        topics=topics(),
-        backlogs=backlogs(),
+        topics=_topics(),
+        backlogs=_backlogs(),
         connections=_connections(),
         sockets=_sockets(),
         departures=_departures(),
@@ -171,8 +172,8 @@ def pump_batch() -> PumpBatch:
     from pushhub.services.notification_pump import Pump
 
     pump = Pump(
-        topics=topics(),
-        backlogs=backlogs(),
+        topics=_topics(),
+        backlogs=_backlogs(),
         connections=_connections(),
         sockets=_sockets(),
         departures=_departures(),
@@ -182,7 +183,7 @@ def pump_batch() -> PumpBatch:
         telemetry=telemetry,
     )
     executor = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="look")
-    return PumpBatch(pump=pump, queue=wakes(), executor=executor, telemetry=telemetry)
+    return PumpBatch(pump=pump, queue=_wakes(), executor=executor, telemetry=telemetry)
 
 
 @cache
@@ -191,7 +192,7 @@ def idle_connections() -> IdleConnections:
     from pushhub.services.notification_idle import IdleConnections
 
     return IdleConnections(
-        backlogs=backlogs(),
+        backlogs=_backlogs(),
         connections=_connections(),
         sockets=_sockets(),
         departures=_departures(),
@@ -199,6 +200,22 @@ def idle_connections() -> IdleConnections:
         clock=wiring.clock(),
         telemetry=telemetry,
     )
+
+
+@cache
+def records() -> Records:
+    """Writes delivery records of notifications."""
+    from pushhub.adapters.notification_changes import notification_change
+    from pushhub.services.notification_records import NotificationRecords
+    from pushhub.services.records import Records
+
+    made = NotificationRecords(topics=_topics(), backlogs=_backlogs())
+
+    def read(stream_record: Mapping[str, Any]) -> Sequence[DeliveryRecord]:
+        change = notification_change(stream_record)
+        return made.of(change) if change else ()
+
+    return Records(read=read, store=wiring.record_store(), telemetry=telemetry)
 
 
 @cache
@@ -215,7 +232,7 @@ def _subscribers() -> NotificationSubscribers:
 
     return NotificationSubscribers(
         tokens=Tokens(_keys().secrets),
-        backlogs=backlogs(),
+        backlogs=_backlogs(),
         sockets=_sockets(),
         departures=_departures(),
         consumers=consumers(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.runtime import wiring
+from pushhub.runtime import notification_wiring, wiring
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures
 
@@ -17,5 +17,7 @@ def record_changes(event: dict[str, Any], context: LambdaContext) -> dict[str, A
     When S3 fails, the error is raised: the stream hands out the batch again, and the same batch writes the same objects.
     """
     table = event["Records"][0]["eventSourceARN"].split("/")[1]
-    wiring.records().run(event["Records"], table=table)
+    about_notifications = table == wiring.settings().text("BACKLOGS_TABLE")
+    records = notification_wiring.records() if about_notifications else wiring.records()
+    records.run(event["Records"], table=table)
     return failures([])

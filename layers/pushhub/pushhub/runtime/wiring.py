@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from pushhub.adapters.guarded_http import GuardedSender
-    from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore, WorkQueue
+    from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore, RecordStore, WorkQueue
     from pushhub.runtime.ironmq_api import IronApi
     from pushhub.services.dispatch import Dispatch
     from pushhub.services.exhausted import Exhausted
@@ -44,6 +44,7 @@ __all__ = [
     "poll_queue",
     "push",
     "push_queue",
+    "record_store",
     "records",
     "retry_queue",
     "sender",
@@ -311,14 +312,17 @@ def exhausted() -> Exhausted:
 
 
 @cache
+def record_store() -> RecordStore:
+    """Where delivery records are kept."""
+    from pushhub.adapters.s3_records import S3RecordStore
+
+    return S3RecordStore(client("s3"), settings().text("RECORDS_BUCKET"))
+
+
+@cache
 def records() -> Records:
     """Writes delivery records."""
     from pushhub.adapters.dynamodb_changes import record_of_change
-    from pushhub.adapters.s3_records import S3RecordStore
     from pushhub.services.records import Records
 
-    return Records(
-        read=record_of_change,
-        store=S3RecordStore(client("s3"), settings().text("RECORDS_BUCKET")),
-        telemetry=telemetry,
-    )
+    return Records(read=record_of_change, store=record_store(), telemetry=telemetry)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pushhub.dialects.notifications_frames import UNSUBSCRIBE, AckIds
 from pushhub.dialects.notifications_tokens import Claims, Tokens
-from pushhub.domain.backlog import Backlog, Consumer, join, leave
+from pushhub.domain.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.domain.errors import Conflict, Unauthorized, Unavailable
 from pushhub.domain.ids import new_uid
 from pushhub.domain.topic import Topic, position_at
@@ -253,7 +253,7 @@ class Consumers:
 
     def remove(self, topic: Topic, subscriber: str) -> bool:
         """Remove a subscriber with its backlog, and close its connections; whether there was one."""
-        backlog = self._backlogs.backlog(topic, subscriber)
+        backlog = self._absorbed(topic, subscriber)
         if backlog is None:
             return False
         # First nothing more is owed to it, then its backlog goes: in between it can connect again and goes on.
@@ -263,6 +263,22 @@ class Consumers:
             self._connections.close(consumer.connection_id)
             self._sockets.close(consumer.connection_id)
         return True
+
+    def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
+        """The backlog after what its consumers acknowledged was absorbed for good."""
+        for _ in range(_ROUNDS):
+            backlog = self._backlogs.backlog(topic, subscriber)
+            if backlog is None:
+                return None
+            connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+            noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
+            absorbed = absorb(backlog, noted)
+            if absorbed is backlog:
+                return backlog
+            with suppress(Conflict):
+                self._backlogs.save(replace(absorbed, lapsed=(), version=backlog.version + 1))
+                return absorbed
+        raise Unavailable("absorbing acknowledgements")
 
     def _claims(self, token: str) -> Claims:
         claims = self._tokens.check(token, self._clock.now() / 1000)

@@ -58,6 +58,8 @@ class _Pass:
     connections: dict[str, Connection]
     dealer: Dealer
     up_to: int
+    absorbs: bool
+    """Acknowledgements came that the backlog does not know yet."""
     plan: list[tuple[str, Entry, Notification]] = field(default_factory=list)
     held: list[Entry] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
@@ -79,7 +81,7 @@ class _Pass:
         """Whether there is something to record."""
         moved = self.up_to > (self.backlog.next or 0)
         crowded = any(self.forgettable(each) for each in self.connections)
-        return bool(self.sent or self.done or self.lapsed) or moved or crowded
+        return bool(self.sent or self.done or self.lapsed) or self.absorbs or moved or crowded
 
     def forgettable(self, connection_id: str) -> list[int]:
         """Acknowledgements of a connection that need not be noted any more once the pass is recorded; none while they are few."""
@@ -175,6 +177,7 @@ class Pump:
             connections=connections,
             dealer=Dealer(view, noted, self._window),
             up_to=view.next or 0,
+            absorbs=view is not backlog,
         )
         this.gone = {each.connection_id for each in backlog.consumers if each.connection_id not in connections}
         if not this.gone:

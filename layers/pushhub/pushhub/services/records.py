@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pushhub.domain.errors import Unavailable
 from pushhub.domain.records import DeliveryRecord
 from pushhub.ports import RecordStore, Telemetry
 
@@ -17,7 +18,8 @@ class Records:
     """Writes the records of stream batches.
 
     Args:
-        read: Makes a record of one stream record; None when nothing happened that is recorded. Raises on what it cannot read.
+        read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on what it
+            cannot read, and ``Unavailable`` when it could not look something up.
         store: Where records go.
         telemetry: Metrics, and events about what was set aside.
     """
@@ -25,7 +27,7 @@ class Records:
     def __init__(
         self,
         *,
-        read: Callable[[Mapping[str, Any]], DeliveryRecord | None],
+        read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None],
         store: RecordStore,
         telemetry: Telemetry,
     ) -> None:
@@ -44,25 +46,27 @@ class Records:
             Records made, whether they were written now or before.
 
         Raises:
-            Unavailable: Something could not be written; the whole batch must come again.
+            Unavailable: Something could not be looked up or written; the whole batch must come again.
         """
         hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord]]] = {}
         for stream_record in batch:
             try:
-                record = self._read(stream_record)
+                made = self._read(stream_record)
+            except Unavailable:
+                raise
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it must neither block its shard nor vanish)
                 self._set_aside(stream_record, table, error)
                 continue
-            if record is not None:
+            for record in (made,) if isinstance(made, DeliveryRecord) else made or ():
                 hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
         for recorded in hours.values():
             self._store.write(
                 [record for _, record in recorded], table=table, first=recorded[0][0], last=recorded[-1][0]
             )
-        made = sum(len(recorded) for recorded in hours.values())
-        if made:
-            self._telemetry.count("RecordsWritten", made)
-        return made
+        total = sum(len(recorded) for recorded in hours.values())
+        if total:
+            self._telemetry.count("RecordsWritten", total)
+        return total
 
     def _set_aside(self, stream_record: Mapping[str, Any], table: str, error: Exception) -> None:
         sequence = _sequence(stream_record)
