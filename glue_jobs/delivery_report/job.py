@@ -56,18 +56,19 @@ def main(argv: Sequence[str], *, master: str | None = None) -> None:
         raise SystemExit(BROKEN)
 
 
-def run(spark: SparkSession, arguments: Arguments) -> Results:
+def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -> Results:
     """Do everything the arguments ask for.
 
     Args:
         spark: See :func:`.session.open_session`.
         arguments: What to do.
+        steps: Told of progress; the log when left out.
 
     Raises:
         BadInput: There is nothing to report on.
     """
     layout = Layout(arguments.output, _name(arguments))
-    steps = Steps()
+    steps = steps or Steps()
     proof = prove(spark, arguments, layout, steps)
     with steps("Counting attempts"):
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
