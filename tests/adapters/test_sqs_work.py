@@ -95,7 +95,7 @@ def test_only_what_was_left_undone_is_sent_again(bench: Bench) -> None:
 def test_what_stays_undone_is_unavailable(bench: Bench) -> None:
     for _ in range(5):
         bench.client.next("send_message_batch", refuses("0"))
-    with pytest.raises(Unavailable, match="sqs:SendMessageBatch"):
+    with pytest.raises(Unavailable, match="sqs:SendMessageBatch failed: InternalError"):
         bench.queue.send([(order(message()), 0)])
     assert len(bench.batches()) == 5
 

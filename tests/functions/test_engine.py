@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 import pytest
+from tests.adapters import aws_services as aws
 from tests.functions.conftest import Context, Functions, Sink, as_json
 
 from pushhub.domain.errors import Unavailable
 from pushhub.domain.message import NewMessage
 from pushhub.domain.queue import Project, PushSettings, Queue, QueueType, Subscriber
 from pushhub.runtime import wiring
-from pushhub.runtime.observability import logger
+from pushhub.runtime.observability import logger, telemetry
 from pushhub.runtime.settings import MissingSettingError, Settings
 
 PROJECT = "5f0000000000000000000001"
@@ -152,6 +153,8 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
 ) -> None:
     log = io.StringIO()
     monkeypatch.setattr(logger.registered_handler, "stream", log)
+    # The name of the service is in the environment when a function starts
+    monkeypatch.setattr(telemetry._metrics, "service", "push")
     a_push_queue(f"{sink.url}?auth=TOPSECRET")
     post(b"BODYBYTES")
     functions.invoke("dispatch", functions.stream_event())
@@ -166,6 +169,30 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
     assert "BODYBYTES" not in str(lines)
     [metrics] = [line for line in lines if "_aws" in line]
     assert metrics["DeliveriesDelivered"] == [1.0]
+    # And where the alarms look for them
+    [directive] = metrics["_aws"]["CloudWatchMetrics"]
+    assert (directive["Namespace"], directive["Dimensions"], metrics["service"]) == ("Pushhub", [["service"]], "push")
+
+
+def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason(
+    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an exhausted delivery, and a table that is gone
+    log = io.StringIO()
+    monkeypatch.setattr(logger.registered_handler, "stream", log)
+    a_push_queue(sink.url, retries=0)
+    sink.status = 500
+    [message_id] = post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))
+    event = functions.sqs_event("ERRORS_QUEUE_URL")
+    functions.dynamodb.delete_table(TableName=aws.MESSAGES_TABLE)
+    # When its turn comes, then it is kept, and the log says which it is and why
+    kept = functions.invoke("errors", event)
+    assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
+    [told] = [json.loads(line) for line in log.getvalue().splitlines() if "exhausted_unhandled" in line]
+    assert (told["project"], told["queue"], told["message_id"]) == (PROJECT, "orders", message_id)
+    assert told["error"] == "Unavailable: dynamodb:GetItem failed: ResourceNotFoundException"
 
 
 @pytest.mark.parametrize("value", ["", "0", "many", "120001"])

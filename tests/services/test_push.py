@@ -13,6 +13,8 @@ from pushhub.domain.delivery import DeliveryState
 from pushhub.domain.ids import push_reservation_id
 from pushhub.domain.message import NewMessage
 from pushhub.domain.queue import Subscriber
+from pushhub.domain.verdict import Answer
+from pushhub.ports import PushRequest
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -316,3 +318,24 @@ def test_messages_of_two_queues_with_the_same_id_are_both_pushed() -> None:
     # Then each subscriber has its own, and both deliveries are recorded
     assert [(each.url, each.body) for each in world.sender.requests] == [(A, b"first"), (B, b"second")]
     assert [each.state for each in world.deliveries(*ids)] == [DeliveryState.DELIVERED] * 2
+
+
+def test_a_fault_of_our_own_is_told_with_its_place_and_without_what_it_was_about() -> None:
+    # Given a fault whose text repeats the URL with its token, while its neighbours are fine
+    world = World()
+    world.make_queue("q", subscribers(f"{A}?auth=TOPSECRET", B))
+    send = world.sender.send
+
+    def broken(request: PushRequest) -> Answer:
+        return send(request) if request.url == B else Answer(**{request.url: 1})  # type: ignore[arg-type]
+
+    world.sender.send = broken  # type: ignore[method-assign]
+    world.post("q", b"x")
+    world.run(seconds=1)
+    # Then the log says what and where, and not for whose URL
+    [fault] = world.telemetry.named("push_fault")
+    assert fault["error"] == "TypeError"
+    assert "test_push.py" in str(fault["at"])
+    assert "TOPSECRET" not in str(world.telemetry.events)
+    assert world.telemetry.counts["PushFaults"] == 1
+    assert [each.url for each in world.sender.requests] == [B]

@@ -48,9 +48,9 @@ def aws_call(operation: str) -> Iterator[None]:
         answer: dict[str, Any] = {**error.response}
         if answer["Error"]["Code"] == "ConditionalCheckFailedException":
             raise ConditionRefused(answer.get("Item", {})) from error
-        raise Unavailable(operation) from error
+        raise Unavailable(operation, str(answer["Error"]["Code"])) from error
     except BotoCoreError as error:
-        raise Unavailable(operation) from error
+        raise Unavailable(operation, type(error).__name__) from error
 
 
 def pause(clock: Clock, round_number: int) -> None:

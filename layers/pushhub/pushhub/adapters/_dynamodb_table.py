@@ -138,7 +138,7 @@ class Table:
                 if not rest:
                     break
                 if round_number == ROUNDS:
-                    raise Unavailable("dynamodb:BatchGetItem")
+                    raise Unavailable("dynamodb:BatchGetItem", "UnprocessedKeys")
                 pause(self._clock, round_number)
         return found
 
@@ -160,5 +160,5 @@ class Table:
                 if not rest:
                     break
                 if round_number == ROUNDS:
-                    raise Unavailable("dynamodb:BatchWriteItem")
+                    raise Unavailable("dynamodb:BatchWriteItem", "UnprocessedItems")
                 pause(self._clock, round_number)

@@ -69,11 +69,12 @@ class SqsWorkQueue:
         for round_number in range(1, ROUNDS + 1):
             with aws_call("sqs:SendMessageBatch"):
                 answer = self._client.send_message_batch(QueueUrl=self._url, Entries=batch)
-            failed = {entry["Id"]: entry["SenderFault"] for entry in answer.get("Failed", [])}
+            failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
             if not failed:
                 return
-            if any(failed.values()) or round_number == ROUNDS:
-                raise Unavailable("sqs:SendMessageBatch")
+            if any(entry["SenderFault"] for entry in failed.values()) or round_number == ROUNDS:
+                codes = sorted({entry["Code"] for entry in failed.values()})
+                raise Unavailable("sqs:SendMessageBatch", ", ".join(codes))
             batch = [entry for entry in batch if entry["Id"] in failed]
             pause(self._clock, round_number)
 

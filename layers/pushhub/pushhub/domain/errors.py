@@ -114,8 +114,10 @@ class Unavailable(HubError):
 
     Args:
         operation: What was attempted, e.g. ``"dynamodb:UpdateItem"``.
+        reason: Code or kind of the failure, e.g. ``"AccessDeniedException"``; empty when there is none to tell.
     """
 
-    def __init__(self, operation: str) -> None:
-        super().__init__(f"{operation} failed")
+    def __init__(self, operation: str, reason: str = "") -> None:
+        super().__init__(f"{operation} failed: {reason}" if reason else f"{operation} failed")
         self.operation = operation
+        self.reason = reason

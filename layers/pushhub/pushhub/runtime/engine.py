@@ -10,6 +10,7 @@ from pushhub.runtime import wiring
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.observability import telemetry
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
+from pushhub.services.faults import described
 
 __all__ = ["dispatch_inserted", "handle_errors", "poll_batch", "push_batch", "wake_due"]
 
@@ -45,7 +46,7 @@ def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str
             messages.append(decode_message(record["dynamodb"]["NewImage"]))
         except (KeyError, ValueError, TypeError) as error:
             telemetry.count("StreamRecordsPoisoned")
-            telemetry.event("stream_record_poisoned", event_id=record.get("eventID"), error=repr(error))
+            telemetry.event("stream_record_poisoned", event_id=record.get("eventID"), **described(error))
             wiring.set_aside(json.dumps(record, default=str))
     wiring.dispatch().run(messages)
     return failures([])
@@ -68,12 +69,16 @@ def handle_errors(event: dict[str, Any], context: LambdaContext) -> dict[str, An
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord  # noqa: PLC0415
 
     from pushhub.domain.work import WorkOrder  # noqa: PLC0415
+    from pushhub.services.deliver import order_identity  # noqa: PLC0415
 
     def one(record: SQSRecord) -> None:
+        identity: dict[str, str] = {}
         try:
-            wiring.exhausted().run(WorkOrder.decode(record.body))
+            order = WorkOrder.decode(record.body)
+            identity = order_identity(order)
+            wiring.exhausted().run(order)
         except Exception as error:
-            telemetry.event("exhausted_unhandled", error=repr(error), sqs_id=record.message_id)
+            telemetry.event("exhausted_unhandled", **described(error), sqs_id=record.message_id, **identity)
             raise
 
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

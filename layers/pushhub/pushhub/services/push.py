@@ -15,6 +15,7 @@ from pushhub.domain.errors import Unavailable
 from pushhub.domain.work import WorkOrder
 from pushhub.ports import Clock, MessageStore, Received, Telemetry, WorkQueue
 from pushhub.services.deliver import Deliver, Follow, Following, order_identity
+from pushhub.services.faults import described
 
 __all__ = ["Push"]
 
@@ -97,7 +98,7 @@ class Push:
             self._telemetry.event("attempt_unrecorded", error=str(error), **order_identity(received.order))
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
-            self._telemetry.event("push_fault", error=repr(error), **order_identity(received.order))
+            self._telemetry.event("push_fault", **described(error), **order_identity(received.order))
         return Following(Follow.LATER, self._unsure(received))
 
     def _unsure(self, received: Received) -> int:
