@@ -4,8 +4,12 @@ from typing import Any
 
 from pushhub.runtime.control import answer
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.wiring import iron_api
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+iron_api()
 
 
 @observed

@@ -4,8 +4,12 @@ from typing import Any
 
 from pushhub.runtime.engine import dispatch_inserted
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.wiring import dispatch
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+dispatch()
 
 
 @observed

@@ -4,8 +4,12 @@ from typing import Any
 
 from pushhub.runtime.engine import push_batch
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.wiring import push
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+push()
 
 
 @observed

@@ -4,8 +4,12 @@ from typing import Any
 
 from pushhub.runtime.invocation import LambdaContext, observed
 from pushhub.runtime.recording import record_changes
+from pushhub.runtime.wiring import records
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+records()
 
 
 @observed

@@ -4,8 +4,12 @@ from typing import Any
 
 from pushhub.runtime.engine import wake_due
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.wiring import wake
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+wake()
 
 
 @observed

@@ -73,15 +73,20 @@ class Functions:
     calls: list[Call] = field(default_factory=list)
     handlers: dict[str, ModuleType] = field(default_factory=dict)
 
+    def start(self, name: str) -> ModuleType:
+        """Import a function's handler, as a cold start does."""
+        path = ROOT / "functions" / name / "handler.py"
+        spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
     def invoke(self, name: str, event: dict[str, Any], context: Context | None = None) -> Any:
         """Run a function's handler."""
         if name not in self.handlers:
-            path = ROOT / "functions" / name / "handler.py"
-            spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
-            assert spec is not None
-            assert spec.loader is not None
-            self.handlers[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(self.handlers[name])
+            self.handlers[name] = self.start(name)
         return self.handlers[name].handler(event, context or Context())
 
     def forget(self) -> None:

@@ -226,3 +226,25 @@ def turn_clock(*, seconds: int) -> None:
     clock = wiring.clock()
     real = type(clock).now
     clock.now = lambda: real(clock) + seconds * 1000  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("function", "setting"),
+    [
+        ("ingest", "PUBLIC_BASE_URL"),
+        ("control", "LINES_TABLE"),
+        ("dispatch", "PUSH_QUEUE_URL"),
+        ("push", "IN_FLIGHT_LIMIT"),
+        ("push", "ERRORS_QUEUE_URL"),
+        ("poll", "POLL_QUEUE_URL"),
+        ("wake", "RETRY_QUEUE_URL"),
+        ("errors", "BODIES_BUCKET"),
+        ("records", "RECORDS_BUCKET"),
+    ],
+)
+def test_a_function_without_a_setting_does_not_even_start(
+    functions: Functions, monkeypatch: pytest.MonkeyPatch, function: str, setting: str
+) -> None:
+    monkeypatch.delenv(setting)
+    with pytest.raises(MissingSettingError, match=setting):
+        functions.start(function)
