@@ -1,0 +1,126 @@
+"""A tenant of the running stack: publishes, makes tokens, and connects raw WebSocket clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+import websockets
+from tests.stack.running import RunningStack
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import InvalidStatus
+
+__all__ = ["Frame", "Tenant", "frame", "nothing_more", "receive"]
+
+TOPIC = "machines"
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A notification, taken apart."""
+
+    ack_id: str
+    description: str
+    action: str
+    body: str
+
+    @property
+    def n(self) -> int:
+        number: int = json.loads(self.body)["n"]
+        return number
+
+    @property
+    def source(self) -> str:
+        return self.description.split("/")[3]
+
+
+def frame(text: str | bytes) -> Frame:
+    """Take a frame apart as the documentation says."""
+    assert isinstance(text, str)
+    header, _, body = text.partition("\n\n")
+    ack_id, description, action = header.split("\n")
+    return Frame(ack_id, description, action, body)
+
+
+class Tenant:
+    """A project of its own."""
+
+    def __init__(self, stack: RunningStack) -> None:
+        credentials = stack.make_project()
+        self.base_url = stack.base_url
+        self.project_id = credentials.project_id
+        self.project_token = credentials.token
+        self.session = requests.Session()
+        self.session.auth = (f"{self.project_id}/tester", self.project_token)
+
+    def call(self, method: str, path: str, body: Any = None) -> requests.Response:
+        return self.session.request(method, f"{self.base_url}/notification2{path}", json=body, timeout=40)
+
+    def subscribe(self, topic: str = TOPIC, **more: Any) -> dict[str, Any]:
+        answer = self.call("POST", "/subscriptions", {"context": "tenant", "subscription": topic} | more)
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    def publish(self, *numbers: int, source: str = "111", api: str = "events", **more: Any) -> list[str]:
+        ids: list[str] = []
+        for start in range(0, len(numbers), 100):
+            drafts = [
+                {"api": api, "source": source, "data": {"n": each, **more}} for each in numbers[start : start + 100]
+            ]
+            answer = self.call("POST", "/notifications", drafts)
+            assert answer.status_code == 201, answer.text
+            ids += answer.json()["ids"]
+        return ids
+
+    def token(self, subscriber: str = "app", topic: str = TOPIC, **more: Any) -> str:
+        answer = self.call("POST", "/token", {"subscriber": subscriber, "subscription": topic} | more)
+        assert answer.status_code == 200, answer.text
+        token: str = answer.json()["token"]
+        return token
+
+    def unsubscribe(self, token: str) -> requests.Response:
+        return requests.post(f"{self.base_url}/notification2/unsubscribe?token={token}", timeout=40)
+
+    def url(self, token: str, consumer: str = "") -> str:
+        more = f"&consumer={consumer}" if consumer else ""
+        return f"{self.base_url.replace('http', 'ws', 1)}/notification2/consumer/?token={token}{more}"
+
+    async def connect(self, token: str, consumer: str = "", **more: Any) -> ClientConnection:
+        """A raw WebSocket client."""
+        return await websockets.connect(self.url(token, consumer), open_timeout=SECONDS, **more)
+
+    async def refusal(self, token: str) -> int:
+        """The HTTP status that a handshake is refused with."""
+        try:
+            connection = await self.connect(token)
+        except InvalidStatus as error:
+            return error.response.status_code
+        await connection.close()
+        return 101
+
+
+async def receive(connection: ClientConnection, count: int, *, acknowledge: bool = False) -> list[Frame]:
+    """The next notifications, acknowledged as they come if wanted."""
+    received: list[Frame] = []
+    deadline = time.monotonic() + SECONDS
+    while len(received) < count:
+        text = await asyncio.wait_for(connection.recv(), max(0.01, deadline - time.monotonic()))
+        received.append(frame(text))
+        if acknowledge:
+            await connection.send(received[-1].ack_id)
+    return received
+
+
+async def nothing_more(connection: ClientConnection, seconds: float = 0.9) -> bool:
+    """Whether nothing comes for a while."""
+    try:
+        await asyncio.wait_for(connection.recv(), seconds)
+    except TimeoutError:
+        return True
+    return False

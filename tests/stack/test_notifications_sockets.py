@@ -1,0 +1,314 @@
+"""Consumers of notifications as plain WebSocket clients against the running stack: what client libraries hide."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections import Counter
+
+import pytest
+import websockets
+from requests import PreparedRequest
+from tests.stack.notification_tenant import Tenant, nothing_more, receive
+from tests.stack.running import RunningStack
+from websockets.exceptions import ConnectionClosed
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def tenant(stack: RunningStack) -> Tenant:
+    tenant = Tenant(stack)
+    tenant.subscribe()
+    return tenant
+
+
+def test_a_consumer_gets_what_is_published_after_its_first_connection_frame_by_frame(tenant: Tenant) -> None:
+    async def play() -> None:
+        tenant.publish(0)
+        async with await tenant.connect(tenant.token()) as consumer:
+            tenant.publish(1, text="line\u2028break", source="4711")
+            (one,) = await receive(consumer, 1)
+            assert base64.b64decode(one.ack_id, validate=True)
+            assert one.description == f"/{tenant.project_id}/events/4711"
+            assert one.action == "CREATE"
+            assert json.loads(one.body) == {"n": 1, "text": "line\u2028break"}
+            assert len(one.body.splitlines()) == 1
+
+    asyncio.run(play())
+
+
+def test_after_a_lost_connection_exactly_what_was_not_acknowledged_comes_again_in_order(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token)
+        tenant.publish(*range(10))
+        frames = await receive(consumer, 10)
+        for each in (frames[7], frames[2], frames[2], frames[4]):
+            await consumer.send(each.ack_id)
+        await asyncio.sleep(0.5)
+        # The connection is cut, not closed.
+        consumer.transport.abort()
+        tenant.publish(10, 11)
+        async with await tenant.connect(token) as again:
+            rest = await receive(again, 9)
+            assert [each.n for each in rest] == [0, 1, 3, 5, 6, 8, 9, 10, 11]
+            assert await nothing_more(again)
+
+    asyncio.run(play())
+
+
+def test_a_thousand_unacknowledged_and_then_one_for_each_acknowledgement(tenant: Tenant) -> None:
+    async def play() -> None:
+        async with await tenant.connect(tenant.token(), max_queue=None) as consumer:
+            tenant.publish(*range(1003))
+            frames = await receive(consumer, 1000)
+            assert [each.n for each in frames] == list(range(1000))
+            assert await nothing_more(consumer)
+            await consumer.send(frames[500].ack_id)
+            (more,) = await receive(consumer, 1)
+            assert more.n == 1000
+            assert await nothing_more(consumer)
+            await consumer.send(frames[500].ack_id)
+            assert await nothing_more(consumer)
+            for each in frames[:2]:
+                await consumer.send(each.ack_id)
+            assert [each.n for each in await receive(consumer, 2)] == [1001, 1002]
+
+    asyncio.run(play())
+
+
+def test_concurrent_publishers_are_put_into_one_order_for_all_subscribers(tenant: Tenant) -> None:
+    async def play() -> None:
+        names = ("one", "two", "three")
+        consumers = [await tenant.connect(tenant.token(name)) for name in names]
+        loop = asyncio.get_running_loop()
+        ranges = [range(start, start + 12) for start in range(0, 60, 12)]
+
+        def publish(numbers: range) -> None:
+            for number in numbers:
+                tenant.publish(number)
+
+        await asyncio.gather(*(loop.run_in_executor(None, publish, each) for each in ranges))
+        received = [await receive(each, 60, acknowledge=True) for each in consumers]
+        # Every subscriber gets the very same frames in the same order, and each publisher's own order is kept in it.
+        assert received[0] == received[1] == received[2]
+        numbers = [each.n for each in received[0]]
+        assert sorted(numbers) == list(range(60))
+        for each in ranges:
+            assert [number for number in numbers if number in each] == list(each)
+        for consumer in consumers:
+            await consumer.close()
+
+    asyncio.run(play())
+
+
+def test_handshakes_are_refused_with_their_status(tenant: Tenant, stack: RunningStack) -> None:
+    async def play() -> None:
+        good = tenant.token()
+        header, payload, signature = good.split(".")
+        none = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
+        other = Tenant(stack).token().split(".")
+        bad = {
+            "no token": "",
+            "garbage": "x",
+            "unsigned": f"{header}.{payload}.",
+            "alg none": f"{none}.{payload}.",
+            "forged": f"{header}.{payload}.{signature[:-4]}AAAA",
+            "another tenant's signature": f"{header}.{payload}.{other[2]}",
+            "expired": tenant.token(expiresInMinutes=0),
+        }
+        for name, token in bad.items():
+            assert await tenant.refusal(token) == 401, name
+        async with await tenant.connect(good) as first:
+            assert await tenant.refusal(tenant.token()) == 409
+            assert await tenant.refusal(tenant.token(shared=True)) == 409
+            tenant.publish(1)
+            (one,) = await receive(first, 1, acknowledge=True)
+            assert one.n == 1
+
+    asyncio.run(play())
+
+
+def test_of_two_connections_at_once_one_is_taken_and_the_other_told_409(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        outcomes = await asyncio.gather(*(tenant.connect(token) for _ in range(2)), return_exceptions=True)
+        refused = [each for each in outcomes if isinstance(each, BaseException)]
+        assert len(refused) == 1
+        assert "409" in str(refused[0])
+        (consumer,) = (each for each in outcomes if not isinstance(each, BaseException))
+        tenant.publish(1)
+        assert [each.n for each in await receive(consumer, 1)] == [1]
+        await consumer.close()
+
+    asyncio.run(play())
+
+
+def test_a_client_may_close_and_connect_again_at_once(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        for number in range(4):
+            async with await tenant.connect(token) as consumer:
+                tenant.publish(number)
+                (one,) = await receive(consumer, 1, acknowledge=True)
+                assert one.n == number
+                await asyncio.sleep(0.2)
+
+    asyncio.run(play())
+
+
+def test_shared_consumers_divide_the_sources_and_take_over_from_one_that_leaves(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token(shared=True)
+        alpha = await tenant.connect(token, "alpha")
+        beta = await tenant.connect(token, "beta")
+        sources = [f"s{number}" for number in range(12)]
+        for number, source in enumerate(sources):
+            tenant.publish(number, source=source)
+        mine: dict[str, list[int]] = {"alpha": [], "beta": []}
+        total = 0
+        while total < len(sources):
+            for name, consumer in (("alpha", alpha), ("beta", beta)):
+                while not await nothing_more_soon(consumer, mine[name]):
+                    total += 1
+        assert mine["alpha"]
+        assert mine["beta"]
+        await alpha.close()
+        taken = await receive(beta, len(mine["alpha"]))
+        assert sorted(each.n for each in taken) == sorted(mine["alpha"])
+        await beta.close()
+
+    async def nothing_more_soon(consumer: object, into: list[int]) -> bool:
+        try:
+            (one,) = await asyncio.wait_for(receive(consumer, 1), 0.5)  # type: ignore[arg-type]
+        except TimeoutError:
+            return True
+        into.append(one.n)
+        return False
+
+    asyncio.run(play())
+
+
+def test_acknowledging_on_a_sibling_s_connection_has_no_effect(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token(shared=True)
+        alpha = await tenant.connect(token, "alpha")
+        tenant.publish(1)
+        (one,) = await receive(alpha, 1)
+        beta = await tenant.connect(token, "beta")
+        await beta.send(one.ack_id)
+        await asyncio.sleep(0.3)
+        await alpha.close()
+        assert [each.n for each in await receive(beta, 1)] == [1]
+        await beta.close()
+
+    asyncio.run(play())
+
+
+def test_unsubscribing_in_band_closes_the_connection_and_forgets_the_backlog(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token)
+        tenant.publish(1)
+        await receive(consumer, 1)
+        await consumer.send("unsubscribe_subscriber")
+        with pytest.raises(ConnectionClosed):
+            await asyncio.wait_for(consumer.recv(), 10)
+        assert consumer.close_code == 1000
+        assert tenant.unsubscribe(token).status_code == 500
+        tenant.publish(2)
+        async with await tenant.connect(token) as again:
+            tenant.publish(3)
+            assert [each.n for each in await receive(again, 1)] == [3]
+
+    asyncio.run(play())
+
+
+def test_unsubscribing_by_rest_closes_an_exclusive_consumer(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token)
+        done = await asyncio.get_running_loop().run_in_executor(None, tenant.unsubscribe, token)
+        assert (done.status_code, done.json()) == (200, {"result": "DONE"})
+        with pytest.raises(ConnectionClosed):
+            await asyncio.wait_for(consumer.recv(), 10)
+        assert consumer.close_code == 1000
+
+    asyncio.run(play())
+
+
+def test_a_non_persistent_topic_starts_anew_with_each_connection(tenant: Tenant) -> None:
+    async def play() -> None:
+        tenant.subscribe("flashes", nonPersistent=True)
+        token = tenant.token(topic="flashes", nonPersistent=True)
+        async with await tenant.connect(token) as consumer:
+            tenant.publish(1)
+            assert [each.n for each in await receive(consumer, 1)] == [1]
+        tenant.publish(2)
+        async with await tenant.connect(token) as consumer:
+            tenant.publish(3)
+            assert [each.n for each in await receive(consumer, 1)] == [3]
+        # The persistent topic of that name is another one.
+        assert await tenant.refusal(tenant.token(topic="flashes")) == 101
+
+    asyncio.run(play())
+
+
+def test_a_queue_feeds_a_topic_beside_its_webhooks(tenant: Tenant, stack: RunningStack) -> None:
+    queues = f"{stack.base_url}/3/projects/{tenant.project_id}/queues"
+    headers = {"Authorization": f"OAuth {tenant.project_token}"}
+    push = {
+        "type": "multicast",
+        "push": {
+            "subscribers": [
+                {"name": "sockets", "url": "notification2://orders?api=alarms&action=UPDATE"},
+                {"name": "copies", "url": "ironmq:///copies"},
+            ],
+            "retries": 2,
+            "retries_delay": 3,
+        },
+    }
+
+    def post(body: str) -> None:
+        answer = tenant.session.post(
+            f"{queues}/orders/messages", json={"messages": [{"body": body}]}, headers=headers, auth=no_auth, timeout=40
+        )
+        assert answer.status_code == 201, answer.text
+
+    async def play() -> None:
+        made = tenant.session.put(f"{queues}/orders", json={"queue": push}, headers=headers, auth=no_auth, timeout=40)
+        assert made.status_code in (200, 201), made.text
+        async with await tenant.connect(tenant.token("dashboard", "orders")) as consumer:
+            post('{"n": 1, "source": {"id": "7"}}')
+            post("plain")
+            one, two = sorted(await receive(consumer, 2, acknowledge=True), key=lambda each: each.body)
+            assert (one.description, one.action) == (f"/{tenant.project_id}/alarms/orders", "UPDATE")
+            assert one.body == "plain"
+            assert (two.description, two.body) == (
+                f"/{tenant.project_id}/alarms/7",
+                '{"n": 1, "source": {"id": "7"}}',
+            )
+        copies = tenant.session.get(f"{queues}/copies/messages?n=10", headers=headers, auth=no_auth, timeout=40)
+        assert Counter(each["body"] for each in copies.json()["messages"]) == Counter(
+            ["plain", '{"n": 1, "source": {"id": "7"}}']
+        )
+
+    asyncio.run(play())
+
+
+def no_auth(request: PreparedRequest) -> PreparedRequest:
+    """Keeps the session's Basic credentials off requests that carry their own."""
+    return request
+
+
+@pytest.mark.parametrize("path", ["/notification2/consumer", "/notification2/consumer/"])
+def test_the_path_is_good_with_and_without_a_slash_at_the_end(tenant: Tenant, path: str) -> None:
+    async def play() -> None:
+        url = tenant.url(tenant.token()).replace("/notification2/consumer/", path)
+        async with websockets.connect(url) as consumer:
+            tenant.publish(1)
+            assert [each.n for each in await receive(consumer, 1)] == [1]
+
+    asyncio.run(play())
