@@ -138,6 +138,7 @@ class World:
             poll_queue=self._poll_queue,
             clock=self.clock,
             telemetry=self.telemetry,
+            executor=InlineExecutor(),
         )
         self.exhausted = Exhausted(
             config=config, messages=messages, bodies=bodies, ingest=self.ingest, telemetry=self.telemetry

@@ -294,6 +294,7 @@ def wake() -> Wake:
         poll_queue=poll_queue(),
         clock=clock(),
         telemetry=telemetry,
+        executor=_executor(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 
 from pushhub.domain.delivery import Delivery
 from pushhub.domain.message import Message
@@ -27,6 +28,7 @@ class Wake:
         poll_queue: Where those go that are to be polled (hub protocol).
         clock: Time.
         telemetry: Metrics.
+        executor: Takes deliveries out of the index side by side.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Wake:
         poll_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
+        executor: Executor,
     ) -> None:
         self._messages = messages
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
         self._clock = clock
         self._telemetry = telemetry
+        self._executor = executor
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Queue every due delivery, then take it out of the index; a crash between the two queues it twice, which is harmless.
@@ -67,8 +71,7 @@ class Wake:
             for queue, orders in ((self._poll_queue, polls), (self._retry_queue, retries)):
                 if orders:
                     queue.send(orders)
-            for each in due:
-                self._messages.unpark(each)
+            list(self._executor.map(self._messages.unpark, due))
             woken.update(_key(each) for each in due)
         self._telemetry.count("DeliveriesWoken", len(woken))
         return len(woken)
