@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, me
 
 from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.domain.message import Message
-from pushhub.ports import LineMessage, LineStore
+from pushhub.ports import LineMessage, LineStore, Once
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000
@@ -310,10 +310,10 @@ def test_a_free_message_is_deleted_without_a_reservation(line_store: LineStore, 
 def test_a_message_of_the_hub_is_put_once_for_its_cause(line_store: LineStore) -> None:
     # Given a message moved here with its count
     (given,) = in_line(1, cause="one")
-    assert line_store.put_once(given, reserved_count=4)
+    assert line_store.put_once(given, reserved_count=4) is Once.STORED
     # When it is made again, then it counts as made for the same cause only
-    assert line_store.put_once(replace(given, body=b"later"))
-    assert not line_store.put_once(replace(given, cause="two"))
+    assert line_store.put_once(replace(given, body=b"later")) is Once.KNOWN
+    assert line_store.put_once(replace(given, cause="two")) is Once.TAKEN
     # Then the first one is there, and its count goes on
     (held,) = reserve(line_store)
     assert held.message == given

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.domain.ids import new_reservation_id
 from pushhub.domain.message import Message
-from pushhub.ports import LineMessage
+from pushhub.ports import LineMessage, Once
 
 __all__ = ["FakeLineStore"]
 
@@ -48,12 +48,14 @@ class FakeLineStore:
             for message in messages:
                 self._line(message.project, message.queue_uid).setdefault(message.message_id, _entry(message))
 
-    def put_once(self, message: Message, *, reserved_count: int = 0) -> bool:
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         """See the port."""
         with self._lock:
             entry = replace(_entry(message), reserved_count=reserved_count)
             stored = self._line(message.project, message.queue_uid).setdefault(message.message_id, entry)
-            return stored.message.cause == message.cause
+            if stored is entry:
+                return Once.STORED
+            return Once.KNOWN if stored.message.cause == message.cause else Once.TAKEN
 
     def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
         """See the port."""

@@ -156,13 +156,15 @@ def test_a_message_posted_in_the_moment_of_a_clear_is_not_cleared(hub: Hub) -> N
 
 @pytest.mark.parametrize("kind", list(QueueType))
 def test_a_caused_message_is_posted_once_however_often_it_is_asked_for(hub: Hub, kind: QueueType) -> None:
-    hub.make("q", kind)
+    queue = hub.make("q", kind)
     ids = set()
     for _ in range(3):
         hub.clock.advance(seconds=1)
         ids.add(hub.ingest().post_caused(PROJECT, "q", NewMessage(body=LARGE), cause="c", at=5_000))
     assert len(ids) == 1
     assert len(hub.waiting("q")) + len(hub.messages.all_messages()) == 1
+    # And counted once; those of push queues are counted when they are dispatched
+    assert hub.config.total(PROJECT, queue.uid) == (0 if queue.is_push else 1)
 
 
 def test_caused_messages_of_different_causes_never_replace_each_other(hub: Hub) -> None:

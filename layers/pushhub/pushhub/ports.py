@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from pushhub.domain.delivery import Delivery
@@ -25,6 +26,7 @@ __all__ = [
     "LineMessage",
     "LineStore",
     "MessageStore",
+    "Once",
     "PushRequest",
     "Received",
     "RecordStore",
@@ -32,6 +34,17 @@ __all__ = [
     "Telemetry",
     "WorkQueue",
 ]
+
+
+class Once(StrEnum):
+    """What became of a message that is to be stored only once."""
+
+    STORED = "stored"
+    """It was written now."""
+    KNOWN = "known"
+    """It had been written before, for the same cause."""
+    TAKEN = "taken"
+    """Its id belongs to a message of another cause."""
 
 
 class Clock(Protocol):
@@ -212,8 +225,8 @@ class LineStore(Protocol):
         """Append messages, all or none per hundred; repeating the call within ten minutes changes nothing."""
         ...
 
-    def put_once(self, message: Message, *, reserved_count: int = 0) -> bool:
-        """As :meth:`MessageStore.accept_once`, for a line."""
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
+        """Put a message the hub makes itself (``cause`` set) into its line unless its id is taken."""
         ...
 
     def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:

@@ -34,7 +34,7 @@ from pushhub.adapters._line_items import (
 from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound, Unavailable
 from pushhub.domain.ids import new_reservation_id
 from pushhub.domain.message import Message
-from pushhub.ports import Clock, LineMessage
+from pushhub.ports import Clock, LineMessage, Once
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -79,14 +79,15 @@ class DynamoDBLineStore:
         for start in range(0, len(messages), _PUTS_PER_CALL):
             self._put_together(messages[start : start + _PUTS_PER_CALL])
 
-    def put_once(self, message: Message, *, reserved_count: int = 0) -> bool:
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         """See the port."""
         item = encode_line_item(message, reserved_count=reserved_count)
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
-            return decode_line_message(refused.stored).message.cause == message.cause
-        return True
+            same = decode_line_message(refused.stored).message.cause == message.cause
+            return Once.KNOWN if same else Once.TAKEN
+        return Once.STORED
 
     def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
         """See the port. When a call fails half-way, what was reserved by then is returned."""

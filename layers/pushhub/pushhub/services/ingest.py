@@ -14,7 +14,7 @@ from pushhub.domain.errors import Conflict, Unavailable
 from pushhub.domain.ids import MessageIds, derived_message_id
 from pushhub.domain.message import BodyRef, Message, NewMessage
 from pushhub.domain.queue import Queue, QueueType
-from pushhub.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore
+from pushhub.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore, Once
 from pushhub.services.alerts import Alerts
 from pushhub.services.queue_changes import pull_queue
 
@@ -99,9 +99,11 @@ class Ingest:
         (placed,) = self._placed(project_id, [message])
         for bump in itertools.count():
             message_id = derived_message_id(at, cause, bump)
-            if self._store_once(queue, _compose(queue, message_id, placed, self._clock.now(), cause)):
+            once = self._store_once(queue, _compose(queue, message_id, placed, self._clock.now(), cause))
+            if once is Once.STORED:
+                self._stored(queue, 1)
+            if once is not Once.TAKEN:
                 break
-        self._stored(queue, 1)
         return message_id
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
@@ -124,9 +126,10 @@ class Ingest:
         queue = self._queue(project_id, queue_name)
         (placed,) = self._placed(project_id, [new])
         moved = _compose(queue, message.message_id, placed, self._clock.now(), cause)
-        if self._store_once(queue, moved, reserved_count=reserved_count):
+        once = self._store_once(queue, moved, reserved_count=reserved_count)
+        if once is Once.STORED:
             self._stored(queue, 1)
-        else:
+        elif once is Once.TAKEN:
             # The id belongs to another message there; keeping the message matters more than keeping its id.
             self.post_caused(project_id, queue_name, new, cause=cause, at=message.accepted_at)
 
@@ -183,9 +186,9 @@ class Ingest:
         else:
             self._lines.put(messages)
 
-    def _store_once(self, queue: Queue, message: Message, *, reserved_count: int = 0) -> bool:
+    def _store_once(self, queue: Queue, message: Message, *, reserved_count: int = 0) -> Once:
         if queue.is_push:
-            return self._messages.accept_once(message)
+            return Once.STORED if self._messages.accept_once(message) else Once.TAKEN
         return self._lines.put_once(message, reserved_count=reserved_count)
 
     def _stored(self, queue: Queue, count: int) -> None:
