@@ -1,0 +1,100 @@
+"""SQS delivers more than once, early and late; what is no work order lies in between. Nobody notices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.stack.endpoints import Endpoint, Recorder, slowly
+from tests.stack.project import DELAY_S, ProjectClient, unique
+from tests.stack.running import RunningStack
+
+from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
+from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
+from pushhub.adapters.system_clock import SystemClock
+from pushhub.domain.work import WorkOrder
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    with Recorder() as started:
+        yield started
+
+
+def orders(stack: RunningStack, queue_name: str, message_id: str) -> list[str]:
+    """The work orders of a message, as dispatch sends them."""
+    clock, dynamodb = SystemClock(), stack.aws.dynamodb()
+    queue = DynamoDBConfigStore(dynamodb, stack.outputs["ConfigTableName"], clock).queue(stack.project_id, queue_name)
+    assert queue is not None
+    messages = DynamoDBMessageStore(dynamodb, stack.outputs["MessagesTableName"], clock)
+    message = messages.message(stack.project_id, queue.uid, message_id)
+    assert message is not None
+    return [WorkOrder(message=message, subscriber_id=each).encode() for each in message.delivery_subscribers]
+
+
+def send(stack: RunningStack, queue: str, *bodies: str) -> None:
+    """Put messages into one of the hub's SQS queues."""
+    for body in bodies:
+        stack.aws.sqs().send_message(
+            QueueUrl=stack.outputs[f"{queue}QueueUrl"], MessageBody=body, MessageGroupId="again"
+        )
+
+
+def count(endpoint: Endpoint) -> int:
+    return len(endpoint.pushes)
+
+
+def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder: Recorder) -> None:
+    # Given a message that was delivered to one, acknowledged by one, given up by one, and waits for its next try with one
+    project, queue = ProjectClient.default(stack), unique("again")
+    errors = unique("again-errors")
+    delivered, acknowledged = recorder.endpoint(), recorder.endpoint(202)
+    failing, waiting = recorder.endpoint(500), recorder.endpoint(500)
+    project.make_push(queue, delivered, acknowledged, failing, retries=0, error_queue=errors)
+    other = unique("waiting")
+    project.make_push(other, waiting, retries=1, retries_delay=12)
+    [message_id], [waits] = project.post(queue, "x"), project.post(other, "x")
+    assert acknowledged.wait()[0].acknowledge().status_code == 200
+    project.wait_codes(queue, message_id, [200, 200, 500], [1, 1, 1])
+    project.wait_codes(other, waits, [500], [1])
+    # When their orders come again, several times and from both queues, with something else among them
+    again = orders(stack, queue, message_id) + orders(stack, other, waits)
+    for _ in range(3):
+        send(stack, "Push", *again)
+        send(stack, "Retry", *again)
+    pack = f"[{','.join(again)}]"
+    send(stack, "Push", pack, "no work order", '{"project": 1}', "[]")
+    # Then nobody is pushed to again, no try is counted and no error told twice
+    time.sleep(5)
+    assert [count(each) for each in (delivered, acknowledged, failing, waiting)] == [1, 1, 1, 1]
+    assert project.codes(queue, message_id) == [200, 200, 500]
+    assert project.tries(queue, message_id) == [1, 1, 1]
+    assert project.total(errors) == 1
+    # And the one that waits is tried when it is due, once
+    pushes = waiting.wait(2)
+    assert pushes[1].at - pushes[0].answered_at >= 12 - 0.05
+    time.sleep(DELAY_S)
+    assert count(waiting) == 2
+    assert project.tries(other, waits) == [2]
+
+
+def test_an_order_that_comes_twice_at_once_counts_once(stack: RunningStack, recorder: Recorder) -> None:
+    # Given a message whose first attempts are open
+    project, queue = ProjectClient.default(stack), unique("at once")
+    accepting, refusing = recorder.endpoint(slowly(3.0, 200)), recorder.endpoint(slowly(3.0, 500))
+    project.make_push(queue, accepting, refusing, retries=1)
+    [message_id] = project.post(queue, "x")
+    accepting.wait()
+    refusing.wait()
+    # When the same orders are handed to other processes meanwhile
+    send(stack, "Push", *orders(stack, queue, message_id))
+    # Then each may be pushed to once more for it, and the tries are those the queue allows
+    statuses = project.wait_codes(queue, message_id, [200, 500], [1, 2])
+    assert [each["retries_remaining"] for each in statuses] == [1, 0]
+    time.sleep(DELAY_S + 2)
+    assert count(accepting) <= 2
+    assert count(refusing) <= 4
+    assert project.tries(queue, message_id) == [1, 2]

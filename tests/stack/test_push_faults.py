@@ -1,0 +1,178 @@
+"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost, and what was recorded is not repeated.
+
+These tests have a stack of their own, because others would notice.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+from tests.stack.endpoints import Recorder, acknowledging, slowly
+from tests.stack.project import DELAY_S, ProjectClient, unique, until
+from tests.stack.running import RunningStack
+
+pytestmark = pytest.mark.stack
+
+VISIBILITY_S = 6
+"""Instead of the template's 21 minutes: how soon SQS hands out again what a killed function had."""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    running = RunningStack.start(tmp_path_factory.mktemp("faults"))
+    yield running
+    running.down()
+
+
+@pytest.fixture
+def hasty(own: RunningStack) -> Iterator[RunningStack]:
+    """The stack with queues that do not take long to notice a crash."""
+    sqs, urls = own.aws.sqs(), [own.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Errors")]
+    before = [
+        sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls
+    ]
+    for url in urls:
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})
+    yield own
+    for url, attributes in zip(urls, before, strict=True):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": attributes["VisibilityTimeout"]})
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    with Recorder() as started:
+        yield started
+
+
+def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack, recorder: Recorder) -> None:
+    # Given messages on their way to a quick subscriber and to a slow one
+    project, queue = ProjectClient.default(hasty), unique("killed")
+    quick, slow = recorder.endpoint(), recorder.endpoint(slowly(1.5))
+    project.make_push(queue, quick, slow, retries=2)
+    ids = project.post(queue, *(f"message {number}" for number in range(15)))
+    recorded: set[tuple[str, str]] = set()
+    for _ in range(2):
+        slow.wait(len(slow.pushes) + 1)
+        for message_id in random.sample(ids, 5):
+            statuses = project.statuses(queue, message_id)
+            recorded |= {(message_id, each["url"]) for each in statuses if each.get("status_code") == 200}
+        # When every process of the push function is killed while attempts are open, twice
+        assert hasty.kill_function_workers("push") > 0
+        time.sleep(1)
+    # Then every message arrives at both
+    for message_id in ids:
+        project.wait_codes(queue, message_id, [200, 200], seconds=60)
+    for endpoint in (quick, slow):
+        came = Counter(push.message_id for push in endpoint.pushes)
+        assert came.keys() == set(ids)
+        # And what had been recorded before a kill was not pushed again
+        assert all(came[message_id] == 1 for message_id, url in recorded if url == endpoint.url)
+    assert {push.message_id: push.body for push in slow.pushes} == {
+        message_id: f"message {number}".encode() for number, message_id in enumerate(ids)
+    }
+    assert max(each["tries"] for message_id in ids for each in project.statuses(queue, message_id)) <= 3
+
+
+def test_functions_killed_at_random_lose_nothing_that_was_accepted(hasty: RunningStack, recorder: Recorder) -> None:
+    # Given a queue with a healthy, a flaky and a dead subscriber, and producers that post again what was not accepted
+    project, queue, errors = ProjectClient.default(hasty), unique("chaos"), unique("chaos-errors")
+    healthy, flaky, dead = recorder.endpoint(), recorder.endpoint(500, 200, 500, 200), recorder.endpoint(503)
+    project.make_push(queue, healthy, flaky, dead, retries=2, error_queue=errors)
+    accepted: dict[str, str] = {}
+
+    def produce(producer: int) -> None:
+        for number in range(6):
+            body = f"{producer}/{number}"
+            while True:
+                try:
+                    answer = project.call("POST", f"/queues/{queue}/messages", {"messages": [{"body": body}]})
+                except requests.ConnectionError:
+                    continue
+                assert answer.status_code in (201, 500), answer.text
+                if answer.status_code == 201:
+                    accepted[answer.json()["ids"][0]] = body
+                    break
+
+    # When functions are killed at random meanwhile, and for a while after
+    stop, kills = threading.Event(), Counter[str]()
+
+    def kill() -> None:
+        chance = random.Random(7)
+        while not stop.wait(0.7):
+            function = chance.choice(["ingest", "dispatch", "push", "push", "errors"])
+            kills[function] += hasty.kill_function_workers(function)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with ThreadPoolExecutor(2) as executor:
+            list(executor.map(produce, range(2)))
+        time.sleep(2)
+    finally:
+        stop.set()
+        killer.join()
+    # Then whatever was accepted reaches those who take it, and errs for the one who does not
+    assert kills["ingest"] > 0
+    assert kills["push"] > 0
+
+    def settled() -> bool | None:
+        return (
+            accepted.keys() <= {push.message_id for push in healthy.pushes}
+            and accepted.keys() <= {push.message_id for push in flaky.pushes}
+            and project.total(errors) >= len(accepted)
+        ) or None
+
+    until(settled, 90, lambda: f"{len(accepted)} accepted, {project.total(errors)} errors, kills {kills}")
+    for message_id, body in accepted.items():
+        statuses = project.wait_codes(queue, message_id, [200, 200, 503], seconds=40)
+        assert max(each["tries"] for each in statuses) <= 3
+        assert {push.body for push in healthy.pushes if push.message_id == message_id} == {body.encode()}
+    # And of each message that is stored there is one error, however often the function that tells it was killed
+    told = Counter(json.loads(each["body"])["source_msg_id"] for each in project.wait_messages(errors, len(accepted)))
+    assert accepted.keys() <= told.keys()
+    assert set(told.values()) == {1}
+
+
+def test_the_stack_stops_and_starts_between_two_tries(own: RunningStack, recorder: Recorder) -> None:
+    # Given messages in every stage: delivered, acknowledged, reserved, failed once or twice, delayed, exhausted
+    project, queue, errors = ProjectClient.default(own), unique("restart"), unique("restart-errors")
+    healthy, flaky, dead = recorder.endpoint(), recorder.endpoint(500, 500, 200), recorder.endpoint(500)
+    answers: list[requests.Response] = []
+    acknowledged, reserved = recorder.endpoint(202), recorder.endpoint(202, acknowledging(202, answers))
+    project.make_push(queue, healthy, flaky, dead, acknowledged, reserved, retries=3, error_queue=errors)
+    late, delayed = recorder.endpoint(), unique("delayed")
+    project.make_push(delayed, late)
+    [late_id] = project.post(delayed, "late", delay=8)
+    [message_id] = project.post(queue, "½ x")
+    assert acknowledged.wait()[0].acknowledge().status_code == 200
+    flaky.wait()
+    dead.wait()
+    reserved.wait()
+    project.wait_codes(queue, message_id, [200, 500, 500, 200, 202], seconds=20)
+    before = project.statuses(queue, message_id)
+    # When the stack is stopped, and started when the next tries are already due
+    own.down()
+    pushed_by_then = {endpoint.url: len(endpoint.pushes) for endpoint in (healthy, flaky, dead, acknowledged, reserved)}
+    time.sleep(DELAY_S)
+    assert [len(each.pushes) for each in (flaky, dead)] == [pushed_by_then[each.url] for each in (flaky, dead)]
+    own.up()
+    # Then it continues where it was: each subscriber has the tries it was to have, and not one more
+    final = project.wait_codes(queue, message_id, [200, 200, 500, 200, 200], [1, 3, 4, 1, 2], seconds=60)
+    assert [final[0], final[3]] == [before[0], before[3]]
+    assert [answer.status_code for answer in answers] == [200]
+    # And the error is told once, the delayed message comes, and everything posted before can be read
+    [error] = project.wait_messages(errors, 1)
+    assert json.loads(error["body"])["subscribers"][0]["url"] == dead.url
+    assert late.wait(seconds=40)[0].message_id == late_id
+    assert project.message(queue, message_id)["body"] == "½ x"
+    time.sleep(DELAY_S + 2)
+    assert [len(each.pushes) for each in (healthy, flaky, dead, acknowledged, reserved, late)] == [1, 3, 4, 1, 2, 1]
+    assert project.total(errors) == 1
