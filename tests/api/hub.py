@@ -67,12 +67,14 @@ class Hub:
         other_token: The second project's.
         refusals: What the egress guard says about a URL, by URL; tests fill it.
         checked: Every (URL, allowed targets) the guard was asked about.
+        check_takes_s: Seconds the guard takes for each.
     """
 
     def __init__(self, world: World | None = None, *, allowed_targets: Sequence[str] = ()) -> None:
         self.world = world or Stores()
         self.refusals: dict[str, str] = {}
         self.checked: list[tuple[str, tuple[str, ...]]] = []
+        self.check_takes_s = 0.0
         config, clock = self.world.config, self.world.clock
         projects = Projects(config=config, clock=clock)
         for project_id in (PROJECT, OTHER_PROJECT):
@@ -93,6 +95,7 @@ class Hub:
 
     def _check_url(self, url: str, allowed: Sequence[str]) -> str | None:
         self.checked.append((url, tuple(allowed)))
+        self.world.clock.advance(seconds=self.check_takes_s)
         return self.refusals.get(url)
 
     def event(

@@ -179,6 +179,16 @@ def test_the_guard_is_asked_once_for_each_host(hub: Hub) -> None:
     ]
 
 
+def test_hosts_that_are_slow_to_resolve_do_not_hold_up_a_registration(hub: Hub) -> None:
+    # Given hundreds of hosts, each of which takes five seconds to be checked
+    hub.check_takes_s = 5
+    start = hub.world.clock.now()
+    # When they are made subscribers
+    hub.make_push("q", *[f"https://{number}.example/" for number in range(500)])
+    # Then that is done before a gateway gives up; each request will be checked again
+    assert hub.world.clock.now() - start <= 15_000
+
+
 @pytest.mark.parametrize(("method", "path"), [("POST", "/queues/q/subscribers"), ("PUT", "/queues/q/subscribers")])
 def test_what_the_guard_refuses_is_refused(hub: Hub, method: str, path: str) -> None:
     hub.make_push("q", A)

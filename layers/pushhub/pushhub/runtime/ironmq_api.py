@@ -82,7 +82,7 @@ class IronApi:
         base_url: str,
     ) -> None:
         self._tokens = Tokens(config)
-        registration = Registration(config=config, check_url=check_url, base_url=base_url)
+        registration = Registration(config=config, check_url=check_url, base_url=base_url, clock=clock)
         ingest = Ingest(config=config, messages=messages, lines=lines, bodies=bodies, clock=clock)
         queues = Queues(config=config, messages=messages, lines=lines, registration=registration, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
@@ -116,8 +116,8 @@ class IronApi:
         except RequestRefused as error:
             return _refused(error)
         except Exception:  # noqa: BLE001 (the one place where faults end)
-            # The caller learns that it failed, the log learns why; the URL stays out of it, as clients put tokens into it.
-            logger.exception("request_failed", method=request.method)
+            # The caller learns that it failed, the log learns why; the query stays out of it, as clients put tokens into it.
+            logger.exception("request_failed", method=request.method, path=request.path)
             return Response(status=500, body={"msg": FAULT_MESSAGE})
 
     def _answer(self, request: Request) -> Response:

@@ -11,13 +11,16 @@ from pushhub.dialects.ironmq_subscribers import NO_SUBSCRIBER, check_subscribers
 from pushhub.domain.errors import Conflict, Invalid, QueueNotFound, Unavailable
 from pushhub.domain.ids import new_uid
 from pushhub.domain.queue import PushSettings, Queue, Subscriber
-from pushhub.ports import ConfigStore
+from pushhub.ports import Clock, ConfigStore
 from pushhub.services.queue_changes import Admit
 
 __all__ = ["CheckUrl", "Registration", "Subscribers"]
 
 CheckUrl = Callable[[str, Sequence[str]], str | None]
 """Says why an ``http`` or ``https`` URL may not be reached, given the project's allowed targets; None when it may."""
+
+CHECKED_WITHIN_MS = 10_000
+"""How long the hosts of new subscribers are looked up; what is not checked by then is taken, as the guard checks each request again."""
 
 CHANGE_ROUNDS = 8
 """How often a change is made again on top of somebody else's before it is given up."""
@@ -30,11 +33,13 @@ class Registration:
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
         base_url: Public base URL of this hub, to notice a queue that subscribes to itself.
+        clock: Time.
     """
 
-    def __init__(self, *, config: ConfigStore, check_url: CheckUrl, base_url: str) -> None:
+    def __init__(self, *, config: ConfigStore, check_url: CheckUrl, base_url: str, clock: Clock) -> None:
         self._config = config
         self._check_url = check_url
+        self._clock = clock
         self._own_host = urlsplit(base_url).netloc.lower()
 
     def of(self, project_id: str, queue_name: str) -> Admit:
@@ -58,7 +63,10 @@ class Registration:
             return
         project = self._config.project(project_id)
         allowed = project.allowed_targets if project else ()
+        ends_at = self._clock.now() + CHECKED_WITHIN_MS
         for url in to_ask.values():
+            if self._clock.now() >= ends_at:
+                break
             refusal = self._check_url(url, allowed)
             if refusal is not None:
                 raise Invalid(f"Subscriber url cannot be used: {refusal}")
