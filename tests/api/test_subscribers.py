@@ -71,6 +71,20 @@ def test_subscribers_without_names_are_known_by_their_urls(hub: Hub) -> None:
     assert shown(hub) == [{"name": "", "url": A, "headers": {"X-A": "1"}}]
 
 
+def test_subscribers_that_differ_in_nothing_keep_their_deliveries_too(hub: Hub) -> None:
+    # Given two subscribers without a name for the same URL
+    same = [{"url": A}, {"url": A}]
+    hub.make("q", push={"subscribers": same})
+    before = ids(hub)
+    # When the same list is set again, then both are the ones that were there
+    hub.call("PUT", "/queues/q/subscribers", {"subscribers": same})
+    assert ids(hub) == before
+    # And a third one is new
+    hub.call("PUT", "/queues/q/subscribers", {"subscribers": [*same, {"url": A}]})
+    assert ids(hub)[:2] == before
+    assert len(set(ids(hub))) == 3
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_pull_and_missing_queues_have_no_subscribers(hub: Hub, method: str) -> None:
     hub.make("pull")

@@ -276,6 +276,26 @@ def test_a_removed_subscriber_ends_in_the_error_queue() -> None:
     assert json.loads(error)["subscribers"][0]["msg"] == "Subscriber was removed from the queue"
 
 
+def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() -> None:
+    # Given a unicast message that failed once, and all its subscribers replaced by another one
+    world = World()
+    world.make_queue("q", subscribers(A, B), unicast=True, retries=9, retries_delay=60, error_queue="failed")
+    for url in (A, B):
+        world.sender.script(url, 500)
+    world.post("q", b"x")
+    world.run(seconds=5)
+    current = world.config.queue(PROJECT, "q", fresh=True)
+    assert current is not None
+    assert current.push is not None
+    another = Subscriber(subscriber_id="s9", name="another", url=C)
+    world.config.update_queue(replace(current, push=replace(current.push, subscribers=(another,))))
+    # When it is looked at again, then it ends in the error queue, and nobody is asked
+    world.run(seconds=61)
+    assert len(world.sender.requests) == 2
+    [error] = world.line("failed")
+    assert {each["msg"] for each in json.loads(error)["subscribers"]} == {"Subscriber was removed from the queue"}
+
+
 def test_deleting_the_queue_stops_its_pushes() -> None:
     world = World()
     world.make_queue("q", subscribers(A), retries=3, retries_delay=60)

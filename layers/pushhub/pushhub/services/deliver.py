@@ -46,7 +46,7 @@ CLOCK_SKEW_MS = 60_000
 """How far the clocks of two functions may be apart."""
 
 GIVE_UP = FixedDelay(retries=0, delay_s=3)
-"""The policy for a subscriber that is no longer there: no further try."""
+"""The policy when nobody is left whom a delivery is owed to: no further try."""
 
 
 class Follow(StrEnum):
@@ -256,7 +256,7 @@ class Deliver:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
         if subscriber is None:
             outcome = self._removed_subscriber()
-            policy = GIVE_UP if len(delivery.targets) == 1 else policy
+            policy = policy if any(map(job.push.subscriber, delivery.targets)) else GIVE_UP
         else:
             try:
                 body = body_of(job.order.message, self._bodies)

@@ -95,8 +95,12 @@ def _key(subscriber: Subscriber) -> tuple[str, str]:
 
 def _with_ids(new: Sequence[Subscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
     """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries."""
-    ids = {_key(each): each.subscriber_id for each in reversed(stored)}
-    return tuple(replace(each, subscriber_id=ids.pop(_key(each), "") or new_uid()) for each in new)
+    ids: dict[tuple[str, str], list[str]] = {}
+    for each in reversed(stored):
+        ids.setdefault(_key(each), []).append(each.subscriber_id)
+    return tuple(
+        replace(each, subscriber_id=ids[_key(each)].pop() if ids.get(_key(each)) else new_uid()) for each in new
+    )
 
 
 class Subscribers:
