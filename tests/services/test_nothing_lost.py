@@ -169,6 +169,8 @@ def test_an_hours_outage_sends_nothing_to_the_dead_letter_queues(port: str) -> N
     world.post("q", b"first")
     outage.lasts = True
     world.run(seconds=3600)
+    # Then somebody is told
+    assert world.telemetry.counts["CallsFailed"] >= 1
     # When it is back, then both are delivered without anybody's help, soon
     outage.lasts = False
     world.run(seconds=1800)

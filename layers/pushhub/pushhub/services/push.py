@@ -82,7 +82,7 @@ class Push:
         try:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
         except Unavailable as error:
-            self._telemetry.event("states_unreadable", error=str(error), orders=len(batch))
+            self._call_failed("states_unreadable", error, orders=len(batch))
             return self._hide([(each, self._unsure(each)) for each in batch], source)
         running = {
             self._executor.submit(self._carry_on, received, stored.get(key), remaining_ms): received
@@ -95,7 +95,7 @@ class Push:
         try:
             return self._deliver.run(received, stored, remaining_ms)
         except Unavailable as error:
-            self._telemetry.event("attempt_unrecorded", error=str(error), **order_identity(received.order))
+            self._call_failed("attempt_unrecorded", error, **order_identity(received.order))
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
             self._telemetry.event("push_fault", **described(error), **order_identity(received.order))
@@ -138,11 +138,16 @@ class Push:
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
         return self._sent(queue, [(each.order, delay) for (each, _), delay in zip(waits, delays, strict=True)])
 
+    def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
+        """Tell of a call of our own that failed: its order is looked at again, and an attempt that was made may be made again."""
+        self._telemetry.count("CallsFailed")
+        self._telemetry.event(event, error=str(error), **fields)
+
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:
             queue.send(orders)
         except Unavailable as error:
-            self._telemetry.event("orders_not_sent", error=str(error), orders=len(orders))
+            self._call_failed("orders_not_sent", error, orders=len(orders))
             return False
         return True
 
@@ -158,7 +163,7 @@ class Push:
         try:
             failed = source.defer(waits)
         except Unavailable as error:
-            self._telemetry.event("visibility_unchanged", error=str(error), orders=len(waits))
+            self._call_failed("visibility_unchanged", error, orders=len(waits))
         else:
             if failed:
                 self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
