@@ -11,7 +11,7 @@ from tests.fakes import Reply
 from tests.services.world import PROJECT
 
 from pushhub.domain.object_ids import is_object_id, to_object_id
-from pushhub.domain.records import iso_time
+from pushhub.domain.times import iso_time
 
 URL = "https://acme.example/import"
 MAPPING: dict[str, Any] = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}

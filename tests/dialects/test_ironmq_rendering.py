@@ -13,7 +13,6 @@ from pushhub.dialects.ironmq_alerts import alert_body
 from pushhub.dialects.ironmq_errors import status_of
 from pushhub.dialects.ironmq_messages import render_message
 from pushhub.dialects.ironmq_queues import parse_queue, render_queue, render_queue_info
-from pushhub.dialects.ironmq_times import rfc3339
 from pushhub.domain.errors import (
     Forbidden,
     Invalid,
@@ -88,11 +87,6 @@ def test_alert_messages_say_what_happened() -> None:
         '{"source_queue": "źródło", "queue_size": 12, "alert_id": "a1", "alert_type": "progressive", '
         '"alert_direction": "asc", "alert_trigger": 5, "created_at": "2014-02-18T17:10:43.000Z"}'
     )
-
-
-def test_times_keep_their_milliseconds() -> None:
-    assert rfc3339(0) == "1970-01-01T00:00:00.000Z"
-    assert rfc3339(1_795_000_000_007) == "2026-11-18T11:06:40.007Z"
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ from pushhub.domain.message import Message
 from pushhub.domain.records import (
     DeliveryRecord,
     RecordKind,
-    iso_time,
     record_of_acceptance,
     record_of_delivery,
     record_of_line,
 )
+from pushhub.domain.times import iso_time
 from pushhub.domain.verdict import Answer, Verdict
 
 ACCEPTED = 1_795_000_000_123

@@ -17,10 +17,7 @@ from pushhub.domain.message import BodyRef
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["INLINE_BODY_LIMIT", "S3BodyStore"]
-
-INLINE_BODY_LIMIT = 8_192
-"""Bodies up to this many bytes are cheaper in the table than as an object; larger ones are claim-checked."""
+__all__ = ["S3BodyStore"]
 
 
 class S3BodyStore:

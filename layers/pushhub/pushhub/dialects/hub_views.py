@@ -15,8 +15,8 @@ from pushhub.domain.mapping import ServiceMapping
 from pushhub.domain.notifications import Notification
 from pushhub.domain.object_ids import to_object_id
 from pushhub.domain.parameters import Parameter
-from pushhub.domain.records import iso_time
 from pushhub.domain.schedule import Scheduler
+from pushhub.domain.times import iso_time
 
 __all__ = [
     "integration_view",

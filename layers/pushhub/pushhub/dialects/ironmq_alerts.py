@@ -8,9 +8,9 @@ from typing import Any
 
 from pushhub.dialects.ironmq_json import Fields, integer, text
 from pushhub.dialects.ironmq_names import check_queue_name
-from pushhub.dialects.ironmq_times import rfc3339
 from pushhub.domain.errors import Invalid
 from pushhub.domain.queue import Alert
+from pushhub.domain.times import iso_time
 
 __all__ = ["DUPLICATE_ALERT", "MAX_ALERTS", "alert_body", "parse_alerts", "render_alert"]
 
@@ -88,6 +88,6 @@ def alert_body(alert: Alert, queue_name: str, size: int, now: int) -> bytes:
         "alert_type": alert.type,
         "alert_direction": alert.direction,
         "alert_trigger": alert.trigger,
-        "created_at": rfc3339(now),
+        "created_at": iso_time(now),
     }
     return json.dumps(fields, ensure_ascii=False).encode()

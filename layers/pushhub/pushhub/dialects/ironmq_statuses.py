@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pushhub.dialects.ironmq_times import rfc3339
 from pushhub.domain.delivery import Delivery, DeliveryState, retries_remaining
 from pushhub.domain.message import Message
 from pushhub.domain.queue import Queue
+from pushhub.domain.times import iso_time
 
 __all__ = ["render_statuses"]
 
@@ -50,5 +50,5 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         shown["status_code"] = code
         shown["msg"] = SUCCESS if delivered else target.message
     if target.last_try_at is not None:
-        shown["last_try_at"] = rfc3339(target.last_try_at)
+        shown["last_try_at"] = iso_time(target.last_try_at)
     return shown

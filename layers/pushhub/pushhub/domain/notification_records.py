@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from pushhub.domain.backlog import Backlog
 from pushhub.domain.delivery import DeliveryState
-from pushhub.domain.records import DeliveryRecord, RecordKind, iso_time
+from pushhub.domain.records import DeliveryRecord, RecordKind
+from pushhub.domain.times import iso_time
 from pushhub.domain.topic import Commit, Notification, sequence_of
 from pushhub.domain.verdict import Verdict
 

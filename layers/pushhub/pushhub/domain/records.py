@@ -6,7 +6,6 @@ A record is made from the state before and after one write and from nothing else
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,13 +13,13 @@ from pushhub.domain.delivery import Attempt, Delivery, DeliveryState, close
 from pushhub.domain.hub_message import SERVICE_QUEUES
 from pushhub.domain.message import Message
 from pushhub.domain.queue import Dialect
+from pushhub.domain.times import iso_time
 
 __all__ = [
     "SCHEMA_VERSION",
     "DeliveryRecord",
     "LineItem",
     "RecordKind",
-    "iso_time",
     "record_of_acceptance",
     "record_of_delivery",
     "record_of_line",
@@ -126,12 +125,6 @@ class LineItem(Protocol):
     def leaving(self) -> str | None:
         """What is about to become of it, when whoever removes it has noted that first (``exhausted``)."""
         ...
-
-
-def iso_time(epoch_ms: int) -> str:
-    """``2026-11-21T05:34:16.123Z`` for epoch milliseconds."""
-    moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}Z"
 
 
 def record_of_acceptance(message: Message) -> DeliveryRecord:

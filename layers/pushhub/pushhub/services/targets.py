@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +17,7 @@ from pushhub.domain.queue import Dialect, Project, PushSettings, Queue, Subscrib
 from pushhub.domain.verdict import Answer, Verdict, iron_verdict
 from pushhub.ports import Clock, ConfigStore, PushRequest, Sender
 from pushhub.services.ingest import Ingest
+from pushhub.services.tokens import token_hash
 
 __all__ = [
     "MAX_HOPS",
@@ -199,10 +199,8 @@ class IronMqQueueTarget(_IronRetries):
         self, order: PushOrder, project: str | None, token: str | None, queue: str
     ) -> tuple[int, str] | None:
         """Post to a queue of this hub; (status code, reason) when that is refused."""
-        if project is not None:
-            token_hash = hashlib.sha256((token or "").encode()).hexdigest()
-            if not self._config.has_token(project, token_hash):
-                return 401, "Invalid project/token combination"
+        if project is not None and not self._config.has_token(project, token_hash(token or "")):
+            return 401, "Invalid project/token combination"
         try:
             self._ingest.post_caused(
                 project or order.queue.project,

@@ -1,13 +1,13 @@
-"""Times on the wire."""
+"""Times as they are written everywhere: in answers, error messages and delivery records."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["rfc3339"]
+__all__ = ["iso_time"]
 
 
-def rfc3339(epoch_ms: int) -> str:
+def iso_time(epoch_ms: int) -> str:
     """``2026-11-21T05:34:16.123Z`` for epoch milliseconds."""
     moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}Z"
