@@ -50,6 +50,7 @@ def test_after_a_lost_connection_exactly_what_was_not_acknowledged_comes_again_i
         await asyncio.sleep(0.5)
         # The connection is cut, not closed.
         consumer.transport.abort()
+        await consumer.wait_closed()
         tenant.publish(10, 11)
         async with await tenant.connect(token) as again:
             rest = await receive(again, 9)

@@ -21,11 +21,12 @@ _OK: dict[str, Any] = {"statusCode": 200}
 
 def answer_consumer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake."""
-    route: str = event["requestContext"]["routeKey"]
+    # Not the route: a frame can name one.
+    kind: str = event["requestContext"]["eventType"]
     connection_id: str = event["requestContext"]["connectionId"]
-    if route == "$connect":
+    if kind == "CONNECT":
         return _connect(event.get("queryStringParameters") or {}, connection_id)
-    if route == "$disconnect":
+    if kind == "DISCONNECT":
         wiring.consumers().disconnect(connection_id)
         return _OK
     try:

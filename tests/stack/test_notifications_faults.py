@@ -1,0 +1,162 @@
+"""What goes wrong on a running stack: killed functions, dead sockets, races, restarts. Nothing is lost, order is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from tests.stack.notification_tenant import SECONDS, Frame, Tenant, frame, nothing_more, receive
+from tests.stack.running import RunningStack
+from websockets.asyncio.client import ClientConnection
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def tenant(stack: RunningStack) -> Tenant:
+    tenant = Tenant(stack)
+    tenant.subscribe()
+    return tenant
+
+
+async def receive_distinct(
+    connection: ClientConnection, count: int, before: list[Frame] | None = None, seconds: float = 100.0
+) -> list[Frame]:
+    """Notifications until ``count`` different ones are there, with those received before, repetitions included."""
+    received = before or []
+    deadline = time.monotonic() + seconds
+    while len({each.n for each in received}) < count:
+        text = await asyncio.wait_for(connection.recv(), max(0.01, deadline - time.monotonic()))
+        received.append(frame(text))
+    return received
+
+
+@pytest.mark.slow
+def test_a_pump_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant: Tenant, stack: RunningStack) -> None:
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        async with await tenant.connect(tenant.token(), max_queue=None, ping_timeout=None) as consumer:
+            tenant.publish(0)
+            await receive(consumer, 1, acknowledge=True)
+            publishing = loop.run_in_executor(None, lambda: tenant.publish(*range(1, 401)))
+            first = await receive(consumer, 20)
+            # When its process dies in the middle
+            killed = stack.kill_function_workers("notify")
+            await publishing
+            received = await receive_distinct(consumer, 400, first)
+            assert killed
+            # Then everything arrives, and what is new comes in order
+            numbers = list(dict.fromkeys(each.n for each in received))
+            assert numbers == list(range(1, 401))
+
+    asyncio.run(play())
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_before_a_pump_died_does_not_come_again(tenant: Tenant, stack: RunningStack) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        async with await tenant.connect(token, max_queue=None, ping_timeout=None) as consumer:
+            tenant.publish(*range(100))
+            frames = await receive(consumer, 100)
+            for each in frames[:50]:
+                await consumer.send(each.ack_id)
+            await asyncio.sleep(2.0)
+            stack.kill_function_workers("notify")
+        async with await tenant.connect(token) as again:
+            rest = await receive_distinct(again, 50)
+            assert [each.n for each in rest] == list(range(50, 100))
+
+    asyncio.run(play())
+
+
+def test_publishing_that_races_a_first_connection_loses_nothing_after_it(tenant: Tenant) -> None:
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        for round_number in range(3):
+            name = f"app{round_number}"
+            token = tenant.token(name)
+            begun: list[float] = []
+
+            def publish(begun: list[float] = begun) -> None:
+                for number in range(20):
+                    begun.append(time.monotonic())
+                    tenant.publish(number)
+
+            publishing = loop.run_in_executor(None, publish)
+            await asyncio.sleep(0.15 * round_number)
+            consumer = await tenant.connect(token)
+            connected = time.monotonic()
+            await publishing
+            tenant.publish(20)
+            first = (await receive(consumer, 1))[0].n
+            rest = [each.n for each in await receive(consumer, 20 - first)]
+            # A contiguous end of what was published, with all that was published after the connection.
+            assert [first, *rest] == list(range(first, 21))
+            assert first <= sum(at <= connected for at in begun)
+            await consumer.close()
+
+    asyncio.run(play())
+
+
+def test_a_socket_that_dies_in_mid_window_frees_its_subscriber_for_the_next_one(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token, max_queue=None)
+        tenant.publish(*range(300))
+        await receive(consumer, 100)
+        began = time.monotonic()
+        consumer.transport.abort()
+        await consumer.wait_closed()
+        async with await tenant.connect(token, max_queue=None) as again:
+            assert time.monotonic() - began < SECONDS / 3
+            assert [each.n for each in await receive(again, 300)] == list(range(300))
+
+    asyncio.run(play())
+
+
+def test_an_acknowledgement_may_come_late_on_the_next_connection(tenant: Tenant) -> None:
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token)
+        tenant.publish(0, 1)
+        frames = await receive(consumer, 2)
+        await consumer.close()
+        async with await tenant.connect(token) as again:
+            assert [each.n for each in await receive(again, 2)] == [0, 1]
+            await again.send(frames[0].ack_id)
+            await asyncio.sleep(0.5)
+        async with await tenant.connect(token) as last:
+            assert [each.n for each in await receive(last, 1)] == [1]
+            assert await nothing_more(last)
+
+    asyncio.run(play())
+
+
+@pytest.mark.slow
+def test_backlogs_outlive_a_restart_of_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    own = RunningStack.start(tmp_path_factory.mktemp("restarted"))
+    try:
+        tenant = Tenant(own)
+        tenant.subscribe()
+        token = tenant.token()
+
+        async def before() -> None:
+            consumer = await tenant.connect(token)
+            tenant.publish(0, 1, 2)
+            frames = await receive(consumer, 3)
+            await consumer.send(frames[1].ack_id)
+            await asyncio.sleep(0.5)
+            await asyncio.get_running_loop().run_in_executor(None, own.restart)
+            await consumer.close()
+
+        async def after() -> None:
+            async with await tenant.connect(token) as again:
+                tenant.publish(3)
+                assert [each.n for each in await receive(again, 3)] == [0, 2, 3]
+
+        asyncio.run(before())
+        asyncio.run(after())
+    finally:
+        own.down()
