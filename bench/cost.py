@@ -211,6 +211,8 @@ def set_up(urls: dict[str, str]) -> None:
             "CONFIG_TABLE": aws.CONFIG_TABLE,
             "MESSAGES_TABLE": aws.MESSAGES_TABLE,
             "LINES_TABLE": aws.LINES_TABLE,
+            "HUB_TABLE": aws.HUB_TABLE,
+            "BACKLOGS_TABLE": "backlogs",
             "BODIES_BUCKET": aws.BUCKET,
             "PUBLIC_BASE_URL": "https://hub.example",
             "IN_FLIGHT_LIMIT": "100000",
