@@ -5,7 +5,7 @@ otherwise:
 
 * It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused handshake is asked for
   again over HTTP, where the same use case says what it would answer.
-* It takes up to half a second to notice that a client has gone, so the same subscriber's next handshake is held back for a moment.
+* It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is held back for a moment.
 * It does not tell when a connection was last active, so connections that idle are closed here.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["FRAME_LIMIT", "WebSocketDoor"]
 FRAME_LIMIT = 131_072
 """Bytes of a message; API Gateway's own limit."""
 
-HOLD_BACK_S = 2.0
+HOLD_BACK_S = 8.0
 """How long a handshake may be held back until the emulator has noticed that the connection before has ended."""
 
 IDLE_S = 300.0

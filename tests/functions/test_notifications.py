@@ -1,0 +1,183 @@
+"""Consumers and notify as Lambda runs them, with the use cases in memory behind them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes import Crash, Fault, FaultPlan
+from tests.functions.conftest import Context
+from tests.services.notification_world import PROJECT, NotificationWorld
+
+from pushhub.adapters.sqs_wakes import encode_wake
+from pushhub.domain.topic import Topic
+from pushhub.runtime import notification_wiring
+from pushhub.services.notification_batch import PumpBatch
+
+ROOT = Path(__file__).parents[2]
+TOPIC = Topic(project=PROJECT, name="orders")
+
+
+class Lambda:
+    """The two handlers before one world."""
+
+    def __init__(self, world: NotificationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = world
+        self.executor = ThreadPoolExecutor(4)
+        monkeypatch.setattr(notification_wiring, "consumers", lambda: world.consumers)
+        monkeypatch.setattr(notification_wiring, "idle_connections", lambda: world.idle)
+        monkeypatch.setattr(notification_wiring, "pump_batch", self.batch)
+
+    def batch(self) -> PumpBatch:
+        world = self.world
+        return PumpBatch(pump=world.pump, queue=world.queue, executor=self.executor, telemetry=world.telemetry)
+
+    def invoke(self, name: str, event: dict[str, Any]) -> Any:
+        path = ROOT / "functions" / name / "handler.py"
+        spec = importlib.util.spec_from_file_location(f"handler_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.handler(event, Context())
+
+    def socket(
+        self, kind: str, connection_id: str = "a", *, body: str = "", query: dict[str, str] | None = None
+    ) -> Any:
+        context = {"eventType": kind, "routeKey": "$connect", "connectionId": connection_id}
+        return self.invoke("consumers", {"requestContext": context, "body": body, "queryStringParameters": query})
+
+    def wakes(self, *bodies: str) -> Any:
+        records = [
+            {"messageId": f"m{number}", "receiptHandle": f"h{number}", "body": body}
+            for number, body in enumerate(bodies)
+        ]
+        return self.invoke("notify", {"Records": records})
+
+
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> Lambda:
+    world = NotificationWorld()
+    world.rule()
+    return Lambda(world, monkeypatch)
+
+
+def test_a_connection_begins_acknowledges_and_ends(functions: Lambda) -> None:
+    world = functions.world
+    assert functions.socket("CONNECT", query={"token": world.token(), "consumer": "x"}) == {"statusCode": 200}
+    world.sockets.opened("a")
+    world.publish(1)
+    world.pump_all()
+    (frame,) = world.frames("a")
+    # An answer with a body would be sent to the client.
+    assert functions.socket("MESSAGE", body=frame.ack_id) == {"statusCode": 200}
+    assert functions.socket("DISCONNECT") == {"statusCode": 200}
+    (backlog,) = world.backlogs.backlogs(TOPIC)
+    assert (backlog.consumers, backlog.returned) == ((), ())
+
+
+@pytest.mark.parametrize("query", [None, {}, {"token": "x"}, {"consumer": "x"}])
+def test_a_bad_token_is_401(functions: Lambda, query: dict[str, str] | None) -> None:
+    answer = functions.socket("CONNECT", query=query)
+    assert answer["statusCode"] == 401
+    assert json.loads(answer["body"])["message"]
+
+
+def test_a_second_consumer_is_409_and_trouble_503(functions: Lambda) -> None:
+    world = functions.world
+    functions.socket("CONNECT", query={"token": world.token()})
+    world.sockets.opened("a")
+    assert functions.socket("CONNECT", "b", query={"token": world.token()})["statusCode"] == 409
+    world._plan = FaultPlan(Fault.FAILS, of="topics.admit")
+    world.start()
+    assert functions.socket("CONNECT", "c", query={"token": world.token("other")})["statusCode"] == 503
+
+
+def test_a_frame_that_cannot_be_worked_on_tells_the_client_nothing(functions: Lambda) -> None:
+    world = functions.world
+    world.connect("a")
+    world.publish(1)
+    world.pump_all()
+    world._plan = FaultPlan(Fault.FAILS, of="connections.acknowledge")
+    world.start()
+    assert functions.socket("MESSAGE", body=world.frames("a")[0].ack_id) == {"statusCode": 200}
+
+
+def test_a_frame_that_names_a_route_is_a_frame_all_the_same(functions: Lambda) -> None:
+    functions.world.connect("a")
+    assert functions.socket("MESSAGE", body='{"action":"$disconnect"}') == {"statusCode": 200}
+    (backlog,) = functions.world.backlogs.backlogs(TOPIC)
+    assert backlog.consumer("a") is not None
+
+
+def test_a_batch_is_one_look_for_each_subscriber(functions: Lambda) -> None:
+    world = functions.world
+    for name in ("one", "two"):
+        world.connect(name, world.token(name))
+    world.publish(1)
+    bodies = [encode_wake(each) for each in world.queue.sent]
+    answer = functions.wakes(*bodies, bodies[0])
+    assert answer == {"batchItemFailures": []}
+    assert world.numbers("one") == world.numbers("two") == [1]
+    assert len(world.telemetry.named("notifications_sent")) == 2
+
+
+def test_what_has_to_come_back_is_kept_and_what_is_no_wake_up_too(functions: Lambda) -> None:
+    world = functions.world
+    world.connect("fine", world.token("fine"))
+    # A handshake that is not finished
+    world.consumers.connect(world.token("early"), "", "early")
+    world.publish(1)
+    fine, early = world.queue.sent[-2:] if world.queue.sent[-1].subscriber == "early" else world.queue.sent[:-3:-1]
+    answer = functions.wakes(encode_wake(fine), encode_wake(early), "not a wake-up")
+    kept = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+    assert kept == {"m1", "m2"} if fine.subscriber == "fine" else {"m0", "m2"}
+    assert world.numbers("fine") == [1]
+
+
+@pytest.mark.parametrize("error", [Fault.FAILS, None])
+def test_one_subscriber_s_trouble_is_kept_and_leaves_the_others_alone(
+    functions: Lambda, monkeypatch: pytest.MonkeyPatch, error: Fault | None
+) -> None:
+    world = functions.world
+    for name in ("one", "two"):
+        world.connect(name, world.token(name))
+    world.publish(1)
+    wakes = {each.subscriber: each for each in world.queue.sent}
+    if error is None:
+        real = world.pump.look
+
+        def look(wake: Any, remaining_ms: Any) -> Any:
+            if wake.subscriber == "one":
+                raise RuntimeError("a fault of the hub")
+            return real(wake, remaining_ms)
+
+        monkeypatch.setattr(world.pump, "look", look)
+    else:
+        world._plan = FaultPlan(error, of="backlogs.backlog")
+        world.start()
+    answer = functions.wakes(encode_wake(wakes["one"]), encode_wake(wakes["two"]))
+    assert len(answer["batchItemFailures"]) == 1
+    assert len(world.numbers("one")) + len(world.numbers("two")) == 1
+    assert world.telemetry.counts["LooksFailed"] == 1
+
+
+def test_a_crash_of_the_process_is_not_caught(functions: Lambda) -> None:
+    world = functions.world
+    world.connect("a")
+    world.publish(1)
+    world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="sockets.send")
+    world.start()
+    with pytest.raises(Crash):
+        functions.wakes(encode_wake(world.queue.sent[-1]))
+
+
+def test_the_schedule_checks_idle_connections(functions: Lambda) -> None:
+    functions.world.connect("a")
+    functions.world.clock.advance(seconds=300)
+    assert functions.invoke("notify", {"source": "aws.scheduler", "detail": "{}"}) == {}
+    assert functions.world.sockets.closed == ["a"]

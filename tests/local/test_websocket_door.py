@@ -1,0 +1,241 @@
+"""The WebSocket half of the front door, before an upstream that does what the emulator does."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+import pytest
+import websockets
+from aiohttp import WSMsgType, web
+from local.front_door import runner
+from local.websocket_door import FRAME_LIMIT, WebSocketDoor
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+HOST = "127.0.0.1"
+PATH = "/notification2/consumer/"
+
+
+@dataclass
+class Emulator:
+    """Refuses with 403 as the emulator does, and says over HTTP why; echoes frames otherwise.
+
+    Attributes:
+        refusals: Statuses that the next handshakes would be refused with.
+        queries: Of every handshake.
+        frames: What came in.
+        sockets: Open connections.
+    """
+
+    refusals: list[int] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    frames: list[str | bytes] = field(default_factory=list)
+    sockets: list[web.WebSocketResponse] = field(default_factory=list)
+
+    async def socket(self, request: web.Request) -> web.StreamResponse:
+        self.queries.append(request.rel_url.raw_query_string)
+        if self.refusals:
+            return web.Response(status=403)
+        socket = web.WebSocketResponse(max_msg_size=0)
+        await socket.prepare(request)
+        self.sockets.append(socket)
+        async for message in socket:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                self.frames.append(message.data)
+                if message.data == "close":
+                    await socket.close(code=1000)
+                elif isinstance(message.data, str):
+                    await socket.send_str(f"echo {message.data}")
+        return socket
+
+    async def why(self, _: web.Request) -> web.Response:
+        status = self.refusals.pop(0) if self.refusals else 426
+        return web.Response(status=status, text=json.dumps({"message": "why"}))
+
+
+@asynccontextmanager
+async def open_door(emulator: Emulator, *, idle_s: float | None = None) -> AsyncIterator[str]:
+    """The door before an emulator; its address."""
+    app = web.Application()
+    app.router.add_get("/live", emulator.socket)
+    app.router.add_get("/notification2/consumer/", emulator.why)
+    upstream = web.AppRunner(app, shutdown_timeout=0.1)
+    await upstream.setup()
+    await web.TCPSite(upstream, HOST, 0).start()
+    port = upstream.addresses[0][1]
+    if idle_s is None:
+        door = runner(f"http://{HOST}:{port}", f"ws://{HOST}:{port}/live")
+    else:
+        inner = WebSocketDoor(f"ws://{HOST}:{port}/live", f"http://{HOST}:{port}", idle_s=idle_s)
+        application = web.Application()
+        application.cleanup_ctx.append(inner.session)
+        application.router.add_get(PATH, inner.handshake)
+        door = web.AppRunner(application)
+    await door.setup()
+    await web.TCPSite(door, HOST, 0).start()
+    try:
+        yield f"ws://{HOST}:{door.addresses[0][1]}{PATH}"
+    finally:
+        await door.cleanup()
+        await upstream.cleanup()
+
+
+async def closed(connection: ClientConnection, seconds: float = 5) -> int | None:
+    with pytest.raises(ConnectionClosed):
+        await asyncio.wait_for(connection.recv(), seconds)
+    return connection.close_code
+
+
+def a_token(subscriber: str) -> str:
+    claims = base64.b64encode(json.dumps({"sub": subscriber, "topic": "t/relnotif/a"}).encode()).decode().rstrip("=")
+    return f"x.{claims}.y"
+
+
+def test_frames_pass_both_ways_and_the_query_as_it_came() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url, websockets.connect(f"{url}?token=a%2Fb&consumer=x") as client:
+            await client.send("hällo\n\n")
+            assert await client.recv() == "echo hällo\n\n"
+            await client.send(b"\x00\xff")
+            await client.send("close")
+            assert await closed(client) == 1000
+        assert emulator.queries == ["token=a%2Fb&consumer=x"]
+        assert emulator.frames == ["hällo\n\n", b"\x00\xff", "close"]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("status", [401, 409, 500])
+def test_a_refused_handshake_has_the_status_that_the_hub_tells(status: int) -> None:
+    async def play() -> None:
+        async with open_door(Emulator(refusals=[status])) as url:
+            with pytest.raises(InvalidStatus) as refused:
+                await websockets.connect(f"{url}?token=x")
+            assert refused.value.response.status_code == status
+            assert json.loads(refused.value.response.body or b"")["message"] == "why"
+
+    asyncio.run(play())
+
+
+def test_a_handshake_is_held_back_while_the_connection_before_it_is_still_ending() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url:
+            query = f"?token={a_token('app')}"
+            async with websockets.connect(url + query):
+                pass
+            # For a while the emulator still takes the first connection for open.
+            emulator.refusals = [409, 409]
+            async with websockets.connect(url + query) as again:
+                await again.send("x")
+                assert await again.recv() == "echo x"
+            # Another subscriber is told at once.
+            emulator.refusals = [409]
+            with pytest.raises(InvalidStatus):
+                await websockets.connect(f"{url}?token={a_token('other')}")
+
+    asyncio.run(play())
+
+
+def test_a_refusal_whose_reason_has_passed_is_tried_again() -> None:
+    async def play() -> None:
+        emulator = Emulator(refusals=[426])
+        async with open_door(emulator) as url, websockets.connect(f"{url}?token=x") as client:
+            await client.send("x")
+            assert await client.recv() == "echo x"
+        assert len(emulator.queries) == 2
+
+    asyncio.run(play())
+
+
+def test_a_connection_without_traffic_is_closed_and_pings_keep_one() -> None:
+    async def play() -> None:
+        async with open_door(Emulator(), idle_s=0.4) as url:
+            quiet = await websockets.connect(url, ping_interval=None)
+            pinging = await websockets.connect(url, ping_interval=0.1)
+            assert await closed(quiet) == 1001
+            await asyncio.sleep(0.4)
+            await pinging.send("x")
+            assert await pinging.recv() == "echo x"
+            await pinging.close()
+
+    asyncio.run(play())
+
+
+def test_a_ping_is_answered_with_what_it_held() -> None:
+    async def play() -> None:
+        async with open_door(Emulator()) as url, websockets.connect(url) as client:
+            await asyncio.wait_for(await client.ping(b"abc"), 5)
+
+    asyncio.run(play())
+
+
+def test_too_large_a_message_ends_the_connection() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url, websockets.connect(url) as client:
+            await client.send("x" * FRAME_LIMIT)
+            assert len(await client.recv()) == FRAME_LIMIT + 5
+            await client.send("x" * (FRAME_LIMIT + 1))
+            assert await closed(client) == 1009
+        assert len(emulator.frames) == 1
+
+    asyncio.run(play())
+
+
+def test_an_upstream_that_dies_closes_the_client_normally() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url, websockets.connect(url) as client:
+            await client.send("x")
+            await client.recv()
+            (socket,) = emulator.sockets
+            transport = socket._req.transport if socket._req else None
+            assert transport is not None
+            transport.abort()
+            assert await closed(client) == 1000
+
+    asyncio.run(play())
+
+
+def test_a_door_that_stops_tells_its_clients_and_does_not_wait_for_them() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url:
+            client = await websockets.connect(url)
+        assert await closed(client) == 1001
+
+    asyncio.run(asyncio.wait_for(play(), 15))
+
+
+def test_a_request_that_is_no_handshake_goes_where_requests_go() -> None:
+    async def play() -> None:
+        emulator = Emulator(refusals=[401])
+        async with open_door(emulator) as url, aiohttp.ClientSession() as session:
+            answer = await session.get(url.replace("ws", "http", 1))
+            assert answer.status == 401
+        assert emulator.queries == []
+
+    asyncio.run(play())
+
+
+def test_without_an_upstream_the_handshake_is_unavailable() -> None:
+    async def play() -> None:
+        door = runner(f"http://{HOST}:9", f"ws://{HOST}:9/live")
+        await door.setup()
+        await web.TCPSite(door, HOST, 0).start()
+        try:
+            with pytest.raises(InvalidStatus) as refused:
+                await websockets.connect(f"ws://{HOST}:{door.addresses[0][1]}{PATH}")
+            assert refused.value.response.status_code == 503
+        finally:
+            await door.cleanup()
+
+    asyncio.run(play())
