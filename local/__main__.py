@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from local import stack
-from local.demonstration import flow, order_flow
+from local.demonstration import flow, notification_flow, order_flow
 from local.errors import LocalError
 from local.place import Place
 from local.projects import make
@@ -53,6 +53,8 @@ def run(place: Place, _: argparse.Namespace) -> None:
         asyncio.run(flow.run(description, say))
         say("\nAn order through the hub protocol:")
         asyncio.run(order_flow.run(description, say))
+        say("\nA consumer of notifications that loses its connection:")
+        asyncio.run(notification_flow.run(description, say))
         if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
             show(description, place)
             say("It stays up until Ctrl-C.")
