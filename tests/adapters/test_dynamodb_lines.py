@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -12,6 +13,7 @@ from tests.adapters.aws_services import Intercepted
 from tests.contract.samples import NOW, PROJECT, message
 from tests.fakes import FakeClock
 
+from pushhub.adapters.dynamodb_changes import record_of_change
 from pushhub.adapters.dynamodb_lines import DynamoDBLineStore, decode_line_message
 from pushhub.domain.errors import Unavailable
 from pushhub.domain.message import Message
@@ -247,3 +249,28 @@ def test_a_dead_letter_is_marked_before_it_is_removed(bench: Bench) -> None:
     marks = [parameters for operation, parameters in bench.client.calls if operation == "update_item"]
     assert marks[-1]["ExpressionAttributeValues"][":leaving"] == {"S": "exhausted"}
     assert bench.stored() == []
+
+
+def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: Bench) -> None:
+    # Given a message reserved twice, the first time without anybody being told
+    (given,) = bench.put(1)
+    images: list[dict[str, Any]] = []
+    for counted in (False, True):
+        (held,) = bench.reserve()
+        images += bench.stored()
+        assert held.reservation_id is not None
+        bench.store.release(
+            PROJECT, LINE, given.message_id, reservation_id=held.reservation_id, delay_ms=0, now=NOW, counted=counted
+        )
+        images += bench.stored()
+    # Then consumers know of one, and the records of two
+    assert [decode_line_message(image).reserved_count for image in images] == [1, 0, 1, 1]
+    records = [
+        record_of_change({"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}})
+        for old, new in pairwise(images)
+    ]
+    assert [(each.kind, each.reservations) for each in records if each] == [
+        ("released", 1),
+        ("reserved", 2),
+        ("released", 2),
+    ]

@@ -203,13 +203,15 @@ class LineMessage:
 
     Attributes:
         message: The message.
-        reserved_count: Times it was reserved or touched.
+        reserved_count: Times it was reserved or touched, as its consumers know.
+        unseen: Times it was reserved besides without anybody being told.
         reservation_id: Of the reservation that holds it now, or None.
         reserved_until: End of that reservation.
     """
 
     message: Message
     reserved_count: int = 0
+    unseen: int = 0
     reservation_id: str | None = None
     reserved_until: int = 0
 

@@ -91,9 +91,12 @@ def decode_line_message(image: Item, now: int = 0) -> LineMessage:
     message = decode_fields(image, project=project, queue_uid=line_uid, message_id=image["sk"]["S"])
     reserved_until = numbers(image, "reserved_until") or 0
     held = "reservation_id" in image and reserved_until > now
+    unseen = numbers(image, "unseen") or 0
     return LineMessage(
         message=message,
-        reserved_count=numbers(image, "reserved_count") or 0,
+        # What is stored rises with each reservation, so that the delivery records can be numbered by it.
+        reserved_count=(numbers(image, "reserved_count") or 0) - unseen,
+        unseen=unseen,
         reservation_id=image["reservation_id"]["S"] if held else None,
         reserved_until=reserved_until if held else 0,
     )

@@ -60,7 +60,7 @@ def _line(image: Item | None) -> _Line | None:
     stored = decode_line_message(image)
     return _Line(
         message=stored.message,
-        reserved_count=stored.reserved_count,
+        reserved_count=stored.reserved_count + stored.unseen,
         reservation_id=stored.reservation_id,
         reserved_until=stored.reserved_until,
         leaving=image["leaving"]["S"] if "leaving" in image else None,

@@ -161,17 +161,14 @@ class DynamoDBLineStore:
     ) -> None:
         """See the port."""
         place = place_at(message_id, now + delay_ms if delay_ms else None)
+        values = {":place": text(place), ":held": text(reservation_id), ":now": number(now)}
         try:
             self._table.update(
                 message_key(project_id, line_uid, message_id),
-                UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until ADD reserved_count :change",
+                UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until"
+                + ("" if counted else " ADD unseen :one"),
                 ConditionExpression=_HELD,
-                ExpressionAttributeValues={
-                    ":place": text(place),
-                    ":held": text(reservation_id),
-                    ":now": number(now),
-                    ":change": number(0 if counted else -1),
-                },
+                ExpressionAttributeValues=values if counted else values | {":one": number(1)},
             )
         except ConditionRefused as refused:
             raise _refusal(refused.stored, now) from refused

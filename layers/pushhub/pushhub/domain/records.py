@@ -108,7 +108,7 @@ class LineItem(Protocol):
 
     @property
     def reserved_count(self) -> int:
-        """Times it was reserved or touched."""
+        """Times it was reserved or touched, whether anybody was told or not."""
         ...
 
     @property
@@ -205,8 +205,7 @@ def record_of_line(before: LineItem | None, after: LineItem | None, changed_at: 
         reserved = _line_event(after, RecordKind.RESERVED, changed_at)
         return replace(reserved, state=DeliveryState.RESERVED.value, due_at=iso_time(after.reserved_until))
     if before.reservation_id and not after.reservation_id:
-        # Numbered by the reservation that ends: one that nobody saw is taken off the count with it.
-        return replace(_line_event(before, RecordKind.RELEASED, changed_at), state=DeliveryState.PENDING.value)
+        return replace(_line_event(after, RecordKind.RELEASED, changed_at), state=DeliveryState.PENDING.value)
     return None
 
 
