@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,7 +23,7 @@ from .proof import prove
 from .results import Results, write_results
 from .retries import try_cells
 from .session import open_session
-from .storage import Layout, read_days, write_days
+from .storage import Layout, kept, read_days, write_days
 from .tables import Sources, tables
 from .traffic import fate_cells
 
@@ -72,7 +71,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     proof = prove(spark, arguments, layout, steps)
     with steps("Counting attempts"):
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
-        cells = attempt_cells(within).persist(StorageLevel.DISK_ONLY)
+        cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
         hours = hourly(cells).withColumn("dt", F.to_date("hour"))
         write_days(hours.coalesce(1), layout.hours)
     with steps("Reporting"):
@@ -80,8 +79,8 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         since = arguments.date_from - timedelta(days=arguments.baseline_days)
         known = read_days(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
         deliveries = chosen(proof.deliveries)
-        fate = fate_cells(deliveries).persist(StorageLevel.DISK_ONLY)
-        tries = try_cells(deliveries.where(~F.col("pull"))).persist(StorageLevel.DISK_ONLY)
+        fate = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
+        tries = kept(try_cells(deliveries.where(~F.col("pull"))), f"{layout.work}/try_cells")
         sources = Sources(
             records=chosen(within),
             cells=chosen(cells),
@@ -97,8 +96,6 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         results = write_results(spark, tables(sources), layout, arguments, proof)
     with steps("Drawing the report"):
         results.write_page(render(results))
-    for table in (cells, proof.findings, fate, tries):
-        table.unpersist()
     return results
 
 

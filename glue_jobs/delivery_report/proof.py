@@ -18,7 +18,7 @@ from .deliveries import DELIVERY, delivery_rows, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .progress import Steps
 from .schema import CURATED
-from .storage import Layout, list_objects, newest_day, read_days, write_days
+from .storage import Layout, kept, list_objects, newest_day, read_days, write_days
 
 __all__ = ["Proof", "prove"]
 
@@ -81,7 +81,8 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
         as_of = min(arguments.now, datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC))
         lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
         deliveries = with_standing(lives, as_of, arguments.grace)
-        findings = _findings(spark, records, deliveries, intakes, duplicates).persist(StorageLevel.DISK_ONLY)
+        found = _findings(layout, records, deliveries, intakes, duplicates)
+        findings = kept(found.coalesce(1), f"{layout.work}/findings")
         set_aside = len(list_objects(spark, f"{arguments.input}/quarantine").names)
     return Proof(
         records=records,
@@ -111,23 +112,23 @@ def _without_duplicates(
 
 def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> None:
     """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten."""
-    path, copy = f"{layout.records}/dt={day}", f"{layout.copies}/dt={day}"
-    kept = spark.read.schema(CURATED).parquet(path)
-    files = max(1, len(kept.inputFiles()))
-    without_duplicates(kept, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
+    path, copy = f"{layout.records}/dt={day}", f"{layout.work}/without_duplicates/dt={day}"
+    stored = spark.read.schema(CURATED).parquet(path)
+    files = max(1, len(stored.inputFiles()))
+    without_duplicates(stored, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
     spark.read.schema(CURATED).parquet(copy).coalesce(files).write.mode("overwrite").parquet(path)
 
 
 def _findings(
-    spark: SparkSession,
+    layout: Layout,
     records: DataFrame,
     deliveries: DataFrame,
     intakes: Sequence[DayIntake],
     duplicates: Sequence[dict[str, Any]],
 ) -> DataFrame:
-    suspects = suspicious(deliveries).persist()
+    suspects = kept(suspicious(deliveries), f"{layout.work}/suspects")
     found = (
-        object_findings(spark, intakes, duplicates)
+        object_findings(records.sparkSession, intakes, duplicates)
         .unionByName(overdue_findings(deliveries))
         .unionByName(order_findings(records))
     )

@@ -39,7 +39,7 @@ class Layout:
 
     def __init__(self, output: str, report: str) -> None:
         self.records = f"{output}/curated/records"
-        self.copies = f"{output}/copies"
+        self.work = f"{output}/work"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
         self.rejected = f"{output}/quarantine"
@@ -107,6 +107,12 @@ def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
     text = json.dumps([dict(row) for row in rows], default=_plain)
     listed = F.from_json(F.lit(text), ArrayType(schema))
     return spark.range(1).select(F.explode(listed).alias("row")).select("row.*")
+
+
+def kept(table: DataFrame, path: str) -> DataFrame:
+    """A table written and read back: what is made of it is planned from its files, not from everything before them."""
+    table.write.mode("overwrite").parquet(path)
+    return table.sparkSession.read.schema(table.schema).parquet(path)
 
 
 def write_days(table: DataFrame, root: str) -> None:

@@ -72,11 +72,9 @@ def asked(
 def proved(spark: SparkSession, arguments: Arguments) -> Proved:
     """The first half of the job."""
     proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps())
-    found = Proved(
+    return Proved(
         findings=rows_of(proof.findings),
         balance=rows_of(balance(proof.deliveries)),
         intakes=list(proof.intakes),
         set_aside=proof.set_aside,
     )
-    proof.findings.unpersist()
-    return found
