@@ -242,6 +242,16 @@ def test_releasing_after_the_end_is_refused(line_store: LineStore) -> None:
         line_store.release(PROJECT, LINE, "1", reservation_id=held_id(held), delay_ms=0, now=NOW)
 
 
+@pytest.mark.parametrize(("at_most", "told"), [(None, 7), (1, 1), (6, 6), (7, 7), (50, 7)])
+def test_counting_ends_where_it_is_told_to(line_store: LineStore, at_most: int | None, told: int) -> None:
+    # Given seven messages, some of them reserved, and expired ones among them
+    line_store.put(in_line(4))
+    line_store.put(in_line(5, expires_at=NOW))
+    line_store.put(in_line(3))
+    reserve(line_store, 2)
+    assert line_store.size(PROJECT, LINE, NOW, at_most=at_most) == told
+
+
 def test_a_reservation_nobody_saw_does_not_count(line_store: LineStore) -> None:
     # Given a message reserved twice, the second time for an answer that had no room for it
     given = in_line(2)

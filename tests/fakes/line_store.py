@@ -123,10 +123,11 @@ class FakeLineStore:
                 raise Invalid("A reservation_id is required")
             del self._line(project_id, line_uid)[message_id]
 
-    def size(self, project_id: str, line_uid: str, now: int) -> int:
+    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
         """See the port."""
         with self._lock:
-            return sum(entry.message.expires_at > now for entry in self._line(project_id, line_uid).values())
+            count = sum(entry.message.expires_at > now for entry in self._line(project_id, line_uid).values())
+            return count if at_most is None else min(count, at_most)
 
     def _line(self, project_id: str, line_uid: str) -> dict[str, _Entry]:
         return self._lines.setdefault((project_id, line_uid), {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.hub import Hub
-from tests.fakes import Fault, FaultPlan, faulty
+from tests.fakes import FakeClock, FakeConfigStore, FakeLineStore, Fault, FaultPlan, faulty
 from tests.services.world import PROJECT
 
 from pushhub.domain.message import NewMessage
 from pushhub.domain.queue import Alert
-from pushhub.services.alerts import crosses
+from pushhub.services.alerts import Alerts, crosses
 from pushhub.services.ingest import Ingest
+from pushhub.services.queue_changes import pull_queue
 
 
 def alert(kind: str, trigger: int, direction: str) -> Alert:
@@ -93,6 +95,31 @@ def test_a_growing_queue_tells_of_it_once() -> None:
     # And not again by the fourth
     hub.post("q", "4")
     assert told(hub) == []
+
+
+@given(
+    triggers=st.lists(st.integers(1, 8), min_size=1, max_size=3, unique=True),
+    direction=st.sampled_from(["asc", "desc"]),
+    before=st.integers(0, 40),
+    after=st.integers(0, 40),
+)
+def test_a_long_line_is_counted_only_as_far_as_it_matters(
+    triggers: list[int], direction: str, before: int, after: int
+) -> None:
+    # Given fixed alerts, and a line of which no more is counted than they can be about
+    queue = replace(pull_queue("p", "q", 0), alerts=tuple(alert("fixed", each, direction) for each in triggers))
+    counted: list[int] = []
+
+    class Line(FakeLineStore):
+        def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+            assert at_most is not None
+            counted.append(at_most)
+            return min(after, at_most)
+
+    found = Alerts(config=FakeConfigStore(), lines=Line(), clock=FakeClock()).fired(queue, after - before)
+    # Then the same alerts fire as if all of it were counted
+    assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
+    assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
 
 
 def test_a_shrinking_queue_tells_of_it_however_messages_leave() -> None:

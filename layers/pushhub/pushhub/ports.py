@@ -292,8 +292,8 @@ class LineStore(Protocol):
         """
         ...
 
-    def size(self, project_id: str, line_uid: str, now: int) -> int:
-        """Messages in the line, reserved and delayed ones included."""
+    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """Messages in the line, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
         ...
 
 

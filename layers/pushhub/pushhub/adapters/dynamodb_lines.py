@@ -206,9 +206,11 @@ class DynamoDBLineStore:
                 raise Invalid("A reservation_id is required") from refused
             raise refusal from refused
 
-    def size(self, project_id: str, line_uid: str, now: int) -> int:
-        """See the port. Reads the index of the whole line, 1 MB (some 8,000 messages) a call."""
+    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """See the port. Reads the index of the line, 1 MB (some 8,000 messages) a call."""
+        bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
         pages = self._table.pages(
+            **bound,
             IndexName="line",
             Select="COUNT",
             ConsistentRead=True,
@@ -216,7 +218,12 @@ class DynamoDBLineStore:
             FilterExpression="expires_at > :now",
             ExpressionAttributeValues={":line": line_key(project_id, line_uid), ":now": number(now)},
         )
-        return sum(page["Count"] for page in pages)
+        count = 0
+        for page in pages:
+            count += page["Count"]
+            if at_most is not None and count >= at_most:
+                return at_most
+        return count
 
     def _put_together(self, messages: Sequence[Message]) -> None:
         keys = "\n".join(f"{each.project}#{each.queue_uid}#{each.message_id}" for each in messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pushhub.dialects.ironmq_alerts import alert_body
@@ -47,6 +48,13 @@ def crosses(alert: Alert, before: int, after: int) -> bool:
     return max(high, 0) // alert.trigger > max(low, 0) // alert.trigger
 
 
+def _enough(alerts: Sequence[Alert], change: int) -> int | None:
+    """The size beyond which a change cannot cross a trigger, whatever the size really is; None when there is no such size."""
+    if any(each.type == "progressive" for each in alerts):
+        return None
+    return max(each.trigger for each in alerts) + abs(change) + 1
+
+
 class Alerts:
     """Finds the alerts that a change fires.
 
@@ -62,7 +70,7 @@ class Alerts:
         self._clock = clock
 
     def fired(self, queue: Queue, change: int) -> list[Fired]:
-        """The alerts fired by a change that was just made. The size is read only for queues that have alerts.
+        """The alerts fired by a change that was just made. The size is read only for queues that have alerts, and no further than it matters.
 
         Args:
             queue: The queue, as read for the change.
@@ -74,7 +82,7 @@ class Alerts:
         if not queue.alerts or not change:
             return []
         now = self._clock.now()
-        after = self._lines.size(queue.project, queue.line_uid, now)
+        after = self._lines.size(queue.project, queue.line_uid, now, at_most=_enough(queue.alerts, change))
         crossed = [each for each in queue.alerts if crosses(each, max(0, after - change), after)]
         return [
             Fired(queue=each.queue, body=alert_body(each, queue.name, after, now))
