@@ -20,7 +20,7 @@ from tests.stack.side_by_side import SideBySide
 
 pytestmark = pytest.mark.stack
 
-LATE_S = 12.0
+LATE_S = 30.0
 """How much later than due a retry may come while everything here runs on two processors."""
 UNHURRIED_S = 9
 """A ``retries_delay`` for subscribers that acknowledge: calls to the hub take a second or two then."""
