@@ -17,7 +17,7 @@ from pushhub.dialects.hub_views import (
     scheduler_view,
 )
 from pushhub.dialects.ironmq_names import is_project_id
-from pushhub.domain.errors import Conflict, NotFound, RequestRefused, TooLarge, Unauthorized
+from pushhub.domain.errors import Conflict, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.domain.hub_log import Location, LoggedMessage
 from pushhub.domain.integration import Integration
 from pushhub.domain.mapping import ServiceMapping
@@ -30,6 +30,7 @@ from pushhub.runtime.http import (
     Request,
     Response,
     Router,
+    accepts_gzip,
     event_from_response,
     request_from_event,
 )
@@ -104,7 +105,14 @@ class HubApi:
         response = self.answer(request)
         headers = {**response.headers, **_cross_origin(request)}
         allowed = Response(status=response.status, body=response.body, headers=headers)
-        return event_from_response(allowed, head=request.method == "HEAD" or response.status == 204)
+        try:
+            return event_from_response(
+                allowed,
+                head=request.method == "HEAD" or response.status == 204,
+                compressible=accepts_gzip(request),
+            )
+        except Unanswerable as error:
+            return event_from_response(_refused(error))
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""
@@ -381,6 +389,8 @@ def _refused(error: RequestRefused) -> Response:
             return Response(status=401, body={"error": error.message})
         case NotFound():
             return Response(status=404, body={"error": error.message})
+        case Unanswerable():
+            return Response(status=406, body={"error": error.message})
         case TooLarge():
             return Response(status=413, body={"error": error.message})
         case _:

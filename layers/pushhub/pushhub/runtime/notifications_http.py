@@ -22,13 +22,14 @@ from pushhub.dialects.notifications_subscriptions import (
     print_root,
     print_subscription,
 )
-from pushhub.domain.errors import NotFound, RequestRefused, TooLarge, Unauthorized
+from pushhub.domain.errors import NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.ports import ConfigStore
 from pushhub.runtime.http import (
     MethodNotAllowed,
     Request,
     Response,
     Router,
+    accepts_gzip,
     event_from_response,
     request_from_event,
 )
@@ -122,7 +123,14 @@ class NotificationsApi:
         except RequestRefused as error:
             return event_from_response(_refused(error))
         response = self.answer(request)
-        return event_from_response(response, head=request.method == "HEAD" or response.status == NO_CONTENT)
+        try:
+            return event_from_response(
+                response,
+                head=request.method == "HEAD" or response.status == NO_CONTENT,
+                compressible=accepts_gzip(request),
+            )
+        except Unanswerable as error:
+            return event_from_response(_refused(error))
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""
