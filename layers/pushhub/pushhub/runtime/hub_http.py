@@ -378,6 +378,10 @@ def _list(items: list[dict[str, Any]]) -> Response:
     return Response(status=200, body=items)
 
 
+_STATUS_OF: dict[type[RequestRefused], int] = {Unauthorized: 401, NotFound: 404, Unanswerable: 406, TooLarge: 413}
+"""Refusals that say nothing but their message."""
+
+
 def _refused(error: RequestRefused) -> Response:
     """The hub's error shapes."""
     match error:
@@ -385,14 +389,9 @@ def _refused(error: RequestRefused) -> Response:
             return Response(status=422, body={"error": error.message, "errors": error.errors})
         case MethodNotAllowed():
             return Response(status=405, body={"error": error.message}, headers={"Allow": ", ".join(error.allowed)})
-        case Unauthorized():
-            return Response(status=401, body={"error": error.message})
-        case NotFound():
-            return Response(status=404, body={"error": error.message})
-        case Unanswerable():
-            return Response(status=406, body={"error": error.message})
-        case TooLarge():
-            return Response(status=413, body={"error": error.message})
+        case Unauthorized() | NotFound() | Unanswerable() | TooLarge():
+            status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
+            return Response(status=status, body={"error": error.message})
         case _:
             return Response(status=422, body={"error": "Invalid object.", "errors": {"base": [error.message]}})
 
