@@ -18,7 +18,7 @@ import botocore.client
 
 __all__ = ["Meter", "item_bytes", "metered"]
 
-INDEX_KEYS = ("due_shard", "unsettled_queue")
+INDEX_KEYS = ("due_shard", "unsettled_queue", "idle_shard")
 """Key attributes of the sparse indexes: an item that has one is written to that index too."""
 
 
@@ -66,7 +66,11 @@ class Meter:
         self._write(parameters["Item"])
 
     def _UpdateItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
-        self.units["dynamodb_write_unit"] += 1
+        # The keys of the indexes stay as they are, so only the table is written to.
+        self.units["dynamodb_write_unit"] += max(1, math.ceil(item_bytes(answer.get("Attributes", {})) / 1024))
+
+    def _DeleteItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self._write(answer.get("Attributes", {}))
 
     def _BatchWriteItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         for requests in parameters["RequestItems"].values():
@@ -82,9 +86,18 @@ class Meter:
             missing: list[dict[str, Any]] = [{}] * (len(request["Keys"]) - len(found))
             self._read([*found, *missing], consistent=request.get("ConsistentRead", False))
 
+    def _Query(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        size = sum(map(item_bytes, answer["Items"]))
+        units = max(1, math.ceil(size / 4096))
+        self.units["dynamodb_read_unit"] += units * (1 if parameters.get("ConsistentRead", False) else 0.5)
+
+    def _GetSecretValue(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Read every five minutes: nothing per message."""
+
     def _SendMessageBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         payload = sum(len(entry["MessageBody"].encode()) for entry in parameters["Entries"])
-        self.units["sqs_standard_request"] += math.ceil(payload / 65_536)
+        kind = "sqs_fifo_request" if parameters["QueueUrl"].endswith(".fifo") else "sqs_standard_request"
+        self.units[kind] += math.ceil(payload / 65_536)
 
     def _ChangeMessageVisibilityBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["sqs_standard_request"] += 1
@@ -122,6 +135,8 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return math.ceil(len(content.strip("-0.")) / 2) + 1
     if kind == "M":
         return 3 + sum(len(name.encode()) + 1 + _value_bytes(each) for name, each in content.items())
+    if kind in ("SS", "NS"):
+        return 3 + sum(_value_bytes({kind[0]: each}) for each in content)
     if kind == "L":
         return 3 + sum(1 + _value_bytes(each) for each in content)
     return 1

@@ -79,8 +79,7 @@ async def run(stack: Description, say: Say) -> None:
     Raises:
         LocalError: Something did not happen, not in time, or not as it should.
     """
-    credentials = aiohttp.BasicAuth(f"{stack.project_id}/demo", stack.token)
-    headers = {"Authorization": credentials.encode()}
+    headers = {"Authorization": aiohttp.encode_basic_auth(f"{stack.project_id}/demo", stack.token)}
     async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=40)) as session:
         try:
             await asyncio.wait_for(_show(Tenant(stack=stack, session=session), say), SECONDS)

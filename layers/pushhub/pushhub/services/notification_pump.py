@@ -260,6 +260,9 @@ class Pump:
                     return
                 yield commit
                 expected = commit.sequence + 1
+            if len(commits) < limit:
+                # Whatever else there is, or comes meanwhile, is for the next pass, which follows as this one moved on.
+                return
 
     def _may_pass(self, this: _Pass, expected: int, commit: Commit) -> bool:
         """Whether the empty places before a commit will stay empty for ever."""
