@@ -1,0 +1,282 @@
+"""Notifications per second to one and to fifty consumers, time from publishing to receiving, and what acknowledging costs.
+
+    make up && .venv/bin/python -m bench.notifications [--save docs/bench-notifications.md]
+
+Against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door. Everything runs on the
+same machine, the emulator with one process, so rates are the machine's and the emulator's more than the hub's. Beside it stands a bare
+echo on the same path: a WebSocket API with a function that returns each frame, on the same emulator behind a front door of its own. The
+function that answers frames runs one at a time in the emulator, so acknowledgements are worked off in a row; on AWS they run side by side.
+
+Cost: {cost}
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import boto3
+import websockets
+from websockets.asyncio.client import ClientConnection
+
+from bench import notifications_cost
+from bench.tables import save, table
+
+ROOT = Path(__file__).parents[1]
+ECHO = "def handler(event, context):\n    return {'statusCode': 200, 'body': event.get('body') or ''}\n"
+ECHO_API = "feed00ec"
+TEXT = "x" * 200
+ABOUT = (__doc__ or "").replace("{cost}", (notifications_cost.__doc__ or "").strip())
+
+
+@dataclass(frozen=True)
+class Times:
+    """Samples in seconds."""
+
+    samples: list[float]
+
+    def ms(self, share: float) -> str:
+        """A percentile in milliseconds."""
+        return f"{1000 * statistics.quantiles(self.samples, n=100)[round(share * 100) - 1]:.0f}"
+
+
+class Tenant:
+    """The default project of the stack."""
+
+    def __init__(self, local: dict[str, Any], session: aiohttp.ClientSession) -> None:
+        self.local = local
+        self.session = session
+        self.topic = f"bench{time.time_ns()}"
+
+    async def post(self, path: str, body: object) -> Any:
+        """One request."""
+        async with self.session.post(f"{self.local['base_url']}/notification2/{path}", json=body) as answer:
+            assert answer.status < 300, await answer.text()
+            return await answer.json(content_type=None)
+
+    async def subscribe(self) -> None:
+        """Make the topic's subscription."""
+        await self.post("subscriptions", {"context": "tenant", "subscription": self.topic})
+
+    async def publish(self, *numbers: int) -> None:
+        """Publish in one request."""
+        data = [{"api": "events", "source": "1", "data": {"n": each, "text": TEXT}} for each in numbers]
+        await self.post("notifications", data)
+
+    @asynccontextmanager
+    async def consumer(self, subscriber: str) -> AsyncIterator[ClientConnection]:
+        """A connected consumer; its subscriber is removed in the end."""
+        token = (await self.post("token", {"subscriber": subscriber, "subscription": self.topic}))["token"]
+        base = self.local["base_url"].replace("http", "ws", 1)
+        url = f"{base}/notification2/consumer/?token={token}"
+        async with websockets.connect(url, max_queue=None, open_timeout=60, ping_timeout=None) as connection:
+            yield connection
+        await self.post(f"unsubscribe?token={token}", {})
+
+
+async def take(connection: ClientConnection, count: int, *, acknowledge: bool = True) -> list[str]:
+    """Receive so many; their ack ids."""
+    ids: list[str] = []
+    for _ in range(count):
+        text = await asyncio.wait_for(connection.recv(), 120)
+        assert isinstance(text, str)
+        ids.append(text.partition("\n")[0])
+        if acknowledge:
+            await connection.send(ids[-1])
+    return ids
+
+
+async def latency(tenant: Tenant, count: int) -> tuple[Times, Times]:
+    """From before the post to the frame, one at a time; and the post alone."""
+    received: list[float] = []
+    posted: list[float] = []
+    async with tenant.consumer("latency") as connection:
+        for number in range(count + 5):
+            start = time.perf_counter()
+            post = asyncio.create_task(tenant.publish(number))
+            await take(connection, 1)
+            received.append(time.perf_counter() - start)
+            await post
+            posted.append(time.perf_counter() - start)
+            # The acknowledgement is worked off before the next one is published.
+            await asyncio.sleep(0.05)
+    return Times(received[5:]), Times(posted[5:])
+
+
+async def rate(tenant: Tenant, consumers: int, posts: int, per_post: int, publishers: int) -> float:
+    """Deliveries per second: from the first post to the last frame at the last consumer, acknowledging all along."""
+    names = [f"rate{number}" for number in range(consumers)]
+    async with asyncio.TaskGroup() as setting_up:
+        ready = [setting_up.create_task(_enter(tenant, name)) for name in names]
+    opened = [each.result() for each in ready]
+    numbers = iter(range(posts))
+    start = time.perf_counter()
+
+    async def publish() -> None:
+        for number in numbers:
+            await tenant.publish(*range(number * per_post, (number + 1) * per_post))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(publishers):
+            group.create_task(publish())
+        for _, connection in opened:
+            group.create_task(take(connection, posts * per_post))
+    seconds = time.perf_counter() - start
+    for manager, _ in opened:
+        await manager.__aexit__(None, None, None)
+    return consumers * posts * per_post / seconds
+
+
+async def _enter(tenant: Tenant, name: str) -> tuple[Any, ClientConnection]:
+    manager = tenant.consumer(name)
+    return manager, await manager.__aenter__()
+
+
+async def acknowledging(tenant: Tenant, count: int) -> float:
+    """Milliseconds per acknowledgement, sent at once, until the last one is noted (the table says so)."""
+    dynamodb = boto3.client("dynamodb")
+    name = tenant.local["outputs"]["BacklogsTableName"]
+    async with tenant.consumer("acks") as connection:
+        for start in range(0, count, 100):
+            await tenant.publish(*range(start, start + 100))
+        ids = await take(connection, count, acknowledge=False)
+        start_s = time.perf_counter()
+        for each in ids:
+            await connection.send(each)
+        while _left(dynamodb, name, tenant):
+            await asyncio.sleep(0.02)
+        return 1000 * (time.perf_counter() - start_s) / count
+
+
+def _left(dynamodb: Any, name: str, tenant: Tenant) -> bool:
+    """Whether something is neither absorbed nor noted."""
+    from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore  # noqa: PLC0415
+    from pushhub.adapters.system_clock import SystemClock  # noqa: PLC0415
+    from pushhub.domain.topic import Topic  # noqa: PLC0415
+
+    topic = Topic(project=tenant.local["project_id"], name=tenant.topic)
+    backlog = DynamoDBBacklogStore(dynamodb, name, SystemClock()).backlog(topic, "acks")
+    assert backlog is not None
+    (consumer,) = backlog.consumers
+    noted = DynamoDBConnectionStore(dynamodb, name, SystemClock()).connections([consumer.connection_id])
+    acknowledged = noted[consumer.connection_id].acknowledged
+    return any(each.position not in acknowledged for each in consumer.unacknowledged)
+
+
+async def echo(local: dict[str, Any], count: int) -> Times:
+    """Round trips of a frame through the same path with nothing behind it."""
+    url, door = _echo_path(local)
+    try:
+        samples: list[float] = []
+        async with websockets.connect(url, open_timeout=60) as connection:
+            for _ in range(count + 5):
+                start = time.perf_counter()
+                await connection.send(TEXT)
+                await connection.recv()
+                samples.append(time.perf_counter() - start)
+        return Times(samples[5:])
+    finally:
+        door.terminate()
+        door.wait(10)
+
+
+def _echo_path(local: dict[str, Any]) -> tuple[str, subprocess.Popen[bytes]]:
+    """A WebSocket API that echoes, and a front door before it."""
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("handler.py", ECHO)
+    functions, apis = boto3.client("lambda"), boto3.client("apigatewayv2")
+    for api in apis.get_apis()["Items"]:
+        if api["ApiId"] == ECHO_API:
+            apis.delete_api(ApiId=ECHO_API)
+    names = [each["FunctionName"] for each in functions.list_functions()["Functions"]]
+    if "bench-echo" not in names:
+        functions.create_function(
+            FunctionName="bench-echo",
+            Runtime="python3.11",
+            Handler="handler.handler",
+            Role="arn:aws:iam::000000000000:role/bench",
+            Code={"ZipFile": code.getvalue()},
+        )
+    arn = functions.get_function_configuration(FunctionName="bench-echo")["FunctionArn"]
+    apis.create_api(
+        Name="bench-echo",
+        ProtocolType="WEBSOCKET",
+        RouteSelectionExpression="$request.body.action",
+        Tags={"ms-custom-id": ECHO_API},
+    )
+    integration = apis.create_integration(ApiId=ECHO_API, IntegrationType="AWS_PROXY", IntegrationUri=arn)
+    apis.create_route(ApiId=ECHO_API, RouteKey="$default", Target=f"integrations/{integration['IntegrationId']}")
+    apis.create_stage(ApiId=ECHO_API, StageName="live", AutoDeploy=True)
+    emulator = local["aws_endpoint_url"]
+    port = int(local["base_url"].rpartition(":")[2]) + 50
+    upstream = f"{emulator.replace('http', 'ws', 1)}/_aws/execute-api/{ECHO_API}/live"
+    door = subprocess.Popen([sys.executable, "-m", "local.front_door", str(port), emulator, upstream], cwd=ROOT)
+    time.sleep(2)
+    return f"ws://127.0.0.1:{port}/notification2/consumer/", door
+
+
+async def measure(local: dict[str, Any]) -> str:
+    """The table of speeds."""
+    credentials = aiohttp.encode_basic_auth(f"{local['project_id']}/bench", local["token"])
+    connector = aiohttp.TCPConnector(limit=0)
+    timeout = aiohttp.ClientTimeout(total=120)
+    headers = {"Authorization": credentials}
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
+        tenant = Tenant(local, session)
+        await tenant.subscribe()
+        bare = await echo(local, 200)
+        received, posted = await latency(tenant, 100)
+        ack_ms = await acknowledging(tenant, 500)
+        singles = await rate(tenant, 1, 100, 1, 4)
+        batches = await rate(tenant, 1, 10, 100, 2)
+        fifty = await rate(tenant, 50, 10, 1, 1)
+        fifty_batches = await rate(tenant, 50, 1, 50, 1)
+    rows = [
+        ["bare echo, round trip", f"p50 {bare.ms(0.5)} ms, p95 {bare.ms(0.95)} ms"],
+        ["publish to receive, one at a time", f"p50 {received.ms(0.5)} ms, p95 {received.ms(0.95)} ms"],
+        ["publish to its own answer (201)", f"p50 {posted.ms(0.5)} ms, p95 {posted.ms(0.95)} ms"],
+        ["one consumer, 4 publishers, 1 a post", f"{singles:.0f} notifications/s"],
+        ["one consumer, 2 publishers, 100 a post", f"{batches:.0f} notifications/s"],
+        ["50 consumers, 1 publisher, 1 a post", f"{fifty:.0f} deliveries/s"],
+        ["50 consumers, 50 in one post", f"{fifty_batches:.0f} deliveries/s"],
+        ["an acknowledgement, 500 in a row", f"{ack_ms:.1f} ms"],
+    ]
+    return table(["what", "on this machine"], rows)
+
+
+def main() -> None:
+    """Measure, count, print, save."""
+    parser = argparse.ArgumentParser(description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--local", type=Path, default=ROOT / ".pushhub/local.json")
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    local = json.loads(options.local.read_text())
+    sys.path[:0] = [str(ROOT / "layers/pushhub")]
+    os.environ["AWS_ENDPOINT_URL"] = local["aws_endpoint_url"]
+    os.environ["AWS_DEFAULT_REGION"] = local["region"]
+    os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "test"
+    speeds = asyncio.run(measure(local))
+    print(speeds)
+    del os.environ["AWS_ENDPOINT_URL"]
+    costs = notifications_cost.cost_tables()
+    print("\n\n".join(costs))
+    save(options.save, "Notifications: speed and cost", ABOUT, speeds, *costs)
+
+
+if __name__ == "__main__":
+    main()
