@@ -6,6 +6,7 @@ otherwise:
 * It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused handshake is asked for
   again over HTTP, where the same use case says what it would answer.
 * It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is held back for a moment.
+* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed on in one frame.
 * It does not tell when a connection was last active, so connections that idle are closed here.
 """
 
@@ -15,6 +16,7 @@ import asyncio
 import base64
 import json
 import logging
+import re
 import time
 from collections import OrderedDict
 from contextlib import suppress
@@ -35,6 +37,10 @@ HOLD_BACK_S = 8.0
 IDLE_S = 300.0
 """A connection without traffic, pings included, is closed after this time."""
 
+GATHER_S = 0.005
+"""How long acknowledgements may wait for others."""
+
+_ACK_ID = re.compile(r"[A-Za-z0-9+/]{15}=")
 _LOOK_AGAIN_S = 0.1
 _REMEMBERED = 1000
 _log = logging.getLogger("pushhub.front_door")
@@ -152,15 +158,52 @@ class _Traffic:
 
 
 async def _inwards(client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic) -> None:
+    acks = _Acks(upstream)
     with suppress(ConnectionError):
         async for message in client:
             traffic.seen()
-            if message.type is WSMsgType.TEXT:
-                await upstream.send_str(message.data)
-            elif message.type is WSMsgType.BINARY:
-                await upstream.send_bytes(message.data)
+            if message.type is WSMsgType.TEXT and _ACK_ID.fullmatch(message.data):
+                await acks.add(message.data)
+            elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                await acks.flush()
+                send = upstream.send_str if message.type is WSMsgType.TEXT else upstream.send_bytes
+                await send(message.data)
             elif message.type is WSMsgType.PING:
                 await client.pong(message.data)
+        await acks.flush()
+
+
+class _Acks:
+    """Acknowledgements on their way to the emulator.
+
+    Args:
+        upstream: The emulator.
+    """
+
+    def __init__(self, upstream: aiohttp.ClientWebSocketResponse) -> None:
+        self._upstream = upstream
+        self._gathered: list[str] = []
+        self._flushing: asyncio.Task[None] | None = None
+
+    async def add(self, ack_id: str) -> None:
+        """Take one; it is sent within :data:`GATHER_S`, or once a frame is full."""
+        self._gathered.append(ack_id)
+        if len(self._gathered) * (len(ack_id) + 1) > FRAME_LIMIT - len(ack_id):
+            await self.flush()
+        elif self._flushing is None:
+            self._flushing = asyncio.create_task(self._soon())
+
+    async def flush(self) -> None:
+        """Send what was gathered."""
+        gathered, self._gathered = self._gathered, []
+        if gathered:
+            await self._upstream.send_str("\n".join(gathered))
+
+    async def _soon(self) -> None:
+        await asyncio.sleep(GATHER_S)
+        self._flushing = None
+        with suppress(ConnectionError):
+            await self.flush()
 
 
 async def _outwards(

@@ -215,8 +215,8 @@ def test_of_many_writers_one_wins(stores: Stores) -> None:
 
 def test_acknowledgements_gather_on_their_connection(stores: Stores) -> None:
     stores.connections.open(a_connection(), check_at=NOW)
-    for position in (5, 3, 5, 2**62):
-        connection = stores.connections.acknowledge("c1=", position, shared=False)
+    for positions in ({5}, {3}, {5, 2**62}):
+        connection = stores.connections.acknowledge("c1=", positions, shared=False)
     assert connection == a_connection(acknowledged=frozenset({3, 5, 2**62}))
     assert stores.connections.connections(["c1=", "c2="]) == {"c1=": connection}
     stores.connections.forget("c1=", [5, 7])
@@ -227,16 +227,16 @@ def test_acknowledgements_gather_on_their_connection(stores: Stores) -> None:
 
 def test_an_acknowledgement_of_the_other_kind_or_on_no_connection_is_not_noted(stores: Stores) -> None:
     stores.connections.open(a_connection(shared=True), check_at=NOW)
-    assert stores.connections.acknowledge("c1=", 5, shared=False) is None
-    assert stores.connections.acknowledge("gone", 5, shared=False) is None
-    assert stores.connections.acknowledge("c1=", 5, shared=True) is not None
+    assert stores.connections.acknowledge("c1=", {5}, shared=False) is None
+    assert stores.connections.acknowledge("gone", {5}, shared=False) is None
+    assert stores.connections.acknowledge("c1=", {5}, shared=True) is not None
     assert stores.connections.connections(["gone"]) == {}
 
 
 def test_a_stalled_connection_says_so_with_each_acknowledgement(stores: Stores) -> None:
     stores.connections.open(a_connection(), check_at=NOW)
     assert stores.connections.stall("c1=", stalled=True) == a_connection(stalled=True)
-    noted = stores.connections.acknowledge("c1=", 1, shared=False)
+    noted = stores.connections.acknowledge("c1=", {1}, shared=False)
     assert noted is not None
     assert noted.stalled
     stores.connections.stall("c1=", stalled=False)
@@ -247,7 +247,7 @@ def test_a_stalled_connection_says_so_with_each_acknowledgement(stores: Stores) 
 
 def test_a_closed_connection_is_gone_and_gives_what_it_had(stores: Stores) -> None:
     stores.connections.open(a_connection(), check_at=NOW)
-    stores.connections.acknowledge("c1=", 1, shared=False)
+    stores.connections.acknowledge("c1=", {1}, shared=False)
     assert stores.connections.close("c1=") == a_connection(acknowledged=frozenset({1}))
     assert stores.connections.close("c1=") is None
     assert stores.connections.connections(["c1="]) == {}

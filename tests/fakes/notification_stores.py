@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from pushhub.domain.backlog import Backlog
@@ -198,13 +198,13 @@ class FakeConnectionStore:
         """See the port."""
         return {each: self._connections[each] for each in connection_ids if each in self._connections}
 
-    def acknowledge(self, connection_id: str, position: int, *, shared: bool) -> Connection | None:
+    def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
         """See the port."""
         with self._lock:
             stored = self._connections.get(connection_id)
             if stored is None or stored.shared != shared:
                 return None
-            return self._change(stored, acknowledged=stored.acknowledged | {position})
+            return self._change(stored, acknowledged=stored.acknowledged | positions)
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
         """See the port."""

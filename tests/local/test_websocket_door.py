@@ -169,6 +169,23 @@ def test_a_connection_without_traffic_is_closed_and_pings_keep_one() -> None:
     asyncio.run(play())
 
 
+def test_acknowledgements_that_come_together_are_handed_on_together_and_in_order_with_other_frames() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        ids = [base64.b64encode(number.to_bytes(11)).decode() for number in range(5)]
+        async with open_door(emulator) as url, websockets.connect(url) as client:
+            for each in (ids[0], ids[1], "other", ids[2], ids[3]):
+                await client.send(each)
+            await client.recv()
+            await client.recv()
+            await client.recv()
+            await client.send(ids[4])
+            # A frame that was not sent on yet when the client closes is not lost.
+        assert emulator.frames == [f"{ids[0]}\n{ids[1]}", "other", f"{ids[2]}\n{ids[3]}", ids[4]]
+
+    asyncio.run(play())
+
+
 def test_a_ping_is_answered_with_what_it_held() -> None:
     async def play() -> None:
         async with open_door(Emulator()) as url, websockets.connect(url) as client:

@@ -253,6 +253,18 @@ def test_a_full_shared_consumer_does_not_hold_up_the_others() -> None:
     assert sorted(set(world.numbers("b"))) == list(range(200))
 
 
+def test_several_acknowledgements_may_come_in_one_frame(world: NotificationWorld) -> None:
+    world.connect("a")
+    world.publish(1, 2, 3, 4)
+    world.pump_all()
+    first, second, _, fourth = (each.ack_id for each in world.frames("a"))
+    world.consumers.receive("a", f"{first}\n{fourth}\ngarbage\n{first}\n{second}\n")
+    world.disconnect("a")
+    world.connect("b")
+    world.pump_all()
+    assert world.numbers("b") == [3]
+
+
 def test_a_non_persistent_topic_starts_anew_at_each_connection() -> None:
     world = NotificationWorld()
     world.rule(non_persistent=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -189,13 +189,13 @@ class ConnectionStore(Protocol):
         """Connections by id; those that are gone are missing."""
         ...
 
-    def acknowledge(self, connection_id: str, position: int, *, shared: bool) -> Connection | None:
-        """Note an acknowledgement: one write, whatever the backlog holds. Safe to repeat.
+    def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
+        """Note acknowledgements: one write, whatever the backlog holds. Safe to repeat.
 
         Args:
-            connection_id: Where it arrived.
-            position: What is acknowledged.
-            shared: Whether its ack id was made for a shared subscriber's connection.
+            connection_id: Where they arrived.
+            positions: What is acknowledged, at least one.
+            shared: Whether their ack ids were made for a shared subscriber's connection.
 
         Returns:
             The connection as it is now; None when nothing was noted: it is gone, or of the other kind.

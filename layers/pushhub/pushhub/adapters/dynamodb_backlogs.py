@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from pushhub.adapters._aws_calls import ConditionRefused
@@ -109,14 +109,14 @@ class DynamoDBConnectionStore:
         items = self._table.get_many([connection_key(each) for each in connection_ids])
         return {each.connection_id: each for each in map(decode_connection, items)}
 
-    def acknowledge(self, connection_id: str, position: int, *, shared: bool) -> Connection | None:
+    def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
         """See the port."""
         return self._change(
             connection_id,
             UpdateExpression="ADD acknowledged :positions",
             ConditionExpression="attribute_exists(pk) AND #shared = :shared",
             ExpressionAttributeNames={"#shared": "shared"},
-            ExpressionAttributeValues={":positions": _numbers([position]), ":shared": {"BOOL": shared}},
+            ExpressionAttributeValues={":positions": _numbers(positions), ":shared": {"BOOL": shared}},
         )
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import replace
 
@@ -228,25 +229,32 @@ class Consumers:
             self._departures.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
-        """A frame from a consumer: an acknowledgement, or the wish to be unsubscribed. Anything else is ignored.
+        """A frame from a consumer: an acknowledgement, several of them on lines of their own, or the wish to be unsubscribed.
+
+        Anything else is ignored.
 
         Raises:
-            Unavailable: Nothing may be assumed; the notification is sent again after the next reconnect.
+            Unavailable: Nothing may be assumed; the notifications are sent again after the next reconnect.
         """
-        stripped = text.strip()
-        if stripped == UNSUBSCRIBE:
+        if text.strip() == UNSUBSCRIBE:
             connection = self._connections.connections([connection_id]).get(connection_id)
             if connection is not None:
                 self.remove(connection.topic, connection.subscriber)
             return
-        ack = self._ack_ids.read(stripped, connection_id)
-        if ack is None or (connection_id, ack.position) in self._recent:
-            return
-        connection = self._connections.acknowledge(connection_id, ack.position, shared=ack.shared)
+        read = [self._ack_ids.read(each, connection_id) for each in text.split()]
+        fresh = {ack for ack in read if ack is not None and (connection_id, ack.position) not in self._recent}
+        for shared in (False, True):
+            positions = {ack.position for ack in fresh if ack.shared is shared}
+            if positions:
+                self._acknowledge(connection_id, positions, shared=shared)
+
+    def _acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> None:
+        connection = self._connections.acknowledge(connection_id, positions, shared=shared)
         if connection is None:
             return
-        self._recent[connection_id, ack.position] = None
-        if len(self._recent) > _REMEMBERED:
+        for position in positions:
+            self._recent[connection_id, position] = None
+        while len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
         if connection.stalled or len(connection.acknowledged) >= FORGET_FROM:
             self._waker.subscriber(connection.topic, connection.subscriber)
