@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from .percentiles import bucket_of, rolled_up
+from .percentiles import bucket_of, regrouped, rolled_up
 
-__all__ = ["CELL", "HOURLY", "WHO", "attempt_cells", "hourly", "outcomes", "summed"]
+__all__ = ["CELL", "HOURLY", "WHO", "attempt_cells", "coarser", "hourly", "outcomes", "summed"]
 
 WHO: Final = ("project", "queue", "subscriber_id")
+
+KEPT: Final = ("subscriber", "dialect")
+LARGEST: Final = "longest_ms"
+PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
 _TEXTS: Final = ("project", "queue", "subscriber_id", "subscriber", "dialect", "kind", "verdict", "error_class")
 _SUMS: Final = ("attempts", "first_attempts", "parks", "bytes_out", "bytes_in")
@@ -82,37 +86,49 @@ def attempt_cells(records: DataFrame) -> DataFrame:
     )
 
 
+def outcome_sums(cells: DataFrame) -> dict[str, Column]:
+    """What is added up over cells, by name; over coarser cells, in which outcomes are columns already, just these."""
+    names = [name for name in HOURLY.fieldNames() if name not in (*WHO, "hour", *KEPT, LARGEST, *PERCENTILES)]
+    if "verdict" not in cells.columns:
+        return {name: F.col(name) for name in names}
+    attempts, verdict = F.col("attempts"), F.col("verdict")
+    took = verdict.isin("delivered", "reserved", "poll")
+    return {
+        "attempts": attempts,
+        "delivered": F.when(verdict == "delivered", attempts).otherwise(0),
+        "reserved": F.when(verdict == "reserved", attempts).otherwise(0),
+        "failed": F.when(verdict == "failed", attempts).otherwise(0),
+        "polls": F.when(F.col("kind") == "poll", attempts).otherwise(0),
+        "first_attempts": F.col("first_attempts"),
+        "first_won": F.when(took, F.col("first_attempts")).otherwise(0),
+        "parks": F.col("parks"),
+        "bytes_out": F.col("bytes_out"),
+        "bytes_in": F.col("bytes_in"),
+        "busy_ms": F.col("duration_ms"),
+    }
+
+
+def coarser(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Cells of coarser groups, with outcomes as columns.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+        keys: The groups.
+    """
+    return regrouped(cells, keys, sums=outcome_sums(cells), largest=LARGEST, kept=KEPT)
+
+
 def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
 
     ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202). ``busy_ms`` is the time spent in them.
 
     Args:
-        cells: See :func:`attempt_cells`.
+        cells: See :func:`attempt_cells` and :func:`coarser`.
         keys: Columns to group by.
     """
-    attempts, verdict = F.col("attempts"), F.col("verdict")
-    took = verdict.isin("delivered", "reserved", "poll")
     return rolled_up(
-        cells,
-        keys,
-        sums={
-            "attempts": attempts,
-            "delivered": F.when(verdict == "delivered", attempts).otherwise(0),
-            "reserved": F.when(verdict == "reserved", attempts).otherwise(0),
-            "failed": F.when(verdict == "failed", attempts).otherwise(0),
-            "polls": F.when(F.col("kind") == "poll", attempts).otherwise(0),
-            "first_attempts": F.col("first_attempts"),
-            "first_won": F.when(took, F.col("first_attempts")).otherwise(0),
-            "parks": F.col("parks"),
-            "bytes_out": F.col("bytes_out"),
-            "bytes_in": F.col("bytes_in"),
-            "busy_ms": F.col("duration_ms"),
-        },
-        count="attempts",
-        largest="longest_ms",
-        wanted={"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99},
-        kept=("subscriber", "dialect"),
+        cells, keys, sums=outcome_sums(cells), count="attempts", largest=LARGEST, wanted=PERCENTILES, kept=KEPT
     )
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
-from .cells import HOURLY, attempt_cells, hourly
+from .cells import HOURLY, WHO, attempt_cells, coarser, hourly
 from .page import render
 from .progress import Steps
 from .proof import prove
@@ -25,7 +25,7 @@ from .retries import try_cells
 from .session import open_session
 from .storage import Layout, kept, read_days, write_days
 from .tables import Sources, tables
-from .traffic import fate_cells
+from .traffic import coarser_fates, fate_cells
 
 __all__ = ["BROKEN", "main", "run"]
 
@@ -79,14 +79,19 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         since = arguments.date_from - timedelta(days=arguments.baseline_days)
         known = read_days(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
         deliveries = chosen(proof.deliveries)
-        fate = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
+        attempts = chosen(cells)
+        became = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
         tries = kept(try_cells(deliveries.where(~F.col("pull"))), f"{layout.work}/try_cells")
         sources = Sources(
             records=chosen(within),
-            cells=chosen(cells),
+            cells=attempts,
+            cells_by_who=kept(coarser(attempts, WHO), f"{layout.work}/cells_by_who"),
+            cells_by_hour=kept(coarser(attempts, ("hour",)), f"{layout.work}/cells_by_hour"),
             hours=chosen(known),
             deliveries=deliveries,
-            fate_cells=fate,
+            fates=became,
+            fates_by_who=kept(coarser_fates(became, WHO), f"{layout.work}/fates_by_who"),
+            fates_by_hour=kept(coarser_fates(became, ("hour",)), f"{layout.work}/fates_by_hour"),
             try_cells=tries,
             findings=chosen(proof.findings),
             since=arguments.date_from,

@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-__all__ = ["GROWTH", "bucket_of", "rolled_up"]
+__all__ = ["GROWTH", "bucket_of", "regrouped", "rolled_up"]
 
 GROWTH: Final = 1.02
 """Each bucket's upper bound is this many times its lower one."""
@@ -22,6 +22,25 @@ GROWTH: Final = 1.02
 def bucket_of(milliseconds: Column) -> Column:
     """The bucket of a duration in milliseconds; 0 and below share bucket -1. Null stays null."""
     return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
+
+
+def regrouped(
+    cells: DataFrame, keys: Sequence[str], *, sums: Mapping[str, Column], largest: str, kept: Sequence[str] = ()
+) -> DataFrame:
+    """Cells of coarser groups: fewer, and as good for every roll-up within those groups.
+
+    Args:
+        cells: See :func:`rolled_up`.
+        keys: The coarser groups.
+        sums: Columns to make by adding up, by name.
+        largest: Column of the largest value of a cell.
+        kept: Columns of which the largest value is kept as it is (names).
+    """
+    return cells.groupBy(*keys, "bucket").agg(
+        F.max(largest).alias(largest),
+        *(F.sum(value).alias(name) for name, value in sums.items()),
+        *(F.max(name).alias(name) for name in kept),
+    )
 
 
 def rolled_up(
@@ -45,12 +64,8 @@ def rolled_up(
         wanted: Percentiles to make, share (0..1) by name.
         kept: Columns of which the largest value is kept as it is (names).
     """
-    merged = cells.groupBy(*keys, "bucket").agg(
-        F.sum(F.when(F.col("bucket").isNotNull(), F.col(count)).otherwise(0)).alias("_n"),
-        F.max(largest).alias("_largest"),
-        *(F.sum(value).alias(name) for name, value in sums.items()),
-        *(F.max(name).alias(name) for name in kept),
-    )
+    measured = {"_n": F.when(F.col("bucket").isNotNull(), F.col(count)).otherwise(0)}
+    merged = regrouped(cells, keys, sums={**measured, **sums}, largest=largest, kept=kept)
     group = Window.partitionBy(*keys) if keys else Window.partitionBy(F.lit(0))
     ranked = merged.withColumns(
         {"_upto": F.sum("_n").over(group.orderBy(F.asc_nulls_first("bucket"))), "_total": F.sum("_n").over(group)}
@@ -61,6 +76,6 @@ def rolled_up(
     return ranked.groupBy(*keys).agg(
         *(F.max(name).alias(name) for name in kept),
         *(F.sum(name).alias(name) for name in sums),
-        F.max("_largest").alias(largest),
-        *(F.min(F.when(far, F.col("_largest"))).alias(name) for name, far in reached.items()),
+        F.max(largest).alias(largest),
+        *(F.min(F.when(far, F.col(largest))).alias(name) for name, far in reached.items()),
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,6 +20,9 @@ from .schema import CURATED
 from .storage import Layout, kept, list_objects, newest_day, read_days, write_days
 
 __all__ = ["Proof", "prove"]
+
+DELIVERY_FILES: Final = 4
+"""Files of a day of deliveries, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +68,15 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
     with steps("Rebuilding deliveries"):
-        rows = delivery_rows(records).persist(StorageLevel.DISK_ONLY)
+        rows = kept(delivery_rows(records), f"{layout.work}/deliveries")
         duplicates = _without_duplicates(spark, records, rows, layout)
         if duplicates:
-            rows.unpersist()
             records = read_days(spark, layout.records, CURATED, arguments.date_from)
-            rows = delivery_rows(records)
+            rows = kept(delivery_rows(records), f"{layout.work}/deliveries")
         accepted_on = rows.withColumn("dt", F.to_date("accepted_at"))
         in_report = F.col("dt").between(F.lit(arguments.date_from), F.lit(arguments.date_to))
-        write_days(accepted_on.where(in_report).repartition("dt"), layout.deliveries)
-        rows.unpersist()
+        # Few tasks write all days between them, which makes few files without shuffling the rows once more.
+        write_days(accepted_on.where(in_report).coalesce(DELIVERY_FILES), layout.deliveries)
     with steps("Proving conservation"):
         # A delivery is judged by records up to the end of the last compacted day; later ones may simply not be there yet.
         as_of = min(arguments.now, datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC))
@@ -98,15 +99,13 @@ def _without_duplicates(
     spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout
 ) -> list[dict[str, Any]]:
     """Take records that are there twice out of the compacted days; the objects they were in, none when nothing was changed."""
-    twice = repeated(rows).persist()
-    objects: list[dict[str, Any]] = []
-    if not twice.isEmpty():
-        duplicates = duplicated_records(records, twice).persist()
-        objects = [each.asDict() for each in duplicated_objects(duplicates).collect()]
-        for day in sorted({each["dt"] for each in objects}):
-            _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
-        duplicates.unpersist()
-    twice.unpersist()
+    twice = repeated(rows)
+    if twice.isEmpty():
+        return []
+    duplicates = kept(duplicated_records(records, twice), f"{layout.work}/duplicates")
+    objects = [each.asDict() for each in duplicated_objects(duplicates).collect()]
+    for day in sorted({each["dt"] for each in objects}):
+        _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
     return objects
 
 

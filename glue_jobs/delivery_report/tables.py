@@ -36,9 +36,13 @@ class Sources:
     Attributes:
         records: Delivery records.
         cells: :func:`.cells.attempt_cells` of them.
+        cells_by_who: The same by subscriber only.
+        cells_by_hour: The same by hour only.
         hours: :func:`.cells.hourly`, with the days of the baseline.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
-        fate_cells: :func:`.traffic.fate_cells` of them.
+        fates: :func:`.traffic.fate_cells` of them.
+        fates_by_who: The same by subscriber only.
+        fates_by_hour: The same by hour only.
         try_cells: :func:`.retries.try_cells` of those that are pushed.
         findings: What is wrong.
         since: First day of the report.
@@ -48,9 +52,13 @@ class Sources:
 
     records: DataFrame
     cells: DataFrame
+    cells_by_who: DataFrame
+    cells_by_hour: DataFrame
     hours: DataFrame
     deliveries: DataFrame
-    fate_cells: DataFrame
+    fates: DataFrame
+    fates_by_who: DataFrame
+    fates_by_hour: DataFrame
     try_cells: DataFrame
     findings: DataFrame
     since: date
@@ -69,10 +77,10 @@ class Table:
 def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
     now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
-    projects = fates(of.fate_cells, ("project",))
-    lines = bill(used(summed(of.cells, ("project",)), projects))
+    projects = fates(of.fates_by_who, ("project",))
+    lines = bill(used(summed(of.cells_by_who, ("project",)), projects))
     usd = lines.groupBy("project").agg(F.sum("usd").alias("usd"))
-    made = summed(of.cells, ()).select(
+    made = summed(of.cells_by_who, ()).select(
         F.col("attempts").alias("attempts_made"),
         F.col("failed").alias("attempts_failed"),
         *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
@@ -82,7 +90,7 @@ def tables(of: Sources) -> dict[str, Table]:
         .unionByName(flapping(now))
         .unionByName(latency_shifts(now))
     )
-    subscribers = summed(of.cells, WHO)
+    subscribers = summed(of.cells_by_who, WHO)
     solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
     failing = F.col("failed") / F.col("attempts")
     sickest = solid.where(F.col("failed") > 0).orderBy(failing.desc(), F.desc("failed")).limit(RANKED)
@@ -90,15 +98,15 @@ def tables(of: Sources) -> dict[str, Table]:
     sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
         F.broadcast(sickest.limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
     )
-    by_day = of.fate_cells.withColumn("day", F.to_date("hour"))
+    by_day = of.fates_by_hour.withColumn("day", F.to_date("hour"))
     return {
-        "overall": Table(fates(of.fate_cells, ()).crossJoin(made), ()),
+        "overall": Table(fates(of.fates_by_who, ()).crossJoin(made), ()),
         "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"),)),
-        "queues": Table(fates(of.fate_cells, ("project", "queue")), (F.desc("messages"),)),
+        "queues": Table(fates(of.fates_by_who, ("project", "queue")), (F.desc("messages"),)),
         "deliveries_by_day": Table(fates(by_day, ("day",)), ("day",)),
-        "deliveries_by_hour": Table(fates(of.fate_cells, ("hour",)), ("hour",)),
-        "deliveries_hourly": Table(fates(of.fate_cells, (*WHO, "hour")), (*WHO, "hour")),
-        "attempts_by_hour": Table(summed(of.cells, ("hour",)).drop("subscriber", "dialect"), ("hour",)),
+        "deliveries_by_hour": Table(fates(of.fates_by_hour, ("hour",)), ("hour",)),
+        "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour")),
+        "attempts_by_hour": Table(summed(of.cells_by_hour, ("hour",)).drop("subscriber", "dialect"), ("hour",)),
         "attempts_hourly": Table(now, (*WHO, "hour")),
         "subscribers": Table(subscribers, (F.desc("attempts"),)),
         "sickest": Table(sickest, (failing.desc(), F.desc("failed"))),

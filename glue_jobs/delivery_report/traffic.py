@@ -7,11 +7,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .percentiles import bucket_of, rolled_up
+from .percentiles import bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
 
-__all__ = ["acknowledgement_waits", "fate_cells", "fates", "poll_waits"]
+__all__ = ["acknowledgement_waits", "coarser_fates", "fate_cells", "fates", "poll_waits"]
 
 FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
 
@@ -52,6 +52,17 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     )
 
 
+def coarser_fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Cells of coarser groups.
+
+    Args:
+        cells: See :func:`fate_cells`.
+        keys: The groups.
+    """
+    sums = {name: F.col(name) for name in (*FATE_SUMS, "n")}
+    return regrouped(cells, keys, sums=sums, largest="delivery_longest_ms")
+
+
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
 
@@ -59,7 +70,7 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     ``retries``: attempts after the first.
 
     Args:
-        cells: See :func:`fate_cells`.
+        cells: See :func:`fate_cells` and :func:`coarser_fates`.
         keys: Columns to group by.
     """
     return rolled_up(
