@@ -45,7 +45,7 @@ test: lint test-quick test-stack test-report ## lint, then every test
 test-quick: environments ## tests that need no running stack
 	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue
 
-test-stack: environments ## tests on a running stack, and of sam build and deploy
+test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
 	@$(PYTHON) -m pytest -v tests/stack tests/sam
 
 lint: environments lint-report ## style and types

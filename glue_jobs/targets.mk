@@ -3,10 +3,13 @@
 REPORT_VENV ?= .venv-glue
 ARGS ?=
 
-.PHONY: report report-environment test-report lint-report
+.PHONY: report report-environment glue-script test-report lint-report
 
 report: report-environment ## analyse what the running stack has recorded, say where the report lies: make report ARGS="--date-from 2026-11-01"
 	@$(REPORT_VENV)/bin/python -m glue_jobs.local_report $(ARGS)
+
+glue-script: python ## the report's script as Glue takes it, in build/glue; sam build and sam deploy take it from there
+	@$(SYSTEM_PYTHON) -m glue_jobs.bundle build/glue >/dev/null
 
 report-environment: python
 	@$(SYSTEM_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local import template
 from local.aws import Aws
 from local.errors import LocalError
-from local.packages import Package, build_function, build_layer, forget_old
+from local.packages import Package, build_function, build_layer, build_script, forget_old
 from local.place import Place
 from local.processes import wait_until
 from local.verification import missing
@@ -69,7 +69,7 @@ def deploy(place: Place, aws: Aws, say: Say) -> bool:
 def _deploy(place: Place, aws: Aws, say: Say) -> bool:
     source = template.load(place.template)
     packages = _packages(place, source)
-    code = {name: (_ARTIFACTS, f"{package.digest}.zip") for name, package in packages.items()}
+    code = {name: (_ARTIFACTS, package.key) for name, package in packages.items()}
     transformed = template.transform(source, code)
     body = json.dumps(transformed, sort_keys=True)
     given = parameters(place)
@@ -98,7 +98,7 @@ def _packages(place: Place, source: dict[str, Any]) -> dict[str, Package]:
         path = (place.template.parent / folder).resolve()
         build = build_layer if kind == "AWS::Serverless::LayerVersion" else build_function
         packages[name] = build(path, place.builds, place.emulator_python)
-    return packages
+    return packages | {name: build_script(place.builds) for name in template.job_scripts(source)}
 
 
 def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
@@ -108,7 +108,7 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
         s3.create_bucket(Bucket=_ARTIFACTS)
     present = {entry["Key"] for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
     for package in packages.values():
-        key = f"{package.digest}.zip"
+        key = package.key
         if key not in present:
             s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=Path(package.path).read_bytes())
             present.add(key)
@@ -118,7 +118,7 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
 def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
     """Remove uploads that are not deployed any more; functions and layers keep a copy of their own."""
     s3 = aws.s3()
-    current = {f"{package.digest}.zip" for package in packages.values()} | {"template.json"}
+    current = {package.key for package in packages.values()} | {"template.json"}
     for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", []):
         if entry["Key"] not in current:
             s3.delete_object(Bucket=_ARTIFACTS, Key=entry["Key"])

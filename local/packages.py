@@ -1,4 +1,4 @@
-"""Zip files for the emulator's Lambda: a function's folder, and the layer with its dependencies.
+"""What is uploaded before a deployment: zip files of the functions and the layer with its dependencies, and the report job's script.
 
 Packages are named by the digest of what goes into them, so an unchanged one is neither built nor uploaded again. They hold
 compiled modules beside the sources: the emulator unpacks a package for every new worker, which would compile them each time.
@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from glue_jobs.bundle import bundle
+
 from local.errors import LocalError
 
-__all__ = ["Package", "build_function", "build_layer", "forget_old"]
+__all__ = ["Package", "build_function", "build_layer", "build_script", "forget_old"]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMAT = b"3"
@@ -28,7 +30,7 @@ _FORMAT = b"3"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A built zip file.
+    """A built file.
 
     Attributes:
         digest: SHA-256 hex of what it was made from.
@@ -37,6 +39,11 @@ class Package:
 
     digest: str
     path: Path
+
+    @property
+    def key(self) -> str:
+        """What it is called in a bucket."""
+        return f"{self.digest}{self.path.suffix}"
 
 
 def build_function(source: Path, builds: Path, python: Path) -> Package:
@@ -66,6 +73,12 @@ def build_layer(source: Path, builds: Path, python: Path) -> Package:
         return _build(target, digest, [])
     dependencies = _dependencies(source / "requirements.txt", builds, python)
     return _build(target, digest, [(dependencies, "python/"), (source, "python/")])
+
+
+def build_script(builds: Path) -> Package:
+    """Make the script of the report job, which carries its package."""
+    script, _ = bundle(builds / "glue")
+    return Package(hashlib.sha256(script.read_bytes()).hexdigest(), script)
 
 
 def forget_old(builds: Path, keep: int = 40) -> None:

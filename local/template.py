@@ -21,10 +21,11 @@ from yaml import YAMLError
 from local.errors import LocalError
 from local.place import REGION
 
-__all__ = ["code_folders", "load", "transform"]
+__all__ = ["code_folders", "job_scripts", "load", "transform"]
 
 # It warns that nobody collects its own usage metrics.
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
+_JOB = "AWS::Glue::Job"
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 
 
@@ -59,19 +60,28 @@ def code_folders(template: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return folders
 
 
+def job_scripts(template: Mapping[str, Any]) -> dict[str, str]:
+    """The script of each Glue job by logical id: a file relative to the template, which ``sam deploy`` uploads as it is."""
+    jobs = {name: each for name, each in template["Resources"].items() if each["Type"] == _JOB}
+    return {name: job["Properties"]["Command"]["ScriptLocation"] for name, job in jobs.items()}
+
+
 def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Do the SAM transform, offline.
 
     Args:
         template: As :func:`load` gave it; it is changed.
-        code: Bucket and key of each package, by logical id.
+        code: Bucket and key of each package and each job's script, by logical id.
 
     Raises:
         LocalError: The transform refuses the template.
     """
     for name, (bucket, key) in code.items():
         resource = template["Resources"][name]
-        resource["Properties"][_CODE[resource["Type"]]] = {"Bucket": bucket, "Key": key}
+        if resource["Type"] == _JOB:
+            resource["Properties"]["Command"]["ScriptLocation"] = f"s3://{bucket}/{key}"
+        else:
+            resource["Properties"][_CODE[resource["Type"]]] = {"Bucket": bucket, "Key": key}
     session = boto3.Session(region_name=REGION)
     try:
         result = Translator({}, Parser(), boto_session=session).translate(template, {})

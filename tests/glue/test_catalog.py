@@ -1,0 +1,23 @@
+"""The tables that Athena sees have the columns that the job writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report.cells import HOURLY
+from glue_jobs.delivery_report.deliveries import DELIVERY
+from glue_jobs.delivery_report.schema import CURATED
+from pyspark.sql.types import StructType
+
+TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"), [("records", CURATED), ("deliveries", DELIVERY), ("attempts_hourly", HOURLY)]
+)
+def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema: StructType) -> None:
+    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns:\n(.*?)\n(?:\n|  \w)", TEMPLATE, re.DOTALL)
+    columns = re.findall(r'- \{Name: (\w+), Type: "?([\w<>]+)"?\}', section)
+    assert columns == [(field.name, field.dataType.simpleString()) for field in schema.fields]

@@ -1,0 +1,80 @@
+"""The delivery report: pinned, once a night, watched, and able to read what it needs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.template.cloudformation import ROOT, of_type, references, resources
+
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+RULES = of_type("AWS::Events::Rule")
+(JOB,) = of_type("AWS::Glue::Job").values()
+
+
+def test_the_job_runs_the_pinned_platform_and_the_script_that_is_bundled() -> None:
+    assert JOB["GlueVersion"] == "5.1"
+    assert JOB["Command"]["ScriptLocation"] == "build/glue/delivery_report.py"
+    target = (ROOT / "glue_jobs" / "targets.mk").read_text(encoding="utf-8")
+    assert "glue_jobs.bundle build/glue" in target
+    # What draws there draws here: the same version is tested.
+    (module,) = JOB["DefaultArguments"]["--additional-python-modules"].split(",")
+    assert f"\n{module} " in (ROOT / "requirements" / "glue.txt").read_text(encoding="utf-8")
+
+
+def test_one_run_at_a_time_is_started_each_night() -> None:
+    (trigger,) = of_type("AWS::Glue::Trigger").values()
+    assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
+    assert re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", trigger["Schedule"])
+    assert trigger["Actions"] == [{"JobName": {"Ref": "ReportJob"}}]
+    assert JOB["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
+    assert JOB["MaxRetries"] == 0
+
+
+def test_it_reads_the_records_and_writes_beside_them() -> None:
+    arguments = JOB["DefaultArguments"]
+    assert arguments["--input"] == {"Fn::Sub": "s3://${RecordsBucket}/records"}
+    assert arguments["--output"] == {"Fn::Sub": "s3://${RecordsBucket}"}
+    assert references(arguments) >= {"RecordsBucket"}
+
+
+def test_its_logs_are_kept_as_long_as_all_others() -> None:
+    prefix = JOB["DefaultArguments"]["--custom-logGroup-prefix"]["Fn::Sub"]
+    groups = {each["LogGroupName"]["Fn::Sub"]: each for each in of_type("AWS::Logs::LogGroup").values()}
+    for end in ("output", "error"):
+        assert groups[f"{prefix}/{end}"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+def states_watched_by(alarm: str) -> list[str]:
+    (dimension,) = ALARMS[alarm]["Dimensions"]
+    assert (ALARMS[alarm]["Namespace"], ALARMS[alarm]["MetricName"]) == ("AWS/Events", "TriggeredRules")
+    pattern: dict[str, Any] = RULES[dimension["Value"]["Ref"]]["EventPattern"]
+    assert pattern["source"] == ["aws.glue"]
+    assert pattern["detail-type"] == ["Glue Job State Change"]
+    assert pattern["detail"]["jobName"] == [{"Ref": "ReportJob"}]
+    states: list[str] = pattern["detail"]["state"]
+    return states
+
+
+def test_every_end_of_a_run_is_watched() -> None:
+    # The job ends with a status other than 0 when conservation is broken, which Glue calls FAILED.
+    assert sorted(states_watched_by("ReportFailed")) == ["FAILED", "STOPPED", "TIMEOUT"]
+    assert states_watched_by("ReportMissing") == ["SUCCEEDED"]
+    missing = ALARMS["ReportMissing"]
+    assert missing["TreatMissingData"] == "breaching"
+    # Longer than a day, shorter than two, and no longer than CloudWatch can look back.
+    assert 24 < missing["EvaluationPeriods"] * missing["Period"] / 3600 < 48
+
+
+def test_athena_finds_the_days_by_their_names() -> None:
+    for table in of_type("AWS::Glue::Table").values():
+        described = table["TableInput"]
+        assert described["Parameters"]["projection.enabled"] == "true"
+        assert described["PartitionKeys"] == [{"Name": "dt", "Type": "string"}]
+        location = described["StorageDescriptor"]["Location"]["Fn::Sub"]
+        assert location == f"s3://${{RecordsBucket}}/curated/{described['Name']}/"
+
+
+def test_what_the_job_writes_leaves_by_lifecycle() -> None:
+    rules = resources()["RecordsBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert {"curated/", "reports/", "quarantine/", "work/"} <= {each.get("Prefix") for each in rules}
