@@ -213,8 +213,13 @@ class Notifications(RuleBasedStateMachine):
         ended = [each.delivery_id for each in records if each.version == 1]
         assert sorted(ended, key=str) == sorted(owed)
         assert {each.state for each in records if each.version == 1} <= {"acknowledged"}
-        sent = {each.delivery_id for each in records if each.kind == "attempt"}
-        assert sent <= owed
+        attempts = [each for each in records if each.kind == "attempt"]
+        assert {each.delivery_id for each in attempts} <= owed
+        # The order that was promised can be proved from the records alone
+        for key in {each.order_key for each in attempts}:
+            mine = sorted((each.finished_at or "", each.sequence or 0) for each in attempts if each.order_key == key)
+            sequences = [sequence for _, sequence in mine]
+            assert sequences == sorted(set(sequences)), key
 
 
 TestNotifications = Notifications.TestCase

@@ -7,7 +7,7 @@ from tests.services.notification_world import PROJECT, NotificationWorld
 
 from pushhub.domain.notification_records import BacklogChange, CommitChange
 from pushhub.domain.records import DeliveryRecord
-from pushhub.domain.topic import Topic
+from pushhub.domain.topic import Topic, bucket_of, position_at
 from pushhub.services.notification_records import NotificationRecords
 
 TOPIC = Topic(project=PROJECT, name="orders")
@@ -44,6 +44,7 @@ def test_an_acceptance_tells_what_is_owed_to_whom(world: NotificationWorld) -> N
     # It may wait for its consumer until it expires, so only then is it due.
     assert accepted.due_at == accepted.expires_at
     assert accepted.body_size == len('{"n":1}')
+    assert (accepted.sequence, accepted.order_key) == (position_at(1), None)
 
 
 def test_sending_is_an_attempt_and_acknowledging_the_end(world: NotificationWorld) -> None:
@@ -73,6 +74,36 @@ def test_each_sending_of_the_same_notification_is_an_attempt_of_its_own(world: N
     attempts = of_kind(world, "attempt")
     assert len({each.record_id for each in attempts}) == len(attempts) == 3
     assert of_kind(world, "acknowledged") == []
+
+
+def test_attempts_carry_the_order_that_is_promised_on_their_connection(world: NotificationWorld) -> None:
+    # Given a consumer that acknowledges the second of three, and its next connection
+    world.connect("a")
+    world.publish(1, 2, 3)
+    world.pump_all()
+    world.acknowledge("a", 2)
+    world.disconnect("a")
+    world.connect("b")
+    world.publish(4)
+    world.pump_all()
+    attempts = of_kind(world, "attempt")
+    # Then sequences rise on each, and what was sent for the first time says so
+    sent = [(each.order_key, each.sequence, each.attempt) for each in attempts]
+    one, two, three, four = position_at(1), position_at(1, 1), position_at(1, 2), position_at(2)
+    assert sent == [
+        *(("a", each, 1) for each in (one, two, three)),
+        *(("b", each, None) for each in (one, three)),
+        ("b", four, 1),
+    ]
+
+
+def test_the_order_of_a_shared_subscriber_is_told_for_each_source(world: NotificationWorld) -> None:
+    world.connect("a", world.token(shared=True), "alpha")
+    for number, source in enumerate(("x", "y", "x")):
+        world.publish(number, source=source)
+    world.pump_all()
+    keys = [each.order_key for each in of_kind(world, "attempt")]
+    assert keys == [f"a/{bucket_of(source)}" for source in ("x", "y", "x")]
 
 
 def test_unsubscribing_cancels_what_was_not_acknowledged_sent_or_not(world: NotificationWorld) -> None:

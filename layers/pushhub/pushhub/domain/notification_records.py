@@ -3,6 +3,9 @@
 One delivery is one notification owed to one subscriber. It is *reserved* whenever it was sent to a consumer, and ends *acknowledged*, *expired*
 or *cancelled* (the subscriber was removed). Attempts have no version, as nothing counts how often one was sent; the end is version 1.
 Non-persistent topics owe nothing to anybody: of their notifications only the acceptance is recorded.
+
+A topic's order is promised on each connection, those of a shared subscriber per source: so attempts carry the connection (and the source's bucket)
+as ``order_key``, and the position in the topic as ``sequence``. A connection after it begins again with what was not acknowledged.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pushhub.domain.backlog import Backlog
+from pushhub.domain.backlog import Backlog, Consumer, Entry
 from pushhub.domain.delivery import DeliveryState
 from pushhub.domain.records import DeliveryRecord, RecordKind
 from pushhub.domain.times import iso_time
@@ -64,10 +67,10 @@ class BacklogChange:
 
 def records_of_commit(commit: Commit) -> Iterator[DeliveryRecord]:
     """The acceptance of each notification of a new commit. Notifications may wait for their consumer until they expire, so they are due then."""
-    for notification in commit.notifications:
+    for position, notification in commit.positions:
         owed = () if commit.topic.non_persistent else commit.owed_to
         yield DeliveryRecord(
-            record_id=f"{notification.message_id}/-/{RecordKind.ACCEPTED}/1",
+            record_id=f"{commit.topic_uid}/{notification.message_id}/-/{RecordKind.ACCEPTED}/1",
             kind=RecordKind.ACCEPTED,
             at=iso_time(commit.accepted_at),
             project=commit.topic.project,
@@ -80,6 +83,7 @@ def records_of_commit(commit: Commit) -> Iterator[DeliveryRecord]:
             body_size=len(notification.body.encode()),
             owed=tuple(f"{notification.message_id}.{uid}" for uid in owed),
             due_at=iso_time(commit.expires_at),
+            sequence=position,
         )
 
 
@@ -114,7 +118,7 @@ def needed_of_change(change: BacklogChange) -> tuple[set[int], tuple[int, int] |
     if after is None:
         first = None if before.next is None else (sequence_of(before.next), sequence_of(1 << 62))
         return {sequence_of(each) for each in outstanding}, first
-    changed = {entry for entry, _ in _newly_sent(before, after)} | (outstanding - _outstanding(after))
+    changed = {entry.position for entry, _ in _newly_sent(before, after)} | (outstanding - _outstanding(after))
     passed = None
     if before.next is not None and after.next is not None and after.next > before.next:
         passed = sequence_of(before.next), sequence_of(after.next - 1)
@@ -143,9 +147,10 @@ def records_of_backlog(
         expired = any(first <= position <= last for first, last in lapsed)
         return DeliveryState.EXPIRED if expired else DeliveryState.ACKNOWLEDGED
 
-    for position, sent_at in _newly_sent(before, after):
-        for commit, notification in _found(commits, position):
-            yield _attempt(commit, notification, after, sent_at)
+    for entry, consumer in _newly_sent(before, after):
+        for commit, notification in _found(commits, entry.position):
+            fresh = before.next is None or entry.position >= before.next
+            yield _attempt(commit, notification, after, consumer, entry, number=1 if fresh else None)
     outstanding = _outstanding(after)
     for position in sorted(_outstanding(before) - outstanding):
         for commit, notification in _found(commits, position):
@@ -177,14 +182,14 @@ def _outstanding(backlog: Backlog) -> set[int]:
     return sent | {entry.position for entry in backlog.returned}
 
 
-def _newly_sent(before: Backlog, after: Backlog) -> Iterator[tuple[int, int]]:
-    """Positions sent in a change, and when."""
+def _newly_sent(before: Backlog, after: Backlog) -> Iterator[tuple[Entry, Consumer]]:
+    """What was sent in a change, and to whom."""
     for consumer in after.consumers:
         was = before.consumer(consumer.connection_id)
         had = {entry.position for entry in was.unacknowledged} if was else set()
         for entry in consumer.unacknowledged:
             if entry.position not in had:
-                yield entry.position, consumer.active_at
+                yield entry, consumer
 
 
 def _found(commits: Mapping[int, Commit], position: int) -> Iterator[tuple[Commit, Notification]]:
@@ -194,9 +199,18 @@ def _found(commits: Mapping[int, Commit], position: int) -> Iterator[tuple[Commi
         yield commit, notification
 
 
-def _attempt(commit: Commit, notification: Notification, backlog: Backlog, sent_at: int) -> DeliveryRecord:
+def _attempt(
+    commit: Commit,
+    notification: Notification,
+    backlog: Backlog,
+    consumer: Consumer,
+    entry: Entry,
+    *,
+    number: int | None,
+) -> DeliveryRecord:
+    sent_at = consumer.active_at
     return DeliveryRecord(
-        record_id=f"{notification.message_id}/{backlog.uid}/{RecordKind.ATTEMPT}/{backlog.version}",
+        record_id=f"{commit.topic_uid}/{notification.message_id}/{backlog.uid}/{RecordKind.ATTEMPT}/{backlog.version}",
         kind=RecordKind.ATTEMPT,
         at=iso_time(sent_at),
         project=commit.topic.project,
@@ -211,19 +225,22 @@ def _attempt(commit: Commit, notification: Notification, backlog: Backlog, sent_
         subscriber=backlog.subscriber,
         state=DeliveryState.RESERVED.value,
         due_at=iso_time(commit.expires_at),
+        attempt=number,
         verdict=Verdict.RESERVED.value,
         status_code=_SENT,
         error_class="",
         finished_at=iso_time(sent_at),
         bytes_out=len(notification.body.encode()),
         wait_before_ms=max(0, sent_at - commit.accepted_at),
+        order_key=f"{consumer.connection_id}/{entry.bucket}" if backlog.shared else consumer.connection_id,
+        sequence=entry.position,
     )
 
 
 def _end(commit: Commit, notification: Notification, backlog: Backlog, state: DeliveryState, at: int) -> DeliveryRecord:
     kind = RecordKind(state.value)
     return DeliveryRecord(
-        record_id=f"{notification.message_id}/{backlog.uid}/{kind}/1",
+        record_id=f"{commit.topic_uid}/{notification.message_id}/{backlog.uid}/{kind}/1",
         kind=kind,
         at=iso_time(at),
         project=commit.topic.project,

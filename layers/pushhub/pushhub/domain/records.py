@@ -86,6 +86,8 @@ class DeliveryRecord:
     bytes_in: int | None = None
     wait_before_ms: int | None = None
     wait_after_ms: int | None = None
+    order_key: str | None = None
+    sequence: int | None = None
 
     @property
     def hour(self) -> tuple[str, str]:
