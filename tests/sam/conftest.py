@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -83,6 +84,7 @@ class Deployment:
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``sam build`` makes."""
     folder = tmp_path_factory.mktemp("sam") / "build"
+    subprocess.run(["make", "--silent", "glue-script"], cwd=ROOT, check=True, timeout=120)
     result = sam("build", "--template", str(ROOT / "template.yaml"), "--build-dir", str(folder), "--no-cached")
     assert result.returncode == 0, result.stdout + result.stderr
     return folder

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 from tests.sam.conftest import STACK, Deployment
 from tests.sam.sink import Sink
-from tests.template.cloudformation import resources
+from tests.sam.toolbox import ROOT
+from tests.template.cloudformation import parameter, resources
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
@@ -135,6 +137,31 @@ def test_delivery_records_are_written(deployment: Deployment, sink: Sink, queue_
         time.sleep(0.2)
     assert keys
     assert all(key.startswith("records/dt=") for key in keys)
+
+
+def test_the_report_job_finds_its_script_where_it_may_read_and_is_started_each_night(deployment: Deployment) -> None:
+    # Given the job as it was deployed
+    glue = deployment.client("glue")
+    job = glue.get_job(JobName=deployment.outputs["ReportJobName"])["Job"]
+    # When its script is fetched from where the job will look for it
+    bucket, _, key = job["Command"]["ScriptLocation"].removeprefix("s3://").partition("/")
+    script = deployment.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    # Then it is the one that was bundled, in a bucket that the job's role may read by default
+    assert script == (ROOT / "build" / "glue" / "delivery_report.py").read_bytes()
+    assert fnmatch(bucket, parameter("ArtifactsBucket")["Default"])
+    assert job["DefaultArguments"]["--input"] == f"s3://{deployment.outputs['RecordsBucketName']}/records"
+    # And the trigger names the job
+    [trigger] = glue.get_triggers(DependentJobName=job["Name"])["Triggers"]
+    assert (trigger["State"], trigger["Actions"]) == ("ACTIVATED", [{"JobName": job["Name"]}])
+
+
+def test_curated_tables_are_in_the_catalog(deployment: Deployment) -> None:
+    # The database is called as Athena's SQL can say it
+    tables = deployment.client("glue").get_tables(DatabaseName=STACK)["TableList"]
+    assert {each["Name"] for each in tables} == {"records", "deliveries", "attempts_hourly"}
+    for table in tables:
+        bucket = deployment.outputs["RecordsBucketName"]
+        assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/curated/{table['Name']}/"
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:
