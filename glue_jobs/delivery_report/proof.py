@@ -17,7 +17,7 @@ from .deliveries import DELIVERY, delivery_rows, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .progress import Steps
 from .schema import CURATED
-from .storage import Layout, kept, list_objects, newest_day, read_days, write_days
+from .storage import Layout, count_objects, kept, newest_day, read_days, write_days
 
 __all__ = ["Proof", "prove"]
 
@@ -84,7 +84,7 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
         deliveries = with_standing(lives, as_of, arguments.grace)
         found = _findings(layout, records, deliveries, intakes, duplicates)
         findings = kept(found.coalesce(1), f"{layout.work}/findings")
-        set_aside = len(list_objects(spark, f"{arguments.input}/quarantine").names)
+        set_aside = count_objects(spark, f"{arguments.input}/quarantine")
     return Proof(
         records=records,
         deliveries=deliveries,

@@ -19,6 +19,8 @@ from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 __all__ = [
     "Layout",
     "Objects",
+    "count_objects",
+    "kept",
     "list_objects",
     "newest_day",
     "read_days",
@@ -62,15 +64,31 @@ class Objects:
 
 def list_objects(spark: SparkSession, path: str) -> Objects:
     """What lies below a path, empty objects too; nothing when there is no such path."""
+    listed = _listed(spark, path)
+    if listed is None:
+        return Objects(frozenset(), 0)
+    size = listed.agg(F.sum("length")).head()
+    return Objects(_names(listed), int(size[0] or 0) if size else 0)
+
+
+def count_objects(spark: SparkSession, path: str) -> int:
+    """How many objects lie below a path. They are listed only, which takes no right to read any of them."""
+    listed = _listed(spark, path)
+    return 0 if listed is None else len(_names(listed))
+
+
+def _listed(spark: SparkSession, path: str) -> DataFrame | None:
+    """The objects below a path, not read yet; None when there is no such path."""
     try:
-        listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
+        return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
     except AnalysisException as error:
         if error.getErrorClass() == "PATH_NOT_FOUND":
-            return Objects(frozenset(), 0)
+            return None
         raise
-    names = frozenset("/".join(unquote(each).rsplit("/", 2)[1:]) for each in listed.inputFiles())
-    size = listed.agg(F.sum("length")).head() if names else None
-    return Objects(names, int(size[0] or 0) if size else 0)
+
+
+def _names(listed: DataFrame) -> frozenset[str]:
+    return frozenset("/".join(unquote(each).rsplit("/", 2)[1:]) for each in listed.inputFiles())
 
 
 def read_days(
