@@ -46,8 +46,8 @@ FINDING: Final = StructType(
 )
 """Columns of a finding; ``severity`` is ``breach`` or ``notice``, ``hour`` that of the message's acceptance."""
 
-PULL_SWEEP: Final = timedelta(days=4)
-"""Expired messages of a pull queue are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
+SWEEP: Final = timedelta(days=4)
+"""Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
 
 
 def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> DataFrame:
@@ -64,8 +64,9 @@ def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> Dat
     looked_at = F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
     heard_of = F.col("state") == "parked"
     silent = looked_at.isNull() | (looked_at < F.lit(now - grace))
-    pull_standing = (
-        F.when(F.col("expires_at") < F.lit(now - PULL_SWEEP - grace), "missing")
+    # Nothing pushes these: they wait for their consumer until they expire.
+    waiting_standing = (
+        F.when(F.col("expires_at") < F.lit(now - SWEEP - grace), "missing")
         .when(F.col("expires_at") <= moment, "expired")
         .when((F.col("state") == "reserved") & (F.col("due_at") > moment), "reserved")
         .otherwise("pending")
@@ -80,7 +81,7 @@ def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> Dat
         {
             "standing": F.when(settled, F.col("state"))
             .when(F.col("acceptances") == 0, "missing")
-            .when(F.col("pull"), pull_standing)
+            .when(F.col("pull") | F.col("notification"), waiting_standing)
             .otherwise(push_standing),
             "hour": F.date_trunc("hour", "accepted_at"),
         }
@@ -213,14 +214,13 @@ def object_findings(
 
 
 def order_findings(records: DataFrame) -> DataFrame:
-    """Deliveries that came before an earlier one of the same order key at the same subscriber."""
+    """Deliveries that came before an earlier one of the same order key at the same subscriber, and notifications that were sent so."""
     to_whom = Window.partitionBy("project", "queue_uid", "subscriber_id", "order_key").orderBy(
         "finished_at", "sequence"
     )
     before = to_whom.rowsBetween(Window.unboundedPreceding, -1)
-    delivered = records.where(
-        F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & (F.col("verdict") == "delivered")
-    )
+    came = (F.col("verdict") == "delivered") | (F.col("dialect") == "notifications")
+    delivered = records.where(F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & came)
     passed = delivered.withColumn("highest", F.max("sequence").over(before)).where(F.col("sequence") < F.col("highest"))
     detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
     return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)

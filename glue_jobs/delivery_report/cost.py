@@ -11,12 +11,13 @@ from .usage import USAGE
 __all__ = ["bill", "used"]
 
 
-def used(attempts: DataFrame, fates: DataFrame) -> DataFrame:
+def used(attempts: DataFrame, fates: DataFrame, notified: DataFrame) -> DataFrame:
     """One row per project: what it did, as the price table needs it.
 
     Args:
         attempts: Sums of attempts by project (:func:`.cells.summed`).
         fates: Sums of deliveries by project (:func:`.traffic.fates`).
+        notified: Sums of those attempts by project that sent notifications to consumers.
     """
     counted = (
         "messages",
@@ -28,8 +29,12 @@ def used(attempts: DataFrame, fates: DataFrame) -> DataFrame:
         "expired",
         "cancelled",
     )
-    both = fates.select("project", *counted).join(
-        attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
+    both = (
+        fates.select("project", *counted)
+        .join(
+            attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
+        )
+        .join(notified.select("project", F.col("attempts").alias("notified")), "project", "left")
     )
     zero = both.na.fill(0)
     return zero.withColumns(

@@ -38,6 +38,7 @@ _DUE_BITS: Final = 42
 _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     *((name, StringType()) for name in (*IDENTITY, "subscriber_id")),
     ("pull", BooleanType()),
+    ("notification", BooleanType()),
     ("accepted_at", TimestampType()),
     ("expires_at", TimestampType()),
     ("body_size", LongType()),
@@ -99,6 +100,7 @@ def delivery_events(records: DataFrame) -> DataFrame:
                 "delivery_id": F.col("about"),
                 "accepted": accepted,
                 "pull": pull,
+                "notification": F.col("dialect") == "notifications",
                 "rank": F.when(pull, count * 4 + phase).otherwise(F.coalesce("version", F.lit(0))).cast("long"),
                 "step": F.when(~pull, F.col("version")).when(F.col("kind") == "reserved", F.col("reservations")),
             }
@@ -128,6 +130,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
         .groupBy(*IDENTITY)
         .agg(
             F.max(F.col("pull").cast("int")).alias("pull"),
+            F.max(F.col("notification").cast("int")).alias("notification"),
             F.max("accepted_at").alias("accepted_at"),
             F.max("expires_at").alias("expires_at"),
             F.max("body_size").alias("body_size"),
@@ -162,6 +165,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
         {
             "subscriber_id": F.substring_index("delivery_id", ".", -1),
             "pull": F.col("pull") == 1,
+            "notification": F.col("notification") == 1,
             "state": F.get(states, state_code.cast("int")),
             "parked": F.col("last").bitwiseAND(1) == 1,
             "due_at": F.when(due_ms > 0, F.timestamp_millis(due_ms)),
@@ -187,7 +191,9 @@ def repeated(deliveries: DataFrame) -> DataFrame:
         (F.col("top_step") > BITS) | (F.bit_count("step_bits") != F.col("steps"))
     )
     ends_repeat = (F.col("settlements") > 1) | (F.col("acceptances") > 1)
-    return deliveries.where(steps_repeat | ends_repeat | _released_twice())
+    # Attempts of notifications have no number, so those sent twice are looked at too.
+    sends_repeat = F.col("notification") & (F.col("attempts") > 1)
+    return deliveries.where(steps_repeat | ends_repeat | sends_repeat | _released_twice())
 
 
 def _released_twice() -> Column:

@@ -78,7 +78,8 @@ def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
     now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
     projects = fates(of.fates_by_who, ("project",))
-    lines = bill(used(summed(of.cells_by_who, ("project",)), projects))
+    notified = of.cells_by_who.where(F.col("dialect") == "notifications")
+    lines = bill(used(summed(of.cells_by_who, ("project",)), projects, summed(notified, ("project",))))
     usd = lines.groupBy("project").agg(F.sum("usd").alias("usd"))
     made = summed(of.cells_by_who, ()).select(
         F.col("attempts").alias("attempts_made"),

@@ -1,7 +1,8 @@
 """What a message, a delivery and an attempt use of each service, as the report estimates it from records.
 
 Counted by running the hub (``docs/architecture.md``: one write per acceptance and one per change of a delivery, batches of ten). ``bench/cost.py`` measures the
-same on the real code. Prices are in :mod:`.list_prices`.
+same on the real code. ``notified``: notifications sent to consumers, each of which is acknowledged by a frame of its own; ``bench/notifications_cost.py`` measures
+what they use when they are published one at a time. Prices are in :mod:`.list_prices`.
 """
 
 from __future__ import annotations
@@ -37,23 +38,33 @@ USAGE: Final = (
     Usage(
         item="DynamoDB writes",
         price="dynamodb_write_unit",
-        units="messages + inline_bytes / 1024.0 + changes + parks * 2",
+        units="messages + inline_bytes / 1024.0 + changes + parks * 2 + notified",
     ),
     # Ingest and push read a queue's settings from a cache; a retry reads its delivery.
-    Usage(item="DynamoDB reads", price="dynamodb_read_unit", units="messages * 0.1 + retries * 2 + parks"),
+    Usage(
+        item="DynamoDB reads", price="dynamodb_read_unit", units="messages * 0.1 + retries * 2 + parks + notified * 8"
+    ),
     # Sent, received and deleted in tens; a retry changes queue or visibility besides.
     Usage(
         item="SQS requests",
         price="sqs_standard_request",
         units="(deliveries * 3 + retries * 2) / 10.0 + inline_bytes / 65536.0",
     ),
-    # Ingest per message, dispatch and push per ten, records per hundred changes.
-    Usage(item="Lambda requests", price="lambda_request", units="messages * 1.1 + attempts / 10.0 + changes / 100.0"),
-    # Ingest 15 ms of 512 MB; push 512 MB for the attempt's time, ten side by side, and 5 ms of work each.
+    # Wake-ups of the pump: sent, received, deleted.
+    Usage(item="SQS FIFO requests", price="sqs_fifo_request", units="notified * 3"),
+    # One frame with the notification, one with its acknowledgement.
+    Usage(item="WebSocket messages", price="websocket_message", units="notified * 2"),
+    # Ingest per message, dispatch and push per ten, records per hundred changes; the pump and the acknowledgement per notification.
+    Usage(
+        item="Lambda requests",
+        price="lambda_request",
+        units="messages * 1.1 + attempts / 10.0 + changes / 100.0 + notified * 2",
+    ),
+    # Ingest 15 ms of 512 MB; push 512 MB for the attempt's time, ten side by side, and 5 ms of work each; 100 ms for a notification's whole way.
     Usage(
         item="Lambda GB-seconds",
         price="lambda_gb_second_arm64",
-        units="messages * 0.015 * 0.5 + (busy_ms / 10000.0 + attempts * 0.005) * 0.5",
+        units="messages * 0.015 * 0.5 + (busy_ms / 10000.0 + attempts * 0.005) * 0.5 + notified * 0.1 * 0.5",
     ),
     # One wide event of 0.6 KB per attempt.
     Usage(item="Logs GB", price="logs_gb", units="attempts * 0.6 / 1048576.0"),

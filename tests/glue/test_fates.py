@@ -108,10 +108,8 @@ def test_waits_before_polls(spark: SparkSession) -> None:
 def test_the_bill_names_units_and_prices(spark: SparkSession) -> None:
     lives = some_lives()
     attempts = summed(attempt_cells(records_frame(spark, lives.records)), ("project",))
-    rows = {
-        row["item"]: row
-        for row in rows_of(bill(used(attempts, fates(fate_cells(deliveries(spark, lives)), ("project",)))))
-    }
+    became = fates(fate_cells(deliveries(spark, lives)), ("project",))
+    rows = {row["item"]: row for row in rows_of(bill(used(attempts, became, attempts.where("false"))))}
     assert set(rows) == {each.item for each in USAGE}
     # Ten posts, their bodies within one unit of 512 KB; a write per message and KB of body, and one per attempt
     assert rows["HTTP API requests"]["units"] == 11
@@ -126,4 +124,4 @@ def test_a_project_that_only_retries_old_messages_still_costs(spark: SparkSessio
     lives.attempt(delivery, at=NOON)
     attempts = summed(attempt_cells(records_frame(spark, lives.records)), ("project",))
     nothing = fates(fate_cells(deliveries(spark, Lives(records=lives.records)).where("false")), ("project",))
-    assert sum(row["usd"] for row in rows_of(bill(used(attempts, nothing)))) > 0
+    assert sum(row["usd"] for row in rows_of(bill(used(attempts, nothing, attempts.where("false"))))) > 0

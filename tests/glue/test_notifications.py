@@ -1,0 +1,153 @@
+"""Notifications in the report: what topics owe their subscribers, in what order it was sent, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from glue_jobs.delivery_report.cells import WHO, attempt_cells, coarser, summed
+from glue_jobs.delivery_report.conservation import balance, delivery_findings, order_findings, with_standing
+from glue_jobs.delivery_report.cost import bill, used
+from glue_jobs.delivery_report.deliveries import delivery_rows, repeated, suspicious
+from glue_jobs.delivery_report.duplicates import duplicated_records
+from glue_jobs.delivery_report.traffic import fate_cells, fates
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tests.glue.frames import records_frame, rows_of
+from tests.services.notification_world import PROJECT, NotificationWorld
+
+from pushhub.domain.notification_records import BacklogChange, CommitChange
+from pushhub.domain.records import DeliveryRecord
+from pushhub.domain.topic import Topic
+from pushhub.services.notification_records import NotificationRecords
+
+GRACE = timedelta(hours=1)
+TOPIC = Topic(project=PROJECT, name="orders")
+
+
+@pytest.fixture
+def world() -> NotificationWorld:
+    world = NotificationWorld()
+    world.rule()
+    return world
+
+
+def recorded(world: NotificationWorld) -> list[DeliveryRecord]:
+    """What the records function makes of everything that happened."""
+    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
+    return [record for change in changes for record in made.of(change)]
+
+
+def judged(world: NotificationWorld, records: DataFrame, hours: int = 0) -> DataFrame:
+    now = datetime.fromtimestamp(world.clock.now() / 1000, UTC) + timedelta(hours=hours)
+    return with_standing(delivery_rows(records), now, GRACE)
+
+
+def live(world: NotificationWorld) -> None:
+    """Two subscribers: one acknowledges two of five and loses its connection, one that is removed had three; then two more come."""
+    world.connect("a", world.token("one"))
+    world.connect("b", world.token("two"))
+    world.publish(1, 2, 3)
+    world.pump_all()
+    world.consumers.remove(TOPIC, "two")
+    world.publish(4, 5)
+    world.pump_all()
+    world.acknowledge("a", 1, 4)
+    world.disconnect("a")
+    world.publish(6)
+
+
+def test_what_is_owed_stands_as_it_does_in_the_hub(spark: SparkSession, world: NotificationWorld) -> None:
+    # Given
+    live(world)
+    records = records_frame(spark, recorded(world))
+    # When
+    (row,) = rows_of(balance(judged(world, records)))
+    # Then: three for each of two, two and one more for the one that stays
+    assert (row["messages"], row["owed"]) == (6, 9)
+    counted = {name: row[name] for name in ("acknowledged", "cancelled", "reserved", "pending", "expired", "missing")}
+    assert counted == {"acknowledged": 2, "cancelled": 3, "reserved": 3, "pending": 1, "expired": 0, "missing": 0}
+    assert row["balanced"]
+    assert rows_of(suspicious(delivery_rows(records))) == []
+
+
+def test_what_waits_for_its_consumer_is_not_overdue_until_long_after_its_time(
+    spark: SparkSession, world: NotificationWorld
+) -> None:
+    live(world)
+    records = records_frame(spark, recorded(world))
+
+    def standings(hours: int) -> dict[str, int]:
+        rows = rows_of(judged(world, records, hours).groupBy("standing").count())
+        return {row["standing"]: row["count"] for row in rows if row["standing"] not in ("acknowledged", "cancelled")}
+
+    assert standings(35) == {"reserved": 3, "pending": 1}
+    # Out of time, though nobody has passed it and the table has not removed it yet
+    assert standings(40) == {"expired": 4}
+    # Removed long ago, and no record says so
+    assert standings(36 + 4 * 24 + 2) == {"missing": 4}
+
+
+def test_a_lost_acceptance_and_an_end_that_nobody_owed_are_named(spark: SparkSession, world: NotificationWorld) -> None:
+    live(world)
+    records = recorded(world)
+    first = next(each for each in records if each.kind == "accepted")
+    end = next(each for each in records if each.kind == "acknowledged" and each.message_id != first.message_id)
+    stranger = replace(end, record_id="odd", delivery_id=f"{end.message_id}.stranger", subscriber_id="stranger")
+    frame = records_frame(spark, [*(each for each in records if each is not first), stranger])
+    found = {
+        (row["finding"], row["message_id"])
+        for row in rows_of(delivery_findings(frame, suspicious(delivery_rows(frame))))
+    }
+    assert found == {("never_accepted", first.message_id), ("not_owed", end.message_id)}
+
+
+def test_the_order_on_each_connection_is_proved_and_what_breaks_it_is_named(
+    spark: SparkSession, world: NotificationWorld
+) -> None:
+    # Given a consumer that got its rest again on its second connection
+    live(world)
+    world.clock.advance(seconds=1)
+    world.connect("c", world.token("one"))
+    world.pump_all()
+    world.clock.advance(seconds=1)
+    world.publish(7)
+    world.pump_all()
+    records = recorded(world)
+    # Then sending an earlier one again is in order
+    assert rows_of(order_findings(records_frame(spark, records))) == []
+    # And one that came on the same connection after a later one is not
+    late = next(each for each in records if each.order_key == "c" and each.attempt is None)
+    wrong = [replace(each, finished_at="2026-11-18T23:00:00.000Z") if each is late else each for each in records]
+    (row,) = rows_of(order_findings(records_frame(spark, wrong)))
+    assert (row["finding"], row["message_id"]) == ("out_of_order", late.message_id)
+
+
+def test_a_sending_whose_record_lies_in_two_objects_is_found(spark: SparkSession, world: NotificationWorld) -> None:
+    live(world)
+    records = recorded(world)
+    once = records_frame(spark, records)
+    assert rows_of(duplicated_records(once, repeated(delivery_rows(once)))) == []
+    attempt = next(each for each in records if each.kind == "attempt")
+    twice = once.unionByName(records_frame(spark, [attempt], source="b"))
+    (row,) = rows_of(duplicated_records(twice, repeated(delivery_rows(twice))))
+    assert (row["record_id"], row["sources"]) == (attempt.record_id, ["a", "b"])
+
+
+def test_sendings_are_attempts_and_cost_as_such(spark: SparkSession, world: NotificationWorld) -> None:
+    live(world)
+    records = records_frame(spark, recorded(world))
+    cells = coarser(attempt_cells(records), WHO)
+    rows = {row["subscriber"]: row for row in rows_of(summed(cells, WHO))}
+    assert {name: (row["attempts"], row["reserved"], row["first_won"]) for name, row in rows.items()} == {
+        "one": (5, 5, 5),
+        "two": (3, 3, 3),
+    }
+    attempts = summed(cells, ("project",))
+    became = fates(fate_cells(judged(world, records)), ("project",))
+    lines = {row["item"]: row["units"] for row in rows_of(bill(used(attempts, became, attempts)))}
+    assert lines["WebSocket messages"] == 2 * 8
+    assert lines["SQS FIFO requests"] == 3 * 8
+    assert rows_of(became.select(F.col("acknowledged"), F.col("open"))) == [{"acknowledged": 2, "open": 4}]
