@@ -10,7 +10,7 @@ import binascii
 import gzip
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -19,6 +19,7 @@ from pushhub.domain.answer_room import ANSWER_BYTES, as_base64, as_text
 from pushhub.domain.errors import Invalid, NotFound, RequestRefused, Unanswerable
 
 __all__ = [
+    "NO_CONTENT",
     "MethodNotAllowed",
     "Request",
     "Response",
@@ -26,9 +27,12 @@ __all__ = [
     "accepts_gzip",
     "event_from_response",
     "request_from_event",
+    "serve",
 ]
 
 Handler = TypeVar("Handler")
+
+NO_CONTENT = 204
 
 MAX_QUERY_FIELDS = 100
 _MOST_PER_CHARACTER = 12
@@ -173,6 +177,25 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
         if len(body) > ANSWER_BYTES:
             raise Unanswerable
     return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": encoded}
+
+
+def serve(
+    event: Mapping[str, Any], *, answer: Callable[[Request], Response], refused: Callable[[RequestRefused], Response]
+) -> dict[str, Any]:
+    """Answer an HTTP API event, in the shapes of one API.
+
+    Args:
+        event: Payload format 2.0.
+        answer: Answers a request; never raises.
+        refused: Prints what cannot be read as a request, or cannot be answered for want of room.
+    """
+    try:
+        request = request_from_event(event)
+        response = answer(request)
+        bodiless = request.method == "HEAD" or response.status == NO_CONTENT
+        return event_from_response(response, head=bodiless, compressible=accepts_gzip(request))
+    except RequestRefused as error:
+        return event_from_response(refused(error))
 
 
 class Router(Generic[Handler]):

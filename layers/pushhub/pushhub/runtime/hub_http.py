@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pushhub.dialects.hub_fields import InvalidObject
@@ -25,15 +26,7 @@ from pushhub.domain.notifications import Notification
 from pushhub.domain.object_ids import to_object_id
 from pushhub.ports import ConfigStore
 from pushhub.ports_hub import HubLog, HubSettings
-from pushhub.runtime.http import (
-    MethodNotAllowed,
-    Request,
-    Response,
-    Router,
-    accepts_gzip,
-    event_from_response,
-    request_from_event,
-)
+from pushhub.runtime.http import NO_CONTENT, MethodNotAllowed, Request, Response, Router, serve
 from pushhub.runtime.hub_call import HubCall
 from pushhub.runtime.observability import logger
 from pushhub.services.hub_intake import HubIntake
@@ -98,21 +91,7 @@ class HubApi:
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
-        try:
-            request = request_from_event(event)
-        except RequestRefused as error:
-            return event_from_response(_refused(error))
-        response = self.answer(request)
-        headers = {**response.headers, **_cross_origin(request)}
-        allowed = Response(status=response.status, body=response.body, headers=headers)
-        try:
-            return event_from_response(
-                allowed,
-                head=request.method == "HEAD" or response.status == 204,
-                compressible=accepts_gzip(request),
-            )
-        except Unanswerable as error:
-            return event_from_response(_refused(error))
+        return serve(event, answer=self._answer_any_origin, refused=_refused)
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""
@@ -126,12 +105,16 @@ class HubApi:
             logger.exception("request_failed", method=request.method)
             return Response(status=500, body={"error": "The hub could not do this. Please try again."})
 
+    def _answer_any_origin(self, request: Request) -> Response:
+        response = self.answer(request)
+        return replace(response, headers={**response.headers, **_cross_origin(request)})
+
     def _answer(self, request: Request) -> Response:
         path = request.path.rstrip("/")
         bare = path.endswith(".json")
         path = path.removesuffix(".json")
         if request.method == "OPTIONS":
-            return Response(status=204, body={}, headers={"Allow": ", ".join(self._router.allowed(path))})
+            return Response(status=NO_CONTENT, body={}, headers={"Allow": ", ".join(self._router.allowed(path))})
         handler, names = self._router.find(request.method, path)
         if len(request.body) > MAX_REQUEST_BYTES:
             raise TooLarge(MAX_REQUEST_BYTES)

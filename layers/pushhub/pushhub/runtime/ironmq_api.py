@@ -8,17 +8,9 @@ from typing import Any
 
 from pushhub.dialects.ironmq_errors import FAULT_MESSAGE, status_of
 from pushhub.dialects.ironmq_json import MAX_REQUEST_BYTES
-from pushhub.domain.errors import RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.domain.errors import RequestRefused, TooLarge, Unauthorized
 from pushhub.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore
-from pushhub.runtime.http import (
-    MethodNotAllowed,
-    Request,
-    Response,
-    Router,
-    accepts_gzip,
-    event_from_response,
-    request_from_event,
-)
+from pushhub.runtime.http import MethodNotAllowed, Request, Response, Router, serve
 from pushhub.runtime.ironmq_call import Call
 from pushhub.runtime.ironmq_message_routes import MessageRoutes
 from pushhub.runtime.ironmq_queue_routes import QueueRoutes
@@ -98,16 +90,7 @@ class IronApi:
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
-        try:
-            request = request_from_event(event)
-        except RequestRefused as error:
-            return event_from_response(_refused(error))
-        try:
-            return event_from_response(
-                self.answer(request), head=request.method == "HEAD", compressible=accepts_gzip(request)
-            )
-        except Unanswerable as error:
-            return event_from_response(_refused(error))
+        return serve(event, answer=self.answer, refused=_refused)
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""

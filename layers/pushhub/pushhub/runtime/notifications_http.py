@@ -22,17 +22,9 @@ from pushhub.dialects.notifications_subscriptions import (
     print_root,
     print_subscription,
 )
-from pushhub.domain.errors import NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.domain.errors import NotFound, RequestRefused, TooLarge, Unauthorized
 from pushhub.ports import ConfigStore
-from pushhub.runtime.http import (
-    MethodNotAllowed,
-    Request,
-    Response,
-    Router,
-    accepts_gzip,
-    event_from_response,
-    request_from_event,
-)
+from pushhub.runtime.http import NO_CONTENT, MethodNotAllowed, Request, Response, Router, serve
 from pushhub.runtime.observability import logger
 from pushhub.services.notification_consumers import Consumers
 from pushhub.services.notification_publish import NotificationPublish
@@ -45,7 +37,6 @@ __all__ = ["NotificationsApi"]
 ROOT = "/notification2"
 SUBSCRIPTIONS = ROOT + "/subscriptions"
 SUBSCRIPTION = SUBSCRIPTIONS + "/{subscription}"
-NO_CONTENT = 204
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,19 +109,7 @@ class NotificationsApi:
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
-        try:
-            request = request_from_event(event)
-        except RequestRefused as error:
-            return event_from_response(_refused(error))
-        response = self.answer(request)
-        try:
-            return event_from_response(
-                response,
-                head=request.method == "HEAD" or response.status == NO_CONTENT,
-                compressible=accepts_gzip(request),
-            )
-        except Unanswerable as error:
-            return event_from_response(_refused(error))
+        return serve(event, answer=self.answer, refused=_refused)
 
     def answer(self, request: Request) -> Response:
         """Answer a request. Never raises."""
