@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from collections import Counter
 
+import boto3
 import pytest
 import websockets
 from requests import PreparedRequest
 from tests.stack.notification_tenant import Tenant, nothing_more, receive
 from tests.stack.running import RunningStack
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK
+
+from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore
+from pushhub.adapters.system_clock import SystemClock
+from pushhub.domain.topic import Topic
 
 pytestmark = pytest.mark.stack
 
@@ -311,5 +317,58 @@ def test_the_path_is_good_with_and_without_a_slash_at_the_end(tenant: Tenant, pa
         async with websockets.connect(url) as consumer:
             tenant.publish(1)
             assert [each.n for each in await receive(consumer, 1)] == [1]
+
+    asyncio.run(play())
+
+
+def test_a_connection_that_api_gateway_ends_after_two_hours_closes_cleanly_and_goes_on(
+    tenant: Tenant, stack: RunningStack
+) -> None:
+    backlogs = DynamoDBBacklogStore(stack.aws.dynamodb(), stack.outputs["BacklogsTableName"], SystemClock())
+    arguments = stack.client_arguments
+    arguments["endpoint_url"] += f"/_aws/execute-api/{stack.outputs['WebSocketApiId']}/live"
+    management = boto3.client("apigatewaymanagementapi", **arguments)
+
+    async def play() -> None:
+        token = tenant.token()
+        consumer = await tenant.connect(token)
+        tenant.publish(*range(4))
+        frames = await receive(consumer, 4)
+        await consumer.send(frames[1].ack_id)
+        await consumer.send(frames[2].ack_id)
+        # API Gateway's limit, and whoever else ends a connection from its side, comes to this
+        backlog = backlogs.backlog(Topic(project=tenant.project_id, name="machines"), "app")
+        assert backlog is not None
+        (here,) = backlog.consumers
+        management.delete_connection(ConnectionId=here.connection_id)
+        with pytest.raises(ConnectionClosedOK):
+            await asyncio.wait_for(consumer.recv(), 10)
+        async with await tenant.connect(token) as again:
+            tenant.publish(4)
+            assert [each.n for each in await receive(again, 3)] == [0, 3, 4]
+
+    asyncio.run(play())
+
+
+def test_a_full_topic_is_told_to_the_publisher_and_what_it_holds_stays(tenant: Tenant) -> None:
+    drafts = [{"api": "events", "source": "1", "data": {"n": each, "text": "x" * 130_000}} for each in range(30)]
+
+    async def play() -> None:
+        # Given a topic whose 25 MiB are used up while its only consumer is away
+        token = tenant.token()
+        await (await tenant.connect(token)).close()
+        for _ in range(6):
+            assert tenant.call("POST", "/notifications", drafts).status_code == 201
+        refused = tenant.call("POST", "/notifications", drafts)
+        # Then the publisher is told, in the words its clients show
+        assert refused.status_code == 500
+        assert "quota" in refused.json()["message"]
+        # And nothing was dropped for it, and acknowledging makes room
+        async with await tenant.connect(token, max_queue=4) as again:
+            frames = await receive(again, 60, acknowledge=True)
+            assert [each.n for each in frames] == [*range(30), *range(30)]
+        deadline = time.monotonic() + 20
+        while tenant.call("POST", "/notifications", drafts[:1]).status_code != 201:
+            assert time.monotonic() < deadline
 
     asyncio.run(play())

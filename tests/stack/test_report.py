@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from local.place import REPOSITORY
+from tests.stack.delivery_report import make_report, records_of, rows
 from tests.stack.endpoints import Recorder
 from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
@@ -23,9 +20,6 @@ from pushhub.adapters.dynamodb_messages import decode_delivery, decode_message
 from pushhub.domain.delivery import Delivery
 
 pytestmark = pytest.mark.stack
-
-REPORT_PYTHON = Path(os.environ.get("PUSHHUB_REPORT_PYTHON", REPOSITORY / ".venv-glue" / "bin" / "python"))
-"""The environment that has Spark: ``make report-environment``."""
 
 LATER_S = 7200
 """A wait that is parked rather than spent in SQS."""
@@ -141,22 +135,16 @@ def state_of(stack: RunningStack, project_id: str, left_lines: Counter[str]) -> 
 
 def recorded(stack: RunningStack, project_id: str) -> tuple[set[str], dict[str, int], int]:
     """What lies in S3: messages accepted, the newest version of each delivery, records of pull queues."""
-    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
     accepted: set[str] = set()
     versions: dict[str, int] = {}
     pulled = 0
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/dt="):
-        for entry in page.get("Contents", []):
-            content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
-            for record in map(json.loads, gzip.decompress(content).splitlines()):
-                if record["project"] != project_id:
-                    continue
-                if record["dialect"] == "pull":
-                    pulled += 1
-                elif record["kind"] == "accepted":
-                    accepted.add(record["message_id"])
-                else:
-                    versions[record["delivery_id"]] = max(versions.get(record["delivery_id"], 0), record["version"])
+    for record in records_of(stack, project_id):
+        if record["dialect"] == "pull":
+            pulled += 1
+        elif record["kind"] == "accepted":
+            accepted.add(record["message_id"])
+        else:
+            versions[record["delivery_id"]] = max(versions.get(record["delivery_id"], 0), record["version"])
     return accepted, versions, pulled
 
 
@@ -182,27 +170,7 @@ def told(stack: RunningStack, project: ProjectClient, left_lines: Counter[str]) 
 @pytest.fixture(scope="module")
 def report(stack: RunningStack, project: ProjectClient, told: Told) -> Path:
     """The folder of the report that ``make report`` made."""
-    assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
-    run = subprocess.run(
-        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project.project_id],
-        cwd=REPOSITORY,
-        env={"PUSHHUB_HOME": str(stack.place.home), "PATH": "/usr/bin:/bin", "HOME": str(stack.place.home)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-4000:]
-    assert "Conserved: " in run.stderr
-    (page,) = [line.removeprefix("Report: ") for line in run.stderr.splitlines() if line.startswith("Report: ")]
-    file = Path(page.removeprefix("file://"))
-    assert "Nothing is lost." in file.read_text()
-    return file.parent
-
-
-def rows(report: Path, table: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((report / f"{table}.json").read_text())
-    return found
+    return make_report(stack, project.project_id)
 
 
 def test_every_delivery_stands_in_the_report_as_in_the_stack(report: Path, told: Told) -> None:

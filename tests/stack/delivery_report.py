@@ -1,0 +1,56 @@
+"""Delivery records of a running stack, and the report that ``make report`` makes of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from local.place import REPOSITORY
+from tests.stack.running import RunningStack
+
+__all__ = ["make_report", "records_of", "rows"]
+
+REPORT_PYTHON = Path(os.environ.get("PUSHHUB_REPORT_PYTHON", REPOSITORY / ".venv-glue" / "bin" / "python"))
+"""The environment that has Spark: ``make report-environment``."""
+
+
+def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]:
+    """What lies in S3 about a project now."""
+    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/dt="):
+        for entry in page.get("Contents", []):
+            content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            for record in map(json.loads, gzip.decompress(content).splitlines()):
+                if record["project"] == project_id:
+                    yield record
+
+
+def make_report(stack: RunningStack, project_id: str) -> Path:
+    """Run the job; the folder of its report, which says that everything is accounted for."""
+    assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
+    run = subprocess.run(
+        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id],
+        cwd=REPOSITORY,
+        env={"PUSHHUB_HOME": str(stack.place.home), "PATH": "/usr/bin:/bin", "HOME": str(stack.place.home)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert "Conserved: " in run.stderr
+    (page,) = [line.removeprefix("Report: ") for line in run.stderr.splitlines() if line.startswith("Report: ")]
+    file = Path(page.removeprefix("file://"))
+    assert "Nothing is lost." in file.read_text()
+    return file.parent
+
+
+def rows(report: Path, table: str) -> list[dict[str, Any]]:
+    """A table of a report."""
+    found: list[dict[str, Any]] = json.loads((report / f"{table}.json").read_text())
+    return found

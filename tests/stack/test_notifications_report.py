@@ -1,0 +1,209 @@
+"""Notifications in the delivery report: consumers live, records are written, the real job runs, and its numbers are those the clients counted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stack.delivery_report import make_report, records_of, rows
+from tests.stack.notification_tenant import Frame, Tenant, receive
+from tests.stack.project import until
+from tests.stack.running import RunningStack
+from websockets.asyncio.client import ClientConnection
+
+pytestmark = pytest.mark.stack
+
+SOURCES = ("s0", "s1", "s2", "s3")
+FIRST, SECOND = 12, 4
+
+
+@dataclass
+class Told:
+    """What the clients counted, by subscriber.
+
+    Attributes:
+        owed: Notifications published while it was subscribed to the persistent topic.
+        received: Frames, those sent again too.
+        acknowledged: Acknowledgements.
+        cancelled: What it had not acknowledged when it was removed.
+        never_sent: What it was never there for.
+        messages: Notifications over all topics.
+    """
+
+    owed: Counter[str] = field(default_factory=Counter)
+    received: Counter[str] = field(default_factory=Counter)
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    cancelled: Counter[str] = field(default_factory=Counter)
+    never_sent: Counter[str] = field(default_factory=Counter)
+    messages: int = 0
+
+
+class Story:
+    """Consumers of every kind at a tenant's topics.
+
+    Args:
+        tenant: With subscriptions to both topics.
+    """
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+        self.told = Told()
+
+    async def connect(self, name: str, consumer: str = "", **more: Any) -> ClientConnection:
+        return await self.tenant.connect(self.tenant.token(name, **more), consumer)
+
+    async def publish(self, first: int, count: int, *owed: str) -> None:
+        """Publish from each source in turn; each notification goes to both topics."""
+        for number in range(first, first + count):
+            await asyncio.to_thread(self.tenant.publish, number, source=SOURCES[number % len(SOURCES)])
+        self.told.messages += 2 * count
+        for name in owed:
+            self.told.owed[name] += count
+
+    async def take(self, name: str, connection: ClientConnection, count: int, *acknowledged: int) -> list[Frame]:
+        """Receive so many, and acknowledge those of some numbers."""
+        frames = await receive(connection, count)
+        self.told.received[name] += count
+        for each in frames:
+            if each.n in acknowledged:
+                await connection.send(each.ack_id)
+                self.told.acknowledged[name] += 1
+        return frames
+
+    async def play(self) -> None:
+        careful, forgetful = await self.connect("careful"), await self.connect("forgetful")
+        alpha = await self.connect("crew", "alpha", shared=True)
+        beta = await self.connect("crew", "beta", shared=True)
+        gone, absent = await self.connect("gone"), await self.connect("absent")
+        volatile = await self.connect("watcher", topic="flashes", nonPersistent=True)
+        await absent.close()
+        # All are there from the first on
+        await self.publish(0, FIRST, "careful", "forgetful", "crew", "gone", "absent")
+        await self.take("careful", careful, FIRST, *range(FIRST))
+        await self.take("forgetful", forgetful, FIRST, *range(0, FIRST, 2))
+        await self.share(alpha, beta, FIRST)
+        # One acknowledges two, loses its connection, gets exactly the rest, and is removed
+        await self.take("gone", gone, FIRST, 3, 5)
+        gone.transport.abort()
+        gone = await self.connect("gone")
+        rest = await self.take("gone", gone, FIRST - 2)
+        assert [each.n for each in rest] == [each for each in range(FIRST) if each not in (3, 5)]
+        assert (await asyncio.to_thread(self.tenant.unsubscribe, self.tenant.token("gone"))).status_code == 200
+        self.told.cancelled["gone"] = FIRST - 2
+        # One comes late
+        late = await self.connect("late")
+        await self.publish(FIRST, SECOND, "careful", "forgetful", "crew", "absent", "late")
+        await self.take("careful", careful, SECOND, *range(FIRST, FIRST + SECOND))
+        await self.take("late", late, SECOND, FIRST + 1)
+        await self.take("forgetful", forgetful, SECOND)
+        await self.share(alpha, beta, SECOND)
+        # One closes, comes back for the rest, and acknowledges some of it
+        await forgetful.close()
+        again = await self.connect("forgetful")
+        rest = await self.take("forgetful", again, FIRST // 2 + SECOND, 1, 3, FIRST)
+        assert [each.n for each in rest] == [*range(1, FIRST, 2), *range(FIRST, FIRST + SECOND)]
+        self.told.never_sent["absent"] = FIRST + SECOND
+        assert len(await receive(volatile, FIRST + SECOND)) == FIRST + SECOND
+        for connection in (careful, again, late, volatile, alpha, beta):
+            await connection.close()
+
+    async def share(self, alpha: ClientConnection, beta: ClientConnection, count: int) -> None:
+        """Two consumers divide what comes between them; only one of them acknowledges."""
+        takers = [asyncio.create_task(alpha.recv()), asyncio.create_task(beta.recv())]
+        for _ in range(count):
+            await asyncio.wait(takers, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+            for place, connection in enumerate((alpha, beta)):
+                if takers[place].done():
+                    text = takers[place].result()
+                    assert isinstance(text, str)
+                    self.told.received["crew"] += 1
+                    if connection is alpha:
+                        await alpha.send(text.partition("\n")[0])
+                        self.told.acknowledged["crew"] += 1
+                    takers[place] = asyncio.create_task(connection.recv())
+                    break
+        for each in takers:
+            each.cancel()
+        await asyncio.gather(*takers, return_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def tenant(stack: RunningStack) -> Tenant:
+    tenant = Tenant(stack)
+    tenant.subscribe()
+    tenant.subscribe("flashes", nonPersistent=True)
+    return tenant
+
+
+@pytest.fixture(scope="module")
+def told(stack: RunningStack, tenant: Tenant) -> Told:
+    """What the clients counted, once all of it has been recorded."""
+    story = Story(tenant)
+    asyncio.run(story.play())
+    told = story.told
+    ends = {"acknowledged": told.acknowledged.total(), "cancelled": told.cancelled.total()}
+    expected = Counter({"accepted": told.messages, "attempt": told.received.total(), **ends})
+
+    def recorded() -> Counter[str]:
+        return Counter(each["kind"] for each in records_of(stack, tenant.project_id))
+
+    until(lambda: recorded() == expected, 90, lambda: f"{recorded()}, expected {expected}")
+    return told
+
+
+@pytest.fixture(scope="module")
+def report(stack: RunningStack, tenant: Tenant, told: Told) -> Path:
+    """The folder of the report; making it proves that everything is accounted for, in order."""
+    assert told.messages
+    return make_report(stack, tenant.project_id)
+
+
+def test_every_notification_stands_in_the_report_as_its_consumers_left_it(report: Path, told: Told) -> None:
+    verdict = json.loads((report / "summary.json").read_text())["verdict"]
+    assert verdict["conserved"]
+    assert (verdict["messages"], verdict["owed"]) == (told.messages, told.owed.total())
+    settled = told.acknowledged.total() + told.cancelled.total()
+    expected = {
+        "acknowledged": told.acknowledged.total(),
+        "cancelled": told.cancelled.total(),
+        "pending": told.never_sent.total(),
+        "reserved": told.owed.total() - settled - told.never_sent.total(),
+        "expired": 0,
+        "delivered": 0,
+    }
+    assert {name: verdict[name] for name in expected} == expected
+    # The story did make some of each
+    assert all(expected[name] for name in ("acknowledged", "cancelled", "pending", "reserved"))
+
+
+def test_every_sending_is_counted_by_subscriber(report: Path, told: Told) -> None:
+    sent = {row["subscriber"]: row["attempts"] for row in rows(report, "subscribers")}
+    assert sent == dict(told.received)
+    assert {row["status_code"] for row in rows(report, "outcomes")} == {200}
+
+
+def test_what_became_of_them_is_told_by_topic(report: Path, told: Told) -> None:
+    queues = {row["queue"]: row for row in rows(report, "queues")}
+    persistent, volatile = queues["machines"], queues["flashes"]
+    assert persistent["deliveries"] == told.owed.total()
+    assert persistent["acknowledged"] == told.acknowledged.total()
+    assert persistent["cancelled"] == told.cancelled.total()
+    # Nothing is owed to consumers of a non-persistent topic
+    assert (volatile["messages"], volatile["deliveries"]) == (told.messages // 2, 0)
+
+
+def test_the_records_prove_the_order_on_each_connection(stack: RunningStack, tenant: Tenant, told: Told) -> None:
+    attempts = [each for each in records_of(stack, tenant.project_id) if each["kind"] == "attempt"]
+    keys = {each["order_key"] for each in attempts}
+    # One for each connection of the exclusive ones, one for each source of the shared one
+    assert len(keys) == 1 + 2 + 2 + 1 + len(SOURCES)
+    for key in keys:
+        mine = sorted((each["finished_at"], each["sequence"]) for each in attempts if each["order_key"] == key)
+        sequences = [sequence for _, sequence in mine]
+        assert sequences == sorted(set(sequences)), key
+    assert len(attempts) == told.received.total()
