@@ -57,7 +57,7 @@ def run(place: Place, _: argparse.Namespace) -> None:
         asyncio.run(notification_flow.run(description, say))
         if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
             show(description, place)
-            say("What became of every message, proved from the records, as a page with charts: make report, in another terminal.")
+            say("What became of every message, proved from the records: make report, in another terminal.")
             say("It stays up until Ctrl-C.")
             wait_while_up(place)
     except KeyboardInterrupt:
