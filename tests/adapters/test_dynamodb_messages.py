@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -125,6 +126,21 @@ def test_a_first_success_writes_no_index(bench: Bench) -> None:
     assert bench.index_keys() == []
 
 
+def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list(bench: Bench) -> None:
+    # Given an outage: many deliveries of one queue fail
+    failed = [first(message(), Verdict.FAILED) for _ in range(60)]
+    for each in failed:
+        bench.store.save(each)
+    # Then no partition of the index takes the writes of all
+    sizes = Counter(item["unsettled_queue"]["S"] for item in bench.stored())
+    assert len(sizes) == 8
+    assert max(sizes.values()) <= 20
+    # And they are read in the order in which they were accepted, also in the middle
+    found, cursor = bench.store.unsettled(PROJECT, QUEUE_UID, limit=25)
+    rest, end = bench.store.unsettled(PROJECT, QUEUE_UID, limit=60, after=cursor)
+    assert (found + rest, end) == (failed, None)
+
+
 def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     given = message()
     # Given a message with a long delay, parked before its first attempt
@@ -142,7 +158,7 @@ def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     again = tried(failed, Verdict.FAILED, parked=True)
     bench.store.save(again)
     (after,) = bench.stored()
-    assert after["unsettled_key"] == before["unsettled_key"]
+    assert [after[name] == before[name] for name in ("unsettled_queue", "unsettled_key")] == [True, True]
     assert bench.index_keys() == ["due_shard", "due_key", "unsettled_queue", "unsettled_key"]
     # When it succeeds
     bench.store.save(tried(again, Verdict.DELIVERED))

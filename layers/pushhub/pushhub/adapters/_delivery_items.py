@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 from pushhub.adapters._dynamodb_table import Item, number, numbers, text, texts
 from pushhub.adapters._message_items import KEPT_AFTER_EXPIRY_S
@@ -10,10 +11,22 @@ from pushhub.domain.delivery import Attempt, Delivery, DeliveryState, TargetStat
 from pushhub.domain.queue import Dialect
 from pushhub.domain.verdict import Verdict
 
-__all__ = ["SHARDS", "WAITING", "decode_delivery", "delivery_key", "due_before", "encode_delivery", "unsettled_queue"]
+__all__ = [
+    "SHARDS",
+    "WAITING",
+    "decode_delivery",
+    "delivery_key",
+    "due_before",
+    "encode_delivery",
+    "unsettled_partitions",
+]
 
 SHARDS = tuple(f"{shard:x}" for shard in range(16))
 """Values of ``due_shard``: parked deliveries are spread over as many partitions of the due index."""
+
+UNSETTLED_SHARDS = 8
+"""Partitions of a queue in the unsettled index. One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it:
+the outage of a busy subscriber must not slow the others down."""
 
 WAITING = "1#"
 """Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""
@@ -26,9 +39,9 @@ def delivery_key(project: str, queue_uid: str, message_id: str, subscriber_id: s
     return {"pk": text(f"{project}#{queue_uid}#{message_id}"), "sk": text(f"D#{subscriber_id}")}
 
 
-def unsettled_queue(project: str, queue_uid: str) -> str:
-    """Partition key of a queue in the unsettled index."""
-    return f"{project}#{queue_uid}"
+def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
+    """Partition keys of a queue in the unsettled index."""
+    return tuple(f"{project}#{queue_uid}#{shard}" for shard in range(UNSETTLED_SHARDS))
 
 
 def due_before(now: int) -> str:
@@ -108,10 +121,9 @@ def _due_keys(delivery: Delivery) -> Item:
     if delivery.due_at is None:
         raise ValueError("only a delivery with a due time can be parked")
     wakes_at = min(delivery.due_at, delivery.expires_at)
-    shard = zlib.crc32(delivery.delivery_id.encode()) % len(SHARDS)
     return {
         "parked": {"BOOL": True},
-        "due_shard": text(SHARDS[shard]),
+        "due_shard": text(_spread(SHARDS, delivery)),
         "due_key": text(f"{wakes_at:015d}#{delivery.delivery_id}"),
     }
 
@@ -125,10 +137,16 @@ def _unsettled_keys(delivery: Delivery) -> Item:
         group = _GIVEN_UP
     else:
         return {}
+    partitions = unsettled_partitions(delivery.project, delivery.queue_uid)
     return {
-        "unsettled_queue": text(unsettled_queue(delivery.project, delivery.queue_uid)),
+        "unsettled_queue": text(_spread(partitions, delivery)),
         "unsettled_key": text(f"{group}{delivery.message_id}#{delivery.subscriber_id}"),
     }
+
+
+def _spread(partitions: Sequence[str], delivery: Delivery) -> str:
+    """The one of several partitions that a delivery belongs to, always the same."""
+    return partitions[zlib.crc32(delivery.delivery_id.encode()) % len(partitions)]
 
 
 def _encode_status(status: TargetStatus) -> Item:

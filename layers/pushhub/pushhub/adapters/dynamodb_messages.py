@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,7 +16,7 @@ from pushhub.adapters._delivery_items import (
     delivery_key,
     due_before,
     encode_delivery,
-    unsettled_queue,
+    unsettled_partitions,
 )
 from pushhub.adapters._dynamodb_table import Item, Table, number, text
 from pushhub.adapters._message_items import decode_fields, encode_fields
@@ -153,16 +154,16 @@ class DynamoDBMessageStore:
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         """See the port."""
-        pages = self._table.pages(
+        partitions = unsettled_partitions(project_id, queue_uid)
+        return sum(page["Count"] for partition in partitions for page in self._waiting_counts(partition))
+
+    def _waiting_counts(self, partition: str) -> Iterator[Item]:
+        return self._table.pages(
             IndexName="unsettled",
             Select="COUNT",
-            KeyConditionExpression="unsettled_queue = :queue AND begins_with(unsettled_key, :waiting)",
-            ExpressionAttributeValues={
-                ":queue": text(unsettled_queue(project_id, queue_uid)),
-                ":waiting": text(WAITING),
-            },
+            KeyConditionExpression="unsettled_queue = :partition AND begins_with(unsettled_key, :waiting)",
+            ExpressionAttributeValues={":partition": text(partition), ":waiting": text(WAITING)},
         )
-        return sum(page["Count"] for page in pages)
 
     def _insert(self, message: Message) -> Message | None:
         """Write a message unless its id is taken; then returns the stored one."""
@@ -182,11 +183,17 @@ class DynamoDBMessageStore:
         return map(decode_delivery, items)
 
     def _unsettled_entries(self, project_id: str, queue_uid: str, after: str, page: int) -> Iterator[Item]:
+        """Entries of all partitions in the order of their keys."""
+        partitions = unsettled_partitions(project_id, queue_uid)
+        entries = (self._unsettled_in(each, after, math.ceil(page / len(partitions))) for each in partitions)
+        return heapq.merge(*entries, key=lambda entry: str(entry["unsettled_key"]["S"]))
+
+    def _unsettled_in(self, partition: str, after: str, page: int) -> Iterator[Item]:
         return self._table.items(
             IndexName="unsettled",
-            KeyConditionExpression="unsettled_queue = :queue AND unsettled_key > :after",
+            KeyConditionExpression="unsettled_queue = :partition AND unsettled_key > :after",
             ExpressionAttributeValues={
-                ":queue": text(unsettled_queue(project_id, queue_uid)),
+                ":partition": text(partition),
                 # A key value may not be empty; every key sorts behind this one.
                 ":after": text(after or "0"),
             },
