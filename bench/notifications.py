@@ -4,8 +4,14 @@
 
 Against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door. Everything runs on the
 same machine, the emulator with one process, so rates are the machine's and the emulator's more than the hub's. Beside it stands a bare
-echo on the same path: a WebSocket API with a function that returns each frame, on the same emulator behind a front door of its own. The
-function that answers frames runs one at a time in the emulator, so acknowledgements are worked off in a row; on AWS they run side by side.
+echo on the same path: a WebSocket API with a function that returns each frame, on the same emulator behind a front door of its own.
+
+Two habits of the emulator show. After a run that logged nothing it waits 50 ms for a log line before it hands the answer on: so a publisher
+(whose function logs nothing) has its 201 after its consumers have the notification, and posts one publisher makes in a row, or single acknowledgements,
+are 50 ms apart at least; the echo logs a line and a second one does not, to show both. And it runs the function that
+answers frames one at a time: the front door hands on acknowledgements together that come together. On AWS each has a run of its own, side by side.
+
+To one connection frames go one after the other, as their order is promised: one call to API Gateway for each.
 
 Cost: {cost}
 """
@@ -37,7 +43,15 @@ from bench import notifications_cost
 from bench.tables import save, table
 
 ROOT = Path(__file__).parents[1]
-ECHO = "def handler(event, context):\n    return {'statusCode': 200, 'body': event.get('body') or ''}\n"
+ECHO = """
+import sys
+
+
+def handler(event, context):
+    {log}
+    return {{"statusCode": 200, "body": event.get("body") or ""}}
+"""
+ECHO_LOG = 'print("echo", file=sys.stderr)'
 ECHO_API = "feed00ec"
 TEXT = "x" * 200
 ABOUT = (__doc__ or "").replace("{cost}", (notifications_cost.__doc__ or "").strip())
@@ -146,24 +160,24 @@ async def _enter(tenant: Tenant, name: str) -> tuple[Any, ClientConnection]:
     return manager, await manager.__aenter__()
 
 
-async def acknowledging(tenant: Tenant, count: int) -> float:
-    """Milliseconds per acknowledgement, sent at once, until the last one is noted (the table says so)."""
+async def acknowledging(tenant: Tenant, count: int, *, together: bool) -> float:
+    """Milliseconds per acknowledgement until it is noted (the table says so): all sent at once, or each after the one before was noted."""
     dynamodb = boto3.client("dynamodb")
     name = tenant.local["outputs"]["BacklogsTableName"]
     async with tenant.consumer("acks") as connection:
         for start in range(0, count, 100):
-            await tenant.publish(*range(start, start + 100))
+            await tenant.publish(*range(start, min(count, start + 100)))
         ids = await take(connection, count, acknowledge=False)
         start_s = time.perf_counter()
-        for each in ids:
+        for left, each in reversed(list(enumerate(reversed(ids)))):
             await connection.send(each)
-        while _left(dynamodb, name, tenant):
-            await asyncio.sleep(0.02)
+            while (not together or left == 0) and _unnoted(dynamodb, name, tenant) > left:
+                await asyncio.sleep(0.002)
         return 1000 * (time.perf_counter() - start_s) / count
 
 
-def _left(dynamodb: Any, name: str, tenant: Tenant) -> bool:
-    """Whether something is neither absorbed nor noted."""
+def _unnoted(dynamodb: Any, name: str, tenant: Tenant) -> int:
+    """How many are neither absorbed nor noted."""
     from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore  # noqa: PLC0415
     from pushhub.adapters.system_clock import SystemClock  # noqa: PLC0415
     from pushhub.domain.topic import Topic  # noqa: PLC0415
@@ -174,12 +188,12 @@ def _left(dynamodb: Any, name: str, tenant: Tenant) -> bool:
     (consumer,) = backlog.consumers
     noted = DynamoDBConnectionStore(dynamodb, name, SystemClock()).connections([consumer.connection_id])
     acknowledged = noted[consumer.connection_id].acknowledged
-    return any(each.position not in acknowledged for each in consumer.unacknowledged)
+    return sum(each.position not in acknowledged for each in consumer.unacknowledged)
 
 
-async def echo(local: dict[str, Any], count: int) -> Times:
+async def echo(local: dict[str, Any], count: int, *, logs: bool) -> Times:
     """Round trips of a frame through the same path with nothing behind it."""
-    url, door = _echo_path(local)
+    url, door = _echo_path(local, "bench-logging-echo" if logs else "bench-silent-echo", ECHO_LOG if logs else "pass")
     try:
         samples: list[float] = []
         async with websockets.connect(url, open_timeout=60) as connection:
@@ -194,25 +208,25 @@ async def echo(local: dict[str, Any], count: int) -> Times:
         door.wait(10)
 
 
-def _echo_path(local: dict[str, Any]) -> tuple[str, subprocess.Popen[bytes]]:
+def _echo_path(local: dict[str, Any], name: str, log: str) -> tuple[str, subprocess.Popen[bytes]]:
     """A WebSocket API that echoes, and a front door before it."""
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
-        archive.writestr("handler.py", ECHO)
+        archive.writestr("handler.py", ECHO.format(log=log))
     functions, apis = boto3.client("lambda"), boto3.client("apigatewayv2")
     for api in apis.get_apis()["Items"]:
         if api["ApiId"] == ECHO_API:
             apis.delete_api(ApiId=ECHO_API)
     names = [each["FunctionName"] for each in functions.list_functions()["Functions"]]
-    if "bench-echo" not in names:
+    if name not in names:
         functions.create_function(
-            FunctionName="bench-echo",
+            FunctionName=name,
             Runtime="python3.11",
             Handler="handler.handler",
             Role="arn:aws:iam::000000000000:role/bench",
             Code={"ZipFile": code.getvalue()},
         )
-    arn = functions.get_function_configuration(FunctionName="bench-echo")["FunctionArn"]
+    arn = functions.get_function_configuration(FunctionName=name)["FunctionArn"]
     apis.create_api(
         Name="bench-echo",
         ProtocolType="WEBSOCKET",
@@ -236,25 +250,31 @@ async def measure(local: dict[str, Any]) -> str:
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=120)
     headers = {"Authorization": credentials}
+    busy = os.getloadavg()[0]
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
         tenant = Tenant(local, session)
         await tenant.subscribe()
-        bare = await echo(local, 200)
+        bare = await echo(local, 200, logs=True)
+        silent = await echo(local, 50, logs=False)
         received, posted = await latency(tenant, 100)
-        ack_ms = await acknowledging(tenant, 500)
+        ack_ms = await acknowledging(tenant, 500, together=True)
+        one_ack_ms = await acknowledging(tenant, 20, together=False)
         singles = await rate(tenant, 1, 100, 1, 4)
         batches = await rate(tenant, 1, 10, 100, 2)
         fifty = await rate(tenant, 50, 10, 1, 1)
         fifty_batches = await rate(tenant, 50, 1, 50, 1)
     rows = [
         ["bare echo, round trip", f"p50 {bare.ms(0.5)} ms, p95 {bare.ms(0.95)} ms"],
+        ["the same by a function that logs nothing", f"p50 {silent.ms(0.5)} ms, p95 {silent.ms(0.95)} ms"],
         ["publish to receive, one at a time", f"p50 {received.ms(0.5)} ms, p95 {received.ms(0.95)} ms"],
         ["publish to its own answer (201)", f"p50 {posted.ms(0.5)} ms, p95 {posted.ms(0.95)} ms"],
         ["one consumer, 4 publishers, 1 a post", f"{singles:.0f} notifications/s"],
         ["one consumer, 2 publishers, 100 a post", f"{batches:.0f} notifications/s"],
         ["50 consumers, 1 publisher, 1 a post", f"{fifty:.0f} deliveries/s"],
         ["50 consumers, 50 in one post", f"{fifty_batches:.0f} deliveries/s"],
-        ["an acknowledgement, 500 in a row", f"{ack_ms:.1f} ms"],
+        ["an acknowledgement until noted, 500 sent at once", f"{ack_ms:.1f} ms each"],
+        ["an acknowledgement until noted, one at a time", f"{one_ack_ms:.0f} ms each"],
+        ["processes that wanted to run, before it began", f"{busy:.1f} on {os.cpu_count()} cores"],
     ]
     return table(["what", "on this machine"], rows)
 
