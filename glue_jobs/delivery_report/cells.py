@@ -13,11 +13,13 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from .percentiles import bucket_of, regrouped, rolled_up
 
-__all__ = ["CELL", "HOURLY", "WHO", "attempt_cells", "coarser", "hourly", "outcomes", "summed"]
+__all__ = ["CELL", "HOURLY", "NAMES", "WHO", "attempt_cells", "coarser", "hourly", "outcomes", "summed"]
 
 WHO: Final = ("project", "queue", "subscriber_id")
 
-KEPT: Final = ("subscriber", "dialect")
+NAMES: Final = ("subscriber", "dialect")
+"""What a subscriber is called and how it is spoken to; a group keeps one of each."""
+
 LARGEST: Final = "longest_ms"
 PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
@@ -88,7 +90,7 @@ def attempt_cells(records: DataFrame) -> DataFrame:
 
 def outcome_sums(cells: DataFrame) -> dict[str, Column]:
     """What is added up over cells, by name; over coarser cells, in which outcomes are columns already, just these."""
-    names = [name for name in HOURLY.fieldNames() if name not in (*WHO, "hour", *KEPT, LARGEST, *PERCENTILES)]
+    names = [name for name in HOURLY.fieldNames() if name not in (*WHO, "hour", *NAMES, LARGEST, *PERCENTILES)]
     if "verdict" not in cells.columns:
         return {name: F.col(name) for name in names}
     attempts, verdict = F.col("attempts"), F.col("verdict")
@@ -113,9 +115,10 @@ def coarser(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
     Args:
         cells: See :func:`attempt_cells`.
-        keys: The groups.
+        keys: The groups; those of subscribers are told apart by :data:`NAMES` too.
     """
-    return regrouped(cells, keys, sums=outcome_sums(cells), largest=LARGEST, kept=KEPT)
+    names = NAMES if "subscriber_id" in keys else ()
+    return regrouped(cells, (*keys, *names), sums=outcome_sums(cells), largest=LARGEST)
 
 
 def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
@@ -128,7 +131,13 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
         keys: Columns to group by.
     """
     return rolled_up(
-        cells, keys, sums=outcome_sums(cells), count="attempts", largest=LARGEST, wanted=PERCENTILES, kept=KEPT
+        cells,
+        keys,
+        sums=outcome_sums(cells),
+        count="attempts",
+        largest=LARGEST,
+        wanted=PERCENTILES,
+        kept=[name for name in NAMES if name in cells.columns],
     )
 
 

@@ -96,13 +96,13 @@ def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> t
     if not objects.names:
         return None
     counts = Observation(f"intake {day}")
+    file = F.col("_metadata.file_path")
     lines = (
         spark.read.schema(RAW)
         .option("columnNameOfCorruptRecord", CORRUPT)
         .option("recursiveFileLookup", "true")
         .json(path)
-        .withColumn("source", _source(F.col("_metadata.file_path")))
-        .withColumn("rejection", rejection(day))
+        .withColumns({"source": _source(file), "rejection": rejection(_filed_under(file))})
         .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"))
     )
     files = max(1, round(objects.bytes * PARQUET_PER_GZIP / FILE_BYTES))
@@ -120,6 +120,11 @@ def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> t
         rejected=seen["rejected"],
     )
     return intake, objects.names
+
+
+def _filed_under(path: Column) -> Column:
+    """The day an object is filed under."""
+    return F.to_date(F.substring_index(F.substring_index(path, "/dt=", -1), "/", 1))
 
 
 def _source(path: Column) -> Column:

@@ -26,6 +26,7 @@ __all__ = [
     "STANDINGS",
     "balance",
     "delivery_findings",
+    "is_overdue",
     "object_findings",
     "order_findings",
     "overdue_findings",
@@ -110,7 +111,6 @@ def balance(standings: DataFrame) -> DataFrame:
 
 def overdue_findings(standings: DataFrame) -> DataFrame:
     """Accepted deliveries that were due and of which nothing was heard."""
-    missing = (F.col("standing") == "missing") & (F.col("acceptances") > 0)
     since = F.date_format(F.coalesce("due_at", "expires_at", "last_record_at"), "yyyy-MM-dd HH:mm:ss")
     detail = F.format_string(
         "was %s, due %s, no record since %s",
@@ -118,7 +118,12 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
         since,
         F.date_format("last_record_at", "yyyy-MM-dd HH:mm:ss"),
     )
-    return _findings(standings.where(missing), "breach", "overdue", detail)
+    return _findings(standings.where(is_overdue()), "breach", "overdue", detail)
+
+
+def is_overdue() -> Column:
+    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`."""
+    return (F.col("standing") == "missing") & (F.col("acceptances") > 0)
 
 
 def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:

@@ -24,7 +24,16 @@ from pyspark.sql.types import (
 
 from .schema import SETTLED, STATES
 
-__all__ = ["DELIVERY", "IDENTITY", "delivery_events", "delivery_rows", "repeated", "suspicious"]
+__all__ = [
+    "DELIVERY",
+    "IDENTITY",
+    "delivery_events",
+    "delivery_rows",
+    "is_repeated",
+    "is_suspicious",
+    "repeated",
+    "suspicious",
+]
 
 IDENTITY: Final = ("project", "queue", "queue_uid", "message_id", "delivery_id")
 """What tells deliveries apart; a dead letter keeps its message id in another queue."""
@@ -177,23 +186,33 @@ def delivery_rows(records: DataFrame) -> DataFrame:
 
 
 def suspicious(deliveries: DataFrame) -> DataFrame:
-    """Deliveries whose records do not add up to one complete life, or that lived too long to tell by bits. Usually none."""
+    """Those that :func:`is_suspicious`. Usually none."""
+    return deliveries.where(is_suspicious())
+
+
+def is_suspicious() -> Column:
+    """Whether a delivery's records do not add up to one complete life, or it lived too long to tell by bits."""
     whole = F.expr("shiftleft(1L, top_step) - shiftleft(1L, base_step)")
     complete = (F.col("top_step") <= BITS) & (F.col("steps") == F.col("top_step") - F.col("base_step"))
     steps_fine = F.col("top_step").isNull() | (complete & (F.col("step_bits") == whole))
     once = (F.col("acceptances") == 1) & (F.col("settlements") <= 1) & (F.col("wins") <= 1) & ~F.col("went_on")
-    return deliveries.where(~(steps_fine & once & ~_released_twice()))
+    return ~(steps_fine & once & ~_released_twice())
 
 
 def repeated(deliveries: DataFrame) -> DataFrame:
-    """Deliveries of which some record may be there more than once. Also right for those whose life began before the records read."""
+    """Those of which :func:`is_repeated`."""
+    return deliveries.where(is_repeated())
+
+
+def is_repeated() -> Column:
+    """Whether some record of a delivery may be there more than once. Also right for those whose life began before the records read."""
     steps_repeat = F.col("top_step").isNotNull() & (
         (F.col("top_step") > BITS) | (F.bit_count("step_bits") != F.col("steps"))
     )
     ends_repeat = (F.col("settlements") > 1) | (F.col("acceptances") > 1)
     # Attempts of notifications have no number, so those sent twice are looked at too.
     sends_repeat = F.col("notification") & (F.col("attempts") > 1)
-    return deliveries.where(steps_repeat | ends_repeat | sends_repeat | _released_twice())
+    return steps_repeat | ends_repeat | sends_repeat | _released_twice()
 
 
 def _released_twice() -> Column:

@@ -32,20 +32,19 @@ class IncompleteObject:
     rejected: str
 
 
-def rejection(day: date) -> Column:
+def rejection(day: Column) -> Column:
     """Why a parsed line cannot be used, null when it can.
 
     ``malformed`` (no JSON, or a field of another type), ``unknown_version``, ``unknown_kind``, ``missing_field``, ``wrong_day`` (the
     time of the event is not on the day that it is filed under).
 
     Args:
-        day: The day the line is filed under.
+        day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code serves every day.
     """
     incomplete = F.greatest(*(F.col(name).isNull().cast("int") for name in REQUIRED)) == 1
     lacks_delivery = (F.col("kind") != "accepted") & F.col("delivery_id").isNull()
     lacks_owed = (F.col("kind") == "accepted") & F.col("owed").isNull()
-    start = F.lit(day.isoformat()).cast("timestamp")
-    other_day = (F.col("at") < start) | (F.col("at") >= start + F.expr("INTERVAL 1 DAY"))
+    other_day = F.to_date("at") != day
     return (
         F.when(F.col(CORRUPT).isNotNull(), "malformed")
         .when(~F.col("schema_version").eqNullSafe(SCHEMA_VERSION), "unknown_version")
@@ -75,7 +74,7 @@ def rejected_lines(texts: DataFrame, day: date) -> DataFrame:
     parsed = texts.select("source", "value", F.from_json("value", RAW, options).alias("record"))
     return (
         parsed.select("source", "value", "record.*")
-        .withColumn("reason", rejection(day))
+        .withColumn("reason", rejection(F.lit(day)))
         .where(F.col("reason").isNotNull())
         .select("source", "reason", F.col("value").alias("line"))
     )

@@ -24,9 +24,7 @@ def bucket_of(milliseconds: Column) -> Column:
     return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
 
 
-def regrouped(
-    cells: DataFrame, keys: Sequence[str], *, sums: Mapping[str, Column], largest: str, kept: Sequence[str] = ()
-) -> DataFrame:
+def regrouped(cells: DataFrame, keys: Sequence[str], *, sums: Mapping[str, Column], largest: str) -> DataFrame:
     """Cells of coarser groups: fewer, and as good for every roll-up within those groups.
 
     Args:
@@ -34,12 +32,9 @@ def regrouped(
         keys: The coarser groups.
         sums: Columns to make by adding up, by name.
         largest: Column of the largest value of a cell.
-        kept: Columns of which the largest value is kept as it is (names).
     """
     return cells.groupBy(*keys, "bucket").agg(
-        F.max(largest).alias(largest),
-        *(F.sum(value).alias(name) for name, value in sums.items()),
-        *(F.max(name).alias(name) for name in kept),
+        F.max(largest).alias(largest), *(F.sum(value).alias(name) for name, value in sums.items())
     )
 
 
@@ -55,8 +50,10 @@ def rolled_up(
 ) -> DataFrame:
     """One row per group: its sums, its nearest-rank percentiles, its largest value.
 
+    All rows of a group are brought together, so groups much coarser than the cells are better made of :func:`regrouped` cells.
+
     Args:
-        cells: Counts per ``bucket`` (null where there is nothing to measure).
+        cells: Counts per ``bucket`` (null where there is nothing to measure); a group may have several of one bucket.
         keys: What to group by; empty for one row over everything.
         sums: Columns to make by adding up, by name.
         count: Column of how many measured values a cell holds.
@@ -64,18 +61,19 @@ def rolled_up(
         wanted: Percentiles to make, share (0..1) by name.
         kept: Columns of which the largest value is kept as it is (names).
     """
-    measured = {"_n": F.when(F.col("bucket").isNotNull(), F.col(count)).otherwise(0)}
-    merged = regrouped(cells, keys, sums={**measured, **sums}, largest=largest, kept=kept)
     group = Window.partitionBy(*keys) if keys else Window.partitionBy(F.lit(0))
-    ranked = merged.withColumns(
-        {"_upto": F.sum("_n").over(group.orderBy(F.asc_nulls_first("bucket"))), "_total": F.sum("_n").over(group)}
-    )
+    # Within a bucket the cell with the smaller maximum comes first: all values up to a cell are then no larger than its own.
+    rising = group.orderBy(F.asc_nulls_first("bucket"), F.asc(largest))
+    so_far = rising.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    whole = rising.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    measured = cells.withColumn("_n", F.when(F.col("bucket").isNotNull(), F.col(count)).otherwise(0))
+    ranked = measured.withColumns({"_upto": F.sum("_n").over(so_far), "_total": F.sum("_n").over(whole)})
     reached = {
         name: (F.col("_n") > 0) & (F.col("_upto") >= F.ceil(F.col("_total") * share)) for name, share in wanted.items()
     }
     return ranked.groupBy(*keys).agg(
         *(F.max(name).alias(name) for name in kept),
-        *(F.sum(name).alias(name) for name in sums),
+        *(F.sum(value).alias(name) for name, value in sums.items()),
         F.max(largest).alias(largest),
         *(F.min(F.when(far, F.col(largest))).alias(name) for name, far in reached.items()),
     )

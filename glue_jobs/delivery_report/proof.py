@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
 from .compaction import DayIntake, compact
-from .conservation import delivery_findings, object_findings, order_findings, overdue_findings, with_standing
-from .deliveries import DELIVERY, delivery_rows, repeated, suspicious
+from .conservation import (
+    delivery_findings,
+    is_overdue,
+    object_findings,
+    order_findings,
+    overdue_findings,
+    with_standing,
+)
+from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .progress import Steps
 from .schema import CURATED
 from .storage import Layout, count_objects, kept, newest_day, read_days, write_days
 
 __all__ = ["Proof", "prove"]
-
-DELIVERY_FILES: Final = 4
-"""Files of a day of deliveries, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,22 +71,27 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
+    # A delivery is judged by records up to the end of the last compacted day; later ones may simply not be there yet.
+    as_of = min(arguments.now, datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC))
     with steps("Rebuilding deliveries"):
-        rows = kept(delivery_rows(records), f"{layout.work}/deliveries")
-        duplicates = _without_duplicates(spark, records, rows, layout)
+        counted = _rebuild(records, arguments, as_of, layout)
+        lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
+        duplicates: list[dict[str, Any]] = []
+        if counted["repeated"] or counted["repeated_elsewhere"]:
+            rows = delivery_rows(records) if counted["repeated_elsewhere"] else lives
+            duplicates = _without_duplicates(spark, records, rows, layout)
         if duplicates:
             records = read_days(spark, layout.records, CURATED, arguments.date_from)
-            rows = kept(delivery_rows(records), f"{layout.work}/deliveries")
-        accepted_on = rows.withColumn("dt", F.to_date("accepted_at"))
-        in_report = F.col("dt").between(F.lit(arguments.date_from), F.lit(arguments.date_to))
-        # Few tasks write all days between them, which makes few files without shuffling the rows once more.
-        write_days(accepted_on.where(in_report).coalesce(DELIVERY_FILES), layout.deliveries)
+            counted = _rebuild(records, arguments, as_of, layout)
+            lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
     with steps("Proving conservation"):
-        # A delivery is judged by records up to the end of the last compacted day; later ones may simply not be there yet.
-        as_of = min(arguments.now, datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC))
-        lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
         deliveries = with_standing(lives, as_of, arguments.grace)
-        found = _findings(layout, records, deliveries, intakes, duplicates)
+        found = object_findings(spark, intakes, duplicates).unionByName(order_findings(records))
+        if counted["overdue"]:
+            found = found.unionByName(overdue_findings(deliveries))
+        if counted["suspicious"]:
+            suspects = kept(suspicious(deliveries), f"{layout.work}/suspects")
+            found = found.unionByName(delivery_findings(records, suspects))
         findings = kept(found.coalesce(1), f"{layout.work}/findings")
         set_aside = count_objects(spark, f"{arguments.input}/quarantine")
     return Proof(
@@ -95,14 +104,31 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
     )
 
 
+def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout) -> dict[str, int]:
+    """Write the deliveries accepted on the report's days; what was seen on the way.
+
+    Returns:
+        How many deliveries are ``suspicious``, ``overdue``, ``repeated``, and ``repeated_elsewhere``: accepted on other days.
+    """
+    rows = with_standing(delivery_rows(records), as_of, arguments.grace).withColumn("dt", F.to_date("accepted_at"))
+    in_report = F.col("dt").between(F.lit(arguments.date_from), F.lit(arguments.date_to))
+    conditions = {
+        "suspicious": in_report & is_suspicious(),
+        "overdue": in_report & is_overdue(),
+        "repeated": in_report & is_repeated(),
+        "repeated_elsewhere": ~in_report & is_repeated(),
+    }
+    seen = Observation("deliveries")
+    watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()))
+    write_days(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), layout.deliveries)
+    return dict(seen.get)
+
+
 def _without_duplicates(
     spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout
 ) -> list[dict[str, Any]]:
     """Take records that are there twice out of the compacted days; the objects they were in, none when nothing was changed."""
-    twice = repeated(rows)
-    if twice.isEmpty():
-        return []
-    duplicates = kept(duplicated_records(records, twice), f"{layout.work}/duplicates")
+    duplicates = kept(duplicated_records(records, repeated(rows)), f"{layout.work}/duplicates")
     objects = [each.asDict() for each in duplicated_objects(duplicates).collect()]
     for day in sorted({each["dt"] for each in objects}):
         _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
@@ -116,19 +142,3 @@ def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: Dat
     files = max(1, len(stored.inputFiles()))
     without_duplicates(stored, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
     spark.read.schema(CURATED).parquet(copy).coalesce(files).write.mode("overwrite").parquet(path)
-
-
-def _findings(
-    layout: Layout,
-    records: DataFrame,
-    deliveries: DataFrame,
-    intakes: Sequence[DayIntake],
-    duplicates: Sequence[dict[str, Any]],
-) -> DataFrame:
-    suspects = kept(suspicious(deliveries), f"{layout.work}/suspects")
-    found = (
-        object_findings(records.sparkSession, intakes, duplicates)
-        .unionByName(overdue_findings(deliveries))
-        .unionByName(order_findings(records))
-    )
-    return found if suspects.isEmpty() else found.unionByName(delivery_findings(records, suspects))

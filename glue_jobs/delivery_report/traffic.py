@@ -15,27 +15,27 @@ __all__ = ["acknowledgement_waits", "coarser_fates", "fate_cells", "fates", "pol
 
 FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
 
-FATE_SUMS: Final = (
-    *("messages", "deliveries", *SETTLED, "open", "first_won", "tried", "attempts", "retries", "body_bytes"),
+_SUMS: Final = (
+    *("messages", "deliveries", "first_won", "tried", "attempts", "retries", "body_bytes"),
     *("inline_bytes", "large_bodies"),
 )
 
+LARGEST: Final = "delivery_longest_ms"
+PERCENTILES: Final = {"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery_p99_ms": 0.99}
+
 
 def fate_cells(standings: DataFrame) -> DataFrame:
-    """Deliveries counted by project, queue, subscriber, hour of acceptance and time to delivery: every report on deliveries is a sum of these.
+    """Deliveries counted by project, queue, subscriber, hour of acceptance, state and time to delivery: every report on deliveries is a sum of these.
 
     Args:
         standings: See :func:`.conservation.with_standing`.
     """
     won = F.col("state").isin("delivered", "acknowledged")
     took = F.when(won, F.unix_millis("settled_at") - F.unix_millis("accepted_at"))
-    owed = F.col("owed") > 0
     large = F.col("body_size") > INLINE_BODY_BYTES
     counted = {
         "messages": F.col("leads_message"),
         "deliveries": F.col("owed"),
-        **{state: (owed & (F.col("state") == state)).cast("long") for state in SETTLED},
-        "open": (owed & ~F.col("state").isin(*SETTLED)).cast("long"),
         "first_won": F.col("first_won").cast("long"),
         "tried": (F.col("attempts") > 0).cast("long"),
         "attempts": F.col("attempts"),
@@ -47,20 +47,30 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     }
     return (
         standings.withColumns({"took": took, "bucket": bucket_of(took)})
-        .groupBy(*FATE_KEYS, "bucket")
-        .agg(*(F.sum(value).alias(name) for name, value in counted.items()), F.max("took").alias("delivery_longest_ms"))
+        .groupBy(*FATE_KEYS, "state", "bucket")
+        .agg(*(F.sum(value).alias(name) for name, value in counted.items()), F.max("took").alias(LARGEST))
     )
 
 
+def fate_sums(cells: DataFrame) -> dict[str, Column]:
+    """What is added up over cells, by name; over coarser cells, in which states are columns already, just these."""
+    names = ("messages", "deliveries", *SETTLED, "open", *_SUMS[2:])
+    if "state" not in cells.columns:
+        return {name: F.col(name) for name in names}
+    state = F.col("state")
+    by_state = {each: F.when(state == each, F.col("deliveries")).otherwise(0) for each in SETTLED}
+    by_state["open"] = F.when(state.isin(*SETTLED), 0).otherwise(F.col("deliveries"))
+    return {name: by_state.get(name, F.col(name)) for name in names}
+
+
 def coarser_fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Cells of coarser groups.
+    """Cells of coarser groups, with states as columns.
 
     Args:
         cells: See :func:`fate_cells`.
         keys: The groups.
     """
-    sums = {name: F.col(name) for name in (*FATE_SUMS, "n")}
-    return regrouped(cells, keys, sums=sums, largest="delivery_longest_ms")
+    return regrouped(cells, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST)
 
 
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
@@ -73,14 +83,7 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
         cells: See :func:`fate_cells` and :func:`coarser_fates`.
         keys: Columns to group by.
     """
-    return rolled_up(
-        cells,
-        keys,
-        sums={name: F.col(name) for name in FATE_SUMS},
-        count="n",
-        largest="delivery_longest_ms",
-        wanted={"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery_p99_ms": 0.99},
-    )
+    return rolled_up(cells, keys, sums=fate_sums(cells), count="n", largest=LARGEST, wanted=PERCENTILES)
 
 
 def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:

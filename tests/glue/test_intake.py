@@ -63,7 +63,7 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     file.write_text("\n".join(LINES.values()) + "\n")
     # When it is read with the explicit schema
     parsed = spark.read.schema(RAW).option("columnNameOfCorruptRecord", CORRUPT).json(f"file://{file}")
-    lines = parsed.withColumn("source", F.lit("x")).withColumn("rejection", rejection(DAY))
+    lines = parsed.withColumn("source", F.lit("x")).withColumn("rejection", rejection(F.lit(DAY)))
     # Then the good ones are used, as they are kept
     used = usable(lines)
     assert used.columns == CURATED.fieldNames()
