@@ -188,10 +188,10 @@ def outcome_writer(queue: Any) -> Callable[[], object]:
         TableName=messages_table, FilterExpression="begins_with(pk, :start)", ExpressionAttributeValues=mine
     )
     stored = next(item for page in pages for item in page["Items"])
-    ids = MessageIds(8190)
+    ids = itertools.count(int(MessageIds(8190).next(time.time_ns() // 1_000_000)))
 
     def write() -> object:
-        key = {"S": f"{queue.project}#{queue.uid}#{ids.next(time.time_ns() // 1_000_000)}"}
+        key = {"S": f"{queue.project}#{queue.uid}#{next(ids)}"}
         item = {**stored, "pk": key}
         return client.put_item(TableName=messages_table, Item=item, ConditionExpression="attribute_not_exists(pk)")
 
