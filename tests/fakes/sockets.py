@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.fakes.clock import FakeClock
@@ -24,6 +25,7 @@ class FakeSockets:
 
     Attributes:
         closed: Connections the hub closed, in order.
+        meanwhile: Called after each frame that arrives, with its connection: what else happens while a pump sends.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -32,6 +34,7 @@ class FakeSockets:
         self._open: dict[str, _Socket] = {}
         self._frames: dict[str, list[str]] = {}
         self.closed: list[str] = []
+        self.meanwhile: Callable[[str], None] = lambda _: None
 
     def opened(self, connection_id: str) -> None:
         """The handshake of a connection is finished."""
@@ -63,7 +66,8 @@ class FakeSockets:
             if socket is None:
                 return False
             socket.frames.append(text)
-            return True
+        self.meanwhile(connection_id)
+        return True
 
     def close(self, connection_id: str) -> None:
         """See the port."""

@@ -22,6 +22,7 @@ from pushhub.dialects.notifications_frames import AckIds
 from pushhub.dialects.notifications_publish import Draft
 from pushhub.dialects.notifications_requests import TokenRequest
 from pushhub.dialects.notifications_tokens import Tokens
+from pushhub.domain.backlog import WINDOW
 from pushhub.domain.errors import Unavailable
 from pushhub.domain.queue import Project
 from pushhub.domain.subscription import Context, Subscription
@@ -66,7 +67,7 @@ class NotificationWorld:
     """Everything joined, turned by hand."""
 
     def __init__(
-        self, plan: FaultPlan | None = None, *, window: int = 1000, retention: Retention | None = None
+        self, plan: FaultPlan | None = None, *, window: int = WINDOW, retention: Retention | None = None
     ) -> None:
         plan = plan or FaultPlan()
         self.clock = FakeClock()

@@ -123,6 +123,39 @@ class Notifications(RuleBasedStateMachine):
         if not self.attempt(fault, at, self.world.pump_once) or fault:
             self.pumps_gone_wrong += 1
 
+    @precondition(lambda self: self.live)
+    @rule(at=st.integers(1, 12), what=st.sampled_from(["acknowledges", "ends", "another joins", "publishes"]))
+    def pump_while_something_happens(self, at: int, what: str) -> None:
+        """Something comes between two frames of one pass, before it is recorded what was sent."""
+        left = at
+
+        def meanwhile(connection_id: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self.happens(what, connection_id)
+
+        self.world.sockets.meanwhile = meanwhile
+        self.world.pump_once()
+        self.world.sockets.meanwhile = lambda _: None
+
+    def happens(self, what: str, connection_id: str) -> None:
+        if what == "acknowledges":
+            frame = self.world.frames(connection_id)[-1]
+            self.world.consumers.receive(connection_id, frame.ack_id)
+            self.acknowledged.add(frame.number)
+        elif what == "ends":
+            self.live.remove(connection_id)
+            self.world.disconnect(connection_id)
+        elif what == "another joins":
+            with suppress(AlreadyConnected):
+                self.connect("gamma")
+        else:
+            self.count += 1
+            self.source_of[self.count] = SOURCES[self.count % len(SOURCES)]
+            self.world.publish(self.count, source=self.source_of[self.count])
+            self.published.append(self.count)
+
     @rule(remaining_ms=st.sampled_from([0, 4_001, 60_000]))
     def pump_until_nothing_is_left(self, remaining_ms: int) -> None:
         for _ in range(5):
