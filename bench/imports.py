@@ -32,6 +32,8 @@ BUILDS = {
     "wake": ("from pushhub.runtime import wiring; wiring.wake()", ["dynamodb", "sqs"]),
     "errors": ("from pushhub.runtime import wiring; wiring.exhausted()", ["dynamodb", "s3"]),
     "records": ("from pushhub.runtime import wiring; wiring.records()", ["s3"]),
+    "consumers": ("", ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"]),
+    "notify": ("", ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"]),
 }
 """What a cold start of each function runs after its handler's import, and the clients it needs."""
 
@@ -49,7 +51,9 @@ def environment() -> dict[str, str]:
     for name in sorted(names):
         if name.endswith("_URL"):
             made[name] = "https://sqs.us-east-1.amazonaws.com/1/queue"
-        elif name.endswith(("_LIMIT", "_BYTES", "_HOURS")):
+        elif name.endswith(("_LIMIT", "_BYTES")):
+            made[name] = "100000"
+        elif name.endswith("_HOURS"):
             made[name] = "36"
         elif name != "ALLOWED_TARGETS":
             made[name] = "name"

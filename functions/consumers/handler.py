@@ -3,9 +3,13 @@
 from typing import Any
 
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.notification_wiring import consumers
 from pushhub.runtime.notifications import answer_consumer
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+consumers()
 
 
 @observed

@@ -3,9 +3,14 @@
 from typing import Any
 
 from pushhub.runtime.invocation import LambdaContext, observed
+from pushhub.runtime.notification_wiring import idle_connections, pump_batch
 from pushhub.runtime.notifications import notify
 
 __all__ = ["handler"]
+
+# A setting that is wrong or missing fails the start of the function, by name.
+pump_batch()
+idle_connections()
 
 
 @observed
