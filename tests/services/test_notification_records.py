@@ -121,6 +121,28 @@ def test_unsubscribing_cancels_what_was_not_acknowledged_sent_or_not(world: Noti
     assert len(owed) == 3
 
 
+def test_what_was_acknowledged_before_its_sending_was_recorded_counts_as_such_when_its_subscriber_is_removed(
+    world: NotificationWorld,
+) -> None:
+    # Given a consumer that takes two of three while they are being sent
+    world.connect("a")
+    world.publish(1, 2, 3)
+
+    def meanwhile(connection_id: str) -> None:
+        number = world.numbers(connection_id)[-1]
+        if number < 3:
+            world.acknowledge(connection_id, number)
+        if number == 2:
+            # When it unsubscribes right after that
+            world.consumers.receive(connection_id, "unsubscribe_subscriber")
+
+    world.sockets.meanwhile = meanwhile
+    world.pump_all()
+    # Then each owed delivery has ended, in the way the consumer sees it
+    ends = [each.kind.value for each in records(world) if each.version == 1]
+    assert sorted(ends) == ["acknowledged", "acknowledged", "cancelled"]
+
+
 @pytest.mark.parametrize("deleted", [False, True])
 def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table_removes_it(
     world: NotificationWorld, deleted: bool

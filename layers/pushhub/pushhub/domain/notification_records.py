@@ -172,8 +172,10 @@ def _cancelled(
         return
     for commit in passed:
         for position, notification in commit.positions:
-            if position >= before.next and position not in before.acknowledged_early and before.uid in commit.owed_to:
-                yield _end(commit, notification, before, DeliveryState.CANCELLED, changed_at)
+            if position >= before.next and before.uid in commit.owed_to:
+                early = position in before.acknowledged_early
+                state = DeliveryState.ACKNOWLEDGED if early else DeliveryState.CANCELLED
+                yield _end(commit, notification, before, state, changed_at)
 
 
 def _outstanding(backlog: Backlog) -> set[int]:

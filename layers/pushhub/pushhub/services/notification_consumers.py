@@ -280,11 +280,13 @@ class Consumers:
                 return None
             connections = self._connections.connections([each.connection_id for each in backlog.consumers])
             noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
-            absorbed = absorb(backlog, noted)
-            if absorbed is backlog:
+            # What was sent a moment ago may be acknowledged before the pump has recorded it.
+            early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
+            absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
+            if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
                 return backlog
             with suppress(Conflict):
-                self._backlogs.save(replace(absorbed, lapsed=(), version=backlog.version + 1))
+                self._backlogs.save(absorbed)
                 return absorbed
         raise Unavailable("absorbing acknowledgements")
 
