@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from local.demonstration import flow
+from local.demonstration import flow, notification_flow
 from tests.stack.running import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -34,3 +34,15 @@ def test_it_shows_what_every_subscriber_got_and_what_is_in_the_error_queue(stack
     assert "Error queue demo-1-errors: " in text
     assert "byte for byte" in text
     assert "healthy 18/18" in progress.getvalue()
+
+
+def test_it_shows_a_consumer_that_loses_its_connection_and_gets_exactly_the_rest(stack: RunningStack) -> None:
+    said: list[str] = []
+    # When the part about notifications is shown, twice, as whoever runs it again would have it
+    for _ in range(2):
+        asyncio.run(notification_flow.run(stack.description, said.append))
+    # Then it checked itself what the consumer got after it was back
+    assert said.count("It received 12 notifications and acknowledged 7: 0, 2, 4, 6, 8, 10, 1.") == 2
+    rest = ", ".join(str(number) for number in (3, 5, 7, 9, *range(11, 20)))
+    assert said.count(f"Back again it received 13: {rest}.") == 2
+    assert said[-1] == "Checked: exactly the rest, in order, and then silence."
