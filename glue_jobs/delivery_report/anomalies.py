@@ -56,18 +56,17 @@ def with_silent_hours(hours: DataFrame) -> DataFrame:
         hours: See :func:`.cells.hourly`.
     """
     last = hours.agg(F.max("hour").alias("last"))
-    spans = hours.groupBy(*WHO).agg(F.max("subscriber").alias("subscriber"), F.min("hour").alias("first"))
-    every = spans.crossJoin(F.broadcast(last)).select(
-        *WHO,
-        F.col("subscriber").alias("name"),
-        F.explode(F.expr("sequence(first, last, interval 1 hour)")).alias("hour"),
+    in_time = Window.partitionBy(*WHO).orderBy("hour")
+    hour = F.expr("interval 1 hour")
+    following = hours.withColumn("until", F.lead("hour").over(in_time) - hour).crossJoin(F.broadcast(last))
+    every = following.select(
+        *hours.columns, F.posexplode(F.sequence("hour", F.coalesce("until", "last"), hour)).alias("silent", "each")
     )
-    return (
-        every.join(hours, [*WHO, "hour"], "left")
-        .withColumn("subscriber", F.coalesce("subscriber", "name"))
-        .na.fill(0, ["attempts", "failed"])
-        .select(*hours.columns)
-    )
+    heard = F.col("silent") == 0
+    counts = {name: F.when(heard, F.col(name)).otherwise(0) for name in ("attempts", "failed")}
+    known = (*WHO, "subscriber")
+    measured = {name: F.when(heard, F.col(name)) for name in hours.columns if name not in (*known, "hour", *counts)}
+    return every.withColumns({**counts, **measured, "hour": F.col("each")}).select(*hours.columns)
 
 
 def unusual_hours(hours: DataFrame, since: date, baseline_days: int) -> DataFrame:

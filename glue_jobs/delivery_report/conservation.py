@@ -89,19 +89,18 @@ def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> Dat
     )
 
 
-def balance(standings: DataFrame) -> DataFrame:
+def balance(cells: DataFrame) -> DataFrame:
     """One row per project and hour of acceptance: messages, deliveries owed, each standing, and whether it balances.
 
     Args:
-        standings: See :func:`with_standing`.
+        cells: See :func:`.traffic.fate_cells`.
     """
-    owed = F.col("owed") > 0
-    counts = [F.sum((owed & (F.col("standing") == each)).cast("long")).alias(each) for each in STANDINGS]
-    counted = standings.groupBy("project", "hour").agg(
-        F.sum("leads_message").alias("messages"),
-        F.sum("owed").alias("owed"),
+    counts = [F.sum(F.when(F.col("standing") == each, F.col("owing")).otherwise(0)).alias(each) for each in STANDINGS]
+    counted = cells.groupBy("project", "hour").agg(
+        F.sum("messages").alias("messages"),
+        F.sum("deliveries").alias("owed"),
         *counts,
-        F.sum((F.col("acceptances") == 0).cast("long")).alias("unexpected"),
+        F.sum("unexpected").alias("unexpected"),
     )
     accounted = sum((F.col(each) for each in STANDINGS if each != "missing"), start=F.lit(0))
     return counted.withColumn("balanced", (F.col("owed") == accounted) & (F.col("unexpected") == 0)).select(

@@ -16,14 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
-from .cells import HOURLY, WHO, attempt_cells, coarser, hourly
+from .cells import HOURLY, WHO, attempt_cells, coarser, hourly, summed
 from .page import render
 from .progress import Steps
 from .proof import prove
 from .results import Results, write_results
 from .retries import try_cells
 from .session import open_session
-from .storage import Layout, kept, read_days, write_days
+from .storage import Layout, kept, kept_small, read_days, write_days
 from .tables import Sources, tables
 from .traffic import coarser_fates, fate_cells
 
@@ -81,18 +81,20 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         deliveries = chosen(proof.deliveries)
         attempts = chosen(cells)
         became = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
-        tries = kept(try_cells(deliveries.where(~F.col("pull") & ~F.col("notification"))), f"{layout.work}/try_cells")
+        pushed = ~F.col("pull") & ~F.col("notification")
+        by_who = kept_small(coarser(attempts, WHO), f"{layout.work}/cells_by_who")
         sources = Sources(
             records=chosen(within),
             cells=attempts,
-            cells_by_who=kept(coarser(attempts, WHO), f"{layout.work}/cells_by_who"),
-            cells_by_hour=kept(coarser(attempts, ("hour",)), f"{layout.work}/cells_by_hour"),
+            cells_by_who=by_who,
+            cells_by_hour=kept_small(coarser(attempts, ("hour",)), f"{layout.work}/cells_by_hour"),
+            subscribers=kept_small(summed(by_who, WHO), f"{layout.work}/subscribers"),
             hours=chosen(known),
             deliveries=deliveries,
             fates=became,
-            fates_by_who=kept(coarser_fates(became, WHO), f"{layout.work}/fates_by_who"),
-            fates_by_hour=kept(coarser_fates(became, ("hour",)), f"{layout.work}/fates_by_hour"),
-            try_cells=tries,
+            fates_by_who=kept_small(coarser_fates(became, WHO), f"{layout.work}/fates_by_who"),
+            fates_by_hour=kept_small(coarser_fates(became, ("hour",)), f"{layout.work}/fates_by_hour"),
+            try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
             findings=chosen(proof.findings),
             since=arguments.date_from,
             until=arguments.date_to,

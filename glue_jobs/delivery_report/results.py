@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
 
@@ -109,15 +109,13 @@ def write_results(
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:
         jobs = {name: side_by_side.submit(_write_table, table, layout.report, name) for name, table in made.items()}
         written = {name: job.result() for name, job in jobs.items()}
-    balances = spark.read.parquet(f"{layout.report}/conservation")
-    breaches = spark.read.parquet(f"{layout.report}/findings").where("severity = 'breach'").count()
-    verdict = _verdict(balances, breaches, proof)
+    verdict = _verdict({**written["conservation"].sums, **written["findings"].sums}, proof)
     results = Results(
         arguments=arguments,
         as_of=proof.as_of,
         verdict=verdict,
-        rows={name: rows for name, (rows, _) in written.items()},
-        totals={name: total for name, (_, total) in written.items()},
+        rows={name: each.rows for name, each in written.items()},
+        totals={name: each.total for name, each in written.items()},
         intakes=proof.intakes,
         path=layout.report,
     )
@@ -137,26 +135,34 @@ def write_results(
     return results
 
 
-def _write_table(table: Table, root: str, name: str) -> tuple[list[dict[str, Any]], int]:
-    """Write a table as one Parquet file and its first rows as JSON; those rows, and how many there are in all."""
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A table that is written: its first rows, how many there are in all, and the sums it was asked for."""
+
+    rows: list[dict[str, Any]]
+    total: int
+    sums: Mapping[str, int]
+
+
+def _write_table(table: Table, root: str, name: str) -> _Written:
+    """Write a table as one Parquet file and its first rows as JSON."""
     path = f"{root}/{name}"
     counted = Observation(name)
-    whole = table.rows.repartition(1)
+    whole = table.rows.repartition(1) if table.large else table.rows.coalesce(1)
     ordered = whole.sortWithinPartitions(*table.order) if table.order else whole
-    ordered.observe(counted, F.count(F.lit(1)).alias("rows")).write.mode("overwrite").parquet(path)
+    wanted = {"rows": F.count(F.lit(1)), **table.totals}
+    watched = ordered.observe(counted, *(value.alias(each) for each, value in wanted.items()))
+    watched.write.mode("overwrite").parquet(path)
     stored = table.rows.sparkSession.read.schema(table.rows.schema).parquet(path)
     rows = [each.asDict() for each in stored.limit(JSON_ROWS).collect()]
     write_json(f"{root}/{name}.json", rows)
-    return rows, counted.get["rows"]
+    sums = {each: value or 0 for each, value in counted.get.items()}
+    return _Written(rows, sums.pop("rows"), sums)
 
 
-def _verdict(balances: DataFrame, breaches: int, proof: Proof) -> dict[str, Any]:
+def _verdict(counted: Mapping[str, int], proof: Proof) -> dict[str, Any]:
     """The one row that says whether everything is accounted for."""
-    sums = balances.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS),
-        F.coalesce(F.sum((~F.col("balanced")).cast("long")), F.lit(0)).alias("unbalanced_hours"),
-    ).head()
-    counted: dict[str, Any] = sums.asDict() if sums else {}
+    breaches = counted["breaches"]
     conserved = breaches == 0 and counted["unbalanced_hours"] == 0
     parts = " + ".join(f"{counted[each]:,} {each}" for each in STANDINGS if counted[each])
     sentence = f"{counted['owed']:,} deliveries owed for {counted['messages']:,} messages = {parts or 'nothing'}"
@@ -168,7 +174,6 @@ def _verdict(balances: DataFrame, breaches: int, proof: Proof) -> dict[str, Any]
         "conserved": conserved,
         "sentence": sentence,
         "as_of": proof.as_of,
-        "breaches": breaches,
         **counted,
         "lines_rejected": sum(each.rejected for each in proof.intakes),
         "stream_records_quarantined": proof.set_aside,

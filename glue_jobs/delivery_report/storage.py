@@ -21,6 +21,7 @@ __all__ = [
     "Objects",
     "count_objects",
     "kept",
+    "kept_small",
     "list_objects",
     "newest_day",
     "read_days",
@@ -132,6 +133,11 @@ def kept(table: DataFrame, path: str) -> DataFrame:
     """A table written and read back: what is made of it is planned from its files, not from everything before them."""
     table.write.mode("overwrite").parquet(path)
     return table.sparkSession.read.schema(table.schema).parquet(path)
+
+
+def kept_small(table: DataFrame, path: str) -> DataFrame:
+    """The same for a table that stays small however many records there are: read back as a whole, so that what is made of it needs no shuffle."""
+    return kept(table, path).coalesce(1)
 
 
 def write_days(table: DataFrame, root: str) -> None:

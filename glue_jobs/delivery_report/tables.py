@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final
 
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 
 from .anomalies import flapping, latency_shifts, unusual_hours, with_silent_hours
 from .cells import WHO, outcomes, summed
-from .conservation import balance
+from .conservation import STANDINGS, balance
 from .cost import bill, used
 from .retries import by_attempt, recovery_times
 from .traffic import acknowledgement_waits, fates, poll_waits
@@ -38,6 +39,7 @@ class Sources:
         cells: :func:`.cells.attempt_cells` of them.
         cells_by_who: The same by subscriber only.
         cells_by_hour: The same by hour only.
+        subscribers: Sums and percentiles of them by subscriber.
         hours: :func:`.cells.hourly`, with the days of the baseline.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
         fates: :func:`.traffic.fate_cells` of them.
@@ -54,6 +56,7 @@ class Sources:
     cells: DataFrame
     cells_by_who: DataFrame
     cells_by_hour: DataFrame
+    subscribers: DataFrame
     hours: DataFrame
     deliveries: DataFrame
     fates: DataFrame
@@ -68,18 +71,34 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the report and the order its rows are kept in."""
+    """A table of the report.
+
+    Attributes:
+        rows: What it holds.
+        order: The order its rows are kept in.
+        totals: Sums over all rows that are asked for besides, by name.
+        large: Whether making it is worth more than one task.
+    """
 
     rows: DataFrame
     order: tuple[str | Column, ...]
+    totals: Mapping[str, Column] = field(default_factory=dict)
+    large: bool = False
 
 
 def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
     now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
     projects = fates(of.fates_by_who, ("project",))
+    used_up = [F.sum(name).alias(name) for name in ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")]
     notified = of.cells_by_who.where(F.col("dialect") == "notifications")
-    lines = bill(used(summed(of.cells_by_who, ("project",)), projects, summed(notified, ("project",))))
+    lines = bill(
+        used(
+            of.cells_by_who.groupBy("project").agg(*used_up),
+            projects,
+            notified.groupBy("project").agg(*used_up),
+        )
+    )
     usd = lines.groupBy("project").agg(F.sum("usd").alias("usd"))
     made = summed(of.cells_by_who, ()).select(
         F.col("attempts").alias("attempts_made"),
@@ -91,8 +110,7 @@ def tables(of: Sources) -> dict[str, Table]:
         .unionByName(flapping(now))
         .unionByName(latency_shifts(now))
     )
-    subscribers = summed(of.cells_by_who, WHO)
-    solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
+    solid = of.subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
     failing = F.col("failed") / F.col("attempts")
     sickest = solid.where(F.col("failed") > 0).orderBy(failing.desc(), F.desc("failed")).limit(RANKED)
     last_week = F.col("hour") >= F.expr(f"timestamp'{of.until - timedelta(days=6)}'")
@@ -106,10 +124,10 @@ def tables(of: Sources) -> dict[str, Table]:
         "queues": Table(fates(of.fates_by_who, ("project", "queue")), (F.desc("messages"),)),
         "deliveries_by_day": Table(fates(by_day, ("day",)), ("day",)),
         "deliveries_by_hour": Table(fates(of.fates_by_hour, ("hour",)), ("hour",)),
-        "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour")),
+        "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour"), large=True),
         "attempts_by_hour": Table(summed(of.cells_by_hour, ("hour",)).drop("subscriber", "dialect"), ("hour",)),
         "attempts_hourly": Table(now, (*WHO, "hour")),
-        "subscribers": Table(subscribers, (F.desc("attempts"),)),
+        "subscribers": Table(of.subscribers, (F.desc("attempts"),)),
         "sickest": Table(sickest, (failing.desc(), F.desc("failed"))),
         "sickest_hours": Table(
             sickest_hours.select(*WHO, "subscriber", "hour", failing.alias("share")), (*WHO, "hour")
@@ -125,7 +143,18 @@ def tables(of: Sources) -> dict[str, Table]:
         "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"),)),
         "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"),)),
         "cost": Table(lines, ("project", F.desc("usd"))),
-        "anomalies": Table(anomalies, (F.desc("score"),)),
-        "conservation": Table(balance(of.deliveries), ("project", "hour")),
-        "findings": Table(of.findings, ("severity", "finding", "project", "message_id")),
+        "anomalies": Table(anomalies, (F.desc("score"),), large=True),
+        "conservation": Table(
+            balance(of.fates),
+            ("project", "hour"),
+            {
+                **{name: F.sum(name) for name in ("messages", "owed", *STANDINGS, "unexpected")},
+                "unbalanced_hours": F.sum((~F.col("balanced")).cast("long")),
+            },
+        ),
+        "findings": Table(
+            of.findings,
+            ("severity", "finding", "project", "message_id"),
+            {"breaches": F.sum((F.col("severity") == "breach").cast("long"))},
+        ),
     }

@@ -25,7 +25,7 @@ PERCENTILES: Final = {"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery
 
 
 def fate_cells(standings: DataFrame) -> DataFrame:
-    """Deliveries counted by project, queue, subscriber, hour of acceptance, state and time to delivery: every report on deliveries is a sum of these.
+    """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery: every report on deliveries is a sum of these.
 
     Args:
         standings: See :func:`.conservation.with_standing`.
@@ -36,6 +36,8 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     counted = {
         "messages": F.col("leads_message"),
         "deliveries": F.col("owed"),
+        "owing": (F.col("owed") > 0).cast("long"),
+        "unexpected": (F.col("acceptances") == 0).cast("long"),
         "first_won": F.col("first_won").cast("long"),
         "tried": (F.col("attempts") > 0).cast("long"),
         "attempts": F.col("attempts"),
@@ -47,7 +49,7 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     }
     return (
         standings.withColumns({"took": took, "bucket": bucket_of(took)})
-        .groupBy(*FATE_KEYS, "state", "bucket")
+        .groupBy(*FATE_KEYS, "state", "standing", "bucket")
         .agg(*(F.sum(value).alias(name) for name, value in counted.items()), F.max("took").alias(LARGEST))
     )
 
@@ -58,8 +60,8 @@ def fate_sums(cells: DataFrame) -> dict[str, Column]:
     if "state" not in cells.columns:
         return {name: F.col(name) for name in names}
     state = F.col("state")
-    by_state = {each: F.when(state == each, F.col("deliveries")).otherwise(0) for each in SETTLED}
-    by_state["open"] = F.when(state.isin(*SETTLED), 0).otherwise(F.col("deliveries"))
+    by_state = {each: F.when(state == each, F.col("owing")).otherwise(0) for each in SETTLED}
+    by_state["open"] = F.when(state.isin(*SETTLED), 0).otherwise(F.col("owing"))
     return {name: by_state.get(name, F.col(name)) for name in names}
 
 

@@ -14,6 +14,7 @@ from glue_jobs.delivery_report.conservation import balance
 from glue_jobs.delivery_report.progress import Steps
 from glue_jobs.delivery_report.proof import prove
 from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 
@@ -74,7 +75,7 @@ def proved(spark: SparkSession, arguments: Arguments) -> Proved:
     proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps())
     return Proved(
         findings=rows_of(proof.findings),
-        balance=rows_of(balance(proof.deliveries)),
+        balance=rows_of(balance(fate_cells(proof.deliveries))),
         intakes=list(proof.intakes),
         set_aside=proof.set_aside,
     )

@@ -17,6 +17,7 @@ from glue_jobs.delivery_report.conservation import (
 from glue_jobs.delivery_report.deliveries import delivery_rows, suspicious
 from glue_jobs.delivery_report.schema import CURATED
 from glue_jobs.delivery_report.storage import small_table
+from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
@@ -98,7 +99,7 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     # When balanced
     records = records_frame(spark, [*first.records, *second.records])
     judged = with_standing(delivery_rows(records), at(NOON + 100 * MINUTE + 1_000), GRACE)
-    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balance(judged))}
+    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balance(fate_cells(judged)))}
     # Then messages and standings are those of the hub, and the one long overdue breaks its hour
     assert {key: (row["messages"], row["owed"]) for key, row in rows.items()} == {
         ("p1", "12"): (3, 6),
@@ -131,7 +132,7 @@ def test_a_lost_acceptance(spark: SparkSession) -> None:
     del lives.records[0]
     assert findings(spark, lives) == [("never_accepted", delivery.delivery_id, "1 records but no acceptance")]
     judged = with_standing(delivery_rows(records_frame(spark, lives.records)), at(NOON + HOUR), GRACE)
-    (row,) = rows_of(balance(judged))
+    (row,) = rows_of(balance(fate_cells(judged)))
     assert (row["unexpected"], row["balanced"]) == (1, False)
 
 

@@ -64,7 +64,7 @@ def test_what_is_owed_stands_as_it_does_in_the_hub(spark: SparkSession, world: N
     live(world)
     records = records_frame(spark, recorded(world))
     # When
-    (row,) = rows_of(balance(judged(world, records)))
+    (row,) = rows_of(balance(fate_cells(judged(world, records))))
     # Then: three for each of two, two and one more for the one that stays
     assert (row["messages"], row["owed"]) == (6, 9)
     counted = {name: row[name] for name in ("acknowledged", "cancelled", "reserved", "pending", "expired", "missing")}
