@@ -257,8 +257,10 @@ def test_several_acknowledgements_may_come_in_one_frame(world: NotificationWorld
     world.connect("a")
     world.publish(1, 2, 3, 4)
     world.pump_all()
-    first, second, _, fourth = (each.ack_id for each in world.frames("a"))
-    world.consumers.receive("a", f"{first}\n{fourth}\ngarbage\n{first}\n{second}\n")
+    first, second, third, fourth = (each.ack_id for each in world.frames("a"))
+    world.consumers.receive("a", f"{first}\r\n{fourth}\ngarbage\n{first}\n{second}\n")
+    # Each on a line of its own: this is none.
+    world.consumers.receive("a", f"{third} {third}")
     world.disconnect("a")
     world.connect("b")
     world.pump_all()

@@ -241,7 +241,7 @@ class Consumers:
             if connection is not None:
                 self.remove(connection.topic, connection.subscriber)
             return
-        read = [self._ack_ids.read(each, connection_id) for each in text.split()]
+        read = [self._ack_ids.read(line.strip(), connection_id) for line in text.split("\n")]
         fresh = {ack for ack in read if ack is not None and (connection_id, ack.position) not in self._recent}
         for shared in (False, True):
             positions = {ack.position for ack in fresh if ack.shared is shared}
