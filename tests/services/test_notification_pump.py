@@ -6,6 +6,7 @@ import pytest
 from tests.services.notification_world import PROJECT, NotificationWorld
 
 from pushhub.domain.backlog import AlreadyConnected
+from pushhub.domain.errors import Unavailable
 
 
 @pytest.fixture
@@ -251,6 +252,35 @@ def test_a_full_shared_consumer_does_not_hold_up_the_others() -> None:
         world.pump_all()
         world.acknowledge("b", *world.numbers("b"))
     assert sorted(set(world.numbers("b"))) == list(range(200))
+
+
+def test_a_shared_consumer_that_cannot_be_sent_to_does_not_hold_up_the_others(world: NotificationWorld) -> None:
+    # Given a consumer whose connection API Gateway has no room for, as it does not read
+    token = world.token(shared=True)
+    world.connect("a", token, "alpha")
+    world.connect("b", token, "beta")
+    world.pump_all()
+    real = world.sockets.send
+
+    def send(connection_id: str, text: str) -> bool:
+        if connection_id == "a":
+            raise Unavailable("execute-api:PostToConnection")
+        return real(connection_id, text)
+
+    world.sockets.send = send  # type: ignore[method-assign]
+    for number in range(40):
+        world.publish(number, source=f"s{number % 10}")
+    for _ in range(5):
+        world.pump_once()
+    # Then its sibling has had all of its own
+    mine = world.numbers("b")
+    assert mine
+    assert world.numbers("a") == []
+    # And when it reads again it gets the rest, in order
+    world.sockets.send = real  # type: ignore[method-assign]
+    world.pump_all()
+    assert world.numbers("b") == mine
+    assert world.numbers("a") == [each for each in range(40) if each not in mine]
 
 
 def test_several_acknowledgements_may_come_in_one_frame(world: NotificationWorld) -> None:

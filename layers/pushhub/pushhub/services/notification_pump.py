@@ -282,11 +282,11 @@ class Pump:
         return True
 
     def _send(self, this: _Pass, may_go_on: Callable[[], bool]) -> None:
-        """Send what was dealt, in order; what cannot be sent is held."""
+        """Send what was dealt, in order; what cannot be sent is held, and with it whatever else its consumer was to be sent."""
         topic = this.backlog.topic
-        broken = False
+        broken: set[str] = set()
         for target, entry, notification in this.plan:
-            if broken or target in this.gone or not may_go_on():
+            if target in broken or target in this.gone or not may_go_on():
                 this.held.append(entry)
                 continue
             ack_id = self._ack_ids.write(entry.position, target if this.backlog.shared else "")
@@ -294,7 +294,8 @@ class Pump:
                 arrived = self._sockets.send(target, frame(ack_id, topic, notification))
             except Unavailable:
                 # Recorded and tried again later: what was sent before it must not be sent once more for that.
-                broken, this.defer_s = True, _RETRY_S
+                broken.add(target)
+                this.defer_s = _RETRY_S
                 this.held.append(entry)
                 continue
             if arrived:
