@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.services.notification_world import PROJECT, NotificationWorld
 
+from pushhub.domain.errors import Unavailable
 from pushhub.domain.topic import Reservation, Topic
 from pushhub.ports_notifications import Connection, Wake
 
@@ -93,6 +94,25 @@ def test_what_comes_again_comes_before_what_is_new_also_when_some_of_it_has_expi
     world.pump_all()
     # Then the rest comes first, in order
     assert world.numbers("b") == list(range(100, 601))
+
+
+def test_a_frame_that_could_not_be_sent_keeps_those_after_it_back(world: NotificationWorld) -> None:
+    # Given a call that fails once, in the middle of a pass
+    world.connect("a")
+    world.publish(1, 2, 3, 4)
+    real, calls = world.sockets.send, 0
+
+    def send(connection_id: str, text: str) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Unavailable("execute-api:PostToConnection")
+        return real(connection_id, text)
+
+    world.sockets.send = send  # type: ignore[method-assign]
+    world.pump_all()
+    # Then all arrive, in order
+    assert world.numbers("a") == [1, 2, 3, 4]
 
 
 def test_every_subscriber_that_is_connected_is_woken(world: NotificationWorld) -> None:
