@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from .percentiles import bucket_of, regrouped, rolled_up
+from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 
-__all__ = ["CELL", "HOURLY", "NAMES", "WHO", "attempt_cells", "coarser", "hourly", "outcomes", "summed"]
+__all__ = ["CELL", "HOURLY", "NAMES", "WHO", "attempt_cells", "attempt_levels", "hourly", "outcomes", "summed"]
 
 WHO: Final = ("project", "queue", "subscriber_id")
 
@@ -110,24 +110,13 @@ def outcome_sums(cells: DataFrame) -> dict[str, Column]:
     }
 
 
-def coarser(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Cells of coarser groups, with outcomes as columns.
-
-    Args:
-        cells: See :func:`attempt_cells`.
-        keys: The groups; those of subscribers are told apart by :data:`NAMES` too.
-    """
-    names = NAMES if "subscriber_id" in keys else ()
-    return regrouped(cells, (*keys, *names), sums=outcome_sums(cells), largest=LARGEST)
-
-
 def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
 
     ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202). ``busy_ms`` is the time spent in them.
 
     Args:
-        cells: See :func:`attempt_cells` and :func:`coarser`.
+        cells: See :func:`attempt_cells`; or coarser ones, in which outcomes are columns.
         keys: Columns to group by.
     """
     return rolled_up(
@@ -139,6 +128,18 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
         wanted=PERCENTILES,
         kept=[name for name in NAMES if name in cells.columns],
     )
+
+
+def attempt_levels(cells: DataFrame) -> DataFrame:
+    """:func:`summed` of three groupings in one pass, told apart by ``level``: ``overall``, by ``subscriber``, by ``hour``.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+    """
+    levels = {"overall": (), "subscriber": (*WHO, *NAMES), "hour": ("hour",)}
+    keys = ("level", *WHO, "hour")
+    coarser = regrouped(at_levels(cells, levels), (*keys, *NAMES), sums=outcome_sums(cells), largest=LARGEST)
+    return summed(coarser, keys)
 
 
 def hourly(cells: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
-from .cells import HOURLY, WHO, attempt_cells, coarser, hourly, summed
+from .cells import HOURLY, attempt_cells, attempt_levels, hourly
 from .page import render
 from .progress import Steps
 from .proof import prove
@@ -24,8 +24,8 @@ from .results import Results, write_results
 from .retries import try_cells
 from .session import open_session
 from .storage import Layout, kept, kept_small, read_days, write_days
-from .tables import Sources, tables
-from .traffic import coarser_fates, fate_cells
+from .tables import Sources, billed, tables
+from .traffic import fate_cells, fate_levels
 
 __all__ = ["BROKEN", "main", "run"]
 
@@ -82,18 +82,17 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         attempts = chosen(cells)
         became = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
         pushed = ~F.col("pull") & ~F.col("notification")
-        by_who = kept_small(coarser(attempts, WHO), f"{layout.work}/cells_by_who")
+        attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
+        fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
         sources = Sources(
             records=chosen(within),
             cells=attempts,
-            cells_by_who=by_who,
-            cells_by_hour=kept_small(coarser(attempts, ("hour",)), f"{layout.work}/cells_by_hour"),
-            subscribers=kept_small(summed(by_who, WHO), f"{layout.work}/subscribers"),
+            attempt_levels=attempts_at,
             hours=chosen(known),
             deliveries=deliveries,
             fates=became,
-            fates_by_who=kept_small(coarser_fates(became, WHO), f"{layout.work}/fates_by_who"),
-            fates_by_hour=kept_small(coarser_fates(became, ("hour",)), f"{layout.work}/fates_by_hour"),
+            fate_levels=fates_at,
+            bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
             findings=chosen(proof.findings),
             since=arguments.date_from,

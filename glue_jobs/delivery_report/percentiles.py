@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-__all__ = ["GROWTH", "bucket_of", "regrouped", "rolled_up"]
+__all__ = ["GROWTH", "at_levels", "bucket_of", "regrouped", "rolled_up"]
 
 GROWTH: Final = 1.02
 """Each bucket's upper bound is this many times its lower one."""
@@ -22,6 +22,24 @@ GROWTH: Final = 1.02
 def bucket_of(milliseconds: Column) -> Column:
     """The bucket of a duration in milliseconds; 0 and below share bucket -1. Null stays null."""
     return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
+
+
+def at_levels(cells: DataFrame, levels: Mapping[str, Sequence[str]]) -> DataFrame:
+    """Each cell once for each of several groupings, so that one pass makes them all: ``level`` names the grouping, its other keys are null.
+
+    Args:
+        cells: See :func:`rolled_up`.
+        levels: Keys of each grouping by its name.
+    """
+    keys = list(dict.fromkeys(key for used in levels.values() for key in used))
+    types = {each.name: each.dataType for each in cells.schema}
+
+    def key_of(key: str, used: Sequence[str]) -> Column:
+        return (F.col(key) if key in used else F.lit(None).cast(types[key])).alias(key)
+
+    each = [F.struct(F.lit(name).alias("level"), *(key_of(key, used) for key in keys)) for name, used in levels.items()]
+    others = [name for name in cells.columns if name not in keys]
+    return cells.select(*others, F.explode(F.array(*each)).alias("_at")).select(*others, "_at.*")
 
 
 def regrouped(cells: DataFrame, keys: Sequence[str], *, sums: Mapping[str, Column], largest: str) -> DataFrame:

@@ -11,13 +11,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from .anomalies import flapping, latency_shifts, unusual_hours, with_silent_hours
-from .cells import WHO, outcomes, summed
+from .cells import NAMES, WHO, outcomes
 from .conservation import STANDINGS, balance
 from .cost import bill, used
 from .retries import by_attempt, recovery_times
 from .traffic import acknowledgement_waits, fates, poll_waits
 
-__all__ = ["Sources", "Table", "tables"]
+__all__ = ["Sources", "Table", "at_level", "billed", "tables"]
 
 
 RANKED: Final = 20
@@ -37,15 +37,13 @@ class Sources:
     Attributes:
         records: Delivery records.
         cells: :func:`.cells.attempt_cells` of them.
-        cells_by_who: The same by subscriber only.
-        cells_by_hour: The same by hour only.
-        subscribers: Sums and percentiles of them by subscriber.
+        attempt_levels: :func:`.cells.attempt_levels` of these.
         hours: :func:`.cells.hourly`, with the days of the baseline.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
         fates: :func:`.traffic.fate_cells` of them.
-        fates_by_who: The same by subscriber only.
-        fates_by_hour: The same by hour only.
-        try_cells: :func:`.retries.try_cells` of those that are pushed.
+        fate_levels: :func:`.traffic.fate_levels` of these.
+        bill: :func:`.cost.bill` of both.
+        try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         findings: What is wrong.
         since: First day of the report.
         until: Last day of it.
@@ -54,14 +52,12 @@ class Sources:
 
     records: DataFrame
     cells: DataFrame
-    cells_by_who: DataFrame
-    cells_by_hour: DataFrame
-    subscribers: DataFrame
+    attempt_levels: DataFrame
     hours: DataFrame
     deliveries: DataFrame
     fates: DataFrame
-    fates_by_who: DataFrame
-    fates_by_hour: DataFrame
+    fate_levels: DataFrame
+    bill: DataFrame
     try_cells: DataFrame
     findings: DataFrame
     since: date
@@ -86,21 +82,37 @@ class Table:
     large: bool = False
 
 
+def at_level(levels: DataFrame, name: str, *keys: str) -> DataFrame:
+    """The rows of one grouping, with its keys only.
+
+    Args:
+        levels: See :func:`.cells.attempt_levels` and :func:`.traffic.fate_levels`.
+        name: Of the grouping.
+        keys: Its keys.
+    """
+    others = {"level", "project", "queue", "subscriber_id", "hour", "day"} - set(keys)
+    return levels.where(F.col("level") == name).drop(*others)
+
+
+def billed(attempt_levels: DataFrame, fate_levels: DataFrame) -> DataFrame:
+    """The bill of each project, see :mod:`.cost`."""
+    subscribers = at_level(attempt_levels, "subscriber", *WHO)
+    sums = [F.sum(name).alias(name) for name in ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")]
+    notified = subscribers.where(F.col("dialect") == "notifications")
+    return bill(
+        used(
+            subscribers.groupBy("project").agg(*sums),
+            at_level(fate_levels, "project", "project"),
+            notified.groupBy("project").agg(*sums),
+        )
+    )
+
+
 def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
     now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
-    projects = fates(of.fates_by_who, ("project",))
-    used_up = [F.sum(name).alias(name) for name in ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")]
-    notified = of.cells_by_who.where(F.col("dialect") == "notifications")
-    lines = bill(
-        used(
-            of.cells_by_who.groupBy("project").agg(*used_up),
-            projects,
-            notified.groupBy("project").agg(*used_up),
-        )
-    )
-    usd = lines.groupBy("project").agg(F.sum("usd").alias("usd"))
-    made = summed(of.cells_by_who, ()).select(
+    usd = of.bill.groupBy("project").agg(F.sum("usd").alias("usd"))
+    made = at_level(of.attempt_levels, "overall").select(
         F.col("attempts").alias("attempts_made"),
         F.col("failed").alias("attempts_failed"),
         *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
@@ -110,24 +122,25 @@ def tables(of: Sources) -> dict[str, Table]:
         .unionByName(flapping(now))
         .unionByName(latency_shifts(now))
     )
-    solid = of.subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
+    subscribers = at_level(of.attempt_levels, "subscriber", *WHO)
+    solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
     failing = F.col("failed") / F.col("attempts")
     sickest = solid.where(F.col("failed") > 0).orderBy(failing.desc(), F.desc("failed")).limit(RANKED)
     last_week = F.col("hour") >= F.expr(f"timestamp'{of.until - timedelta(days=6)}'")
     sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
         F.broadcast(sickest.limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
     )
-    by_day = of.fates_by_hour.withColumn("day", F.to_date("hour"))
+    projects = at_level(of.fate_levels, "project", "project")
     return {
-        "overall": Table(fates(of.fates_by_who, ()).crossJoin(made), ()),
+        "overall": Table(at_level(of.fate_levels, "overall").crossJoin(made), ()),
         "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"),)),
-        "queues": Table(fates(of.fates_by_who, ("project", "queue")), (F.desc("messages"),)),
-        "deliveries_by_day": Table(fates(by_day, ("day",)), ("day",)),
-        "deliveries_by_hour": Table(fates(of.fates_by_hour, ("hour",)), ("hour",)),
+        "queues": Table(at_level(of.fate_levels, "queue", "project", "queue"), (F.desc("messages"),)),
+        "deliveries_by_day": Table(at_level(of.fate_levels, "day", "day"), ("day",)),
+        "deliveries_by_hour": Table(at_level(of.fate_levels, "hour", "hour"), ("hour",)),
         "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour"), large=True),
-        "attempts_by_hour": Table(summed(of.cells_by_hour, ("hour",)).drop("subscriber", "dialect"), ("hour",)),
+        "attempts_by_hour": Table(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), ("hour",)),
         "attempts_hourly": Table(now, (*WHO, "hour")),
-        "subscribers": Table(of.subscribers, (F.desc("attempts"),)),
+        "subscribers": Table(subscribers, (F.desc("attempts"),)),
         "sickest": Table(sickest, (failing.desc(), F.desc("failed"))),
         "sickest_hours": Table(
             sickest_hours.select(*WHO, "subscriber", "hour", failing.alias("share")), (*WHO, "hour")
@@ -142,7 +155,7 @@ def tables(of: Sources) -> dict[str, Table]:
         "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"),)),
         "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"),)),
         "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"),)),
-        "cost": Table(lines, ("project", F.desc("usd"))),
+        "cost": Table(of.bill, ("project", F.desc("usd"))),
         "anomalies": Table(anomalies, (F.desc("score"),), large=True),
         "conservation": Table(
             balance(of.fates),

@@ -7,11 +7,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .percentiles import bucket_of, regrouped, rolled_up
+from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
 
-__all__ = ["acknowledgement_waits", "coarser_fates", "fate_cells", "fates", "poll_waits"]
+__all__ = ["acknowledgement_waits", "fate_cells", "fate_levels", "fates", "poll_waits"]
 
 FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
 
@@ -65,16 +65,6 @@ def fate_sums(cells: DataFrame) -> dict[str, Column]:
     return {name: by_state.get(name, F.col(name)) for name in names}
 
 
-def coarser_fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Cells of coarser groups, with states as columns.
-
-    Args:
-        cells: See :func:`fate_cells`.
-        keys: The groups.
-    """
-    return regrouped(cells, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST)
-
-
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
 
@@ -82,10 +72,28 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     ``retries``: attempts after the first.
 
     Args:
-        cells: See :func:`fate_cells` and :func:`coarser_fates`.
+        cells: See :func:`fate_cells`; or coarser ones, in which states are columns.
         keys: Columns to group by.
     """
     return rolled_up(cells, keys, sums=fate_sums(cells), count="n", largest=LARGEST, wanted=PERCENTILES)
+
+
+def fate_levels(cells: DataFrame) -> DataFrame:
+    """:func:`fates` of five groupings in one pass, told apart by ``level``: ``overall``, by ``project``, ``queue``, ``hour`` and ``day``.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    levels = {
+        "overall": (),
+        "project": ("project",),
+        "queue": ("project", "queue"),
+        "hour": ("hour",),
+        "day": ("day",),
+    }
+    keys = ("level", "project", "queue", "hour", "day")
+    each = at_levels(cells.withColumn("day", F.to_date("hour")), levels)
+    return fates(regrouped(each, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST), keys)
 
 
 def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from glue_jobs.delivery_report.cells import WHO, attempt_cells, coarser, summed
+from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
 from glue_jobs.delivery_report.conservation import balance, delivery_findings, order_findings, with_standing
 from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows, repeated, suspicious
@@ -139,7 +139,7 @@ def test_a_sending_whose_record_lies_in_two_objects_is_found(spark: SparkSession
 def test_sendings_are_attempts_and_cost_as_such(spark: SparkSession, world: NotificationWorld) -> None:
     live(world)
     records = records_frame(spark, recorded(world))
-    cells = coarser(attempt_cells(records), WHO)
+    cells = attempt_cells(records)
     rows = {row["subscriber"]: row for row in rows_of(summed(cells, WHO))}
     assert {name: (row["attempts"], row["reserved"], row["first_won"]) for name, row in rows.items()} == {
         "one": (5, 5, 5),
