@@ -14,7 +14,11 @@ from tests.stack.running import RunningStack
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
 
-__all__ = ["Frame", "Tenant", "frame", "nothing_more", "receive"]
+from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
+from pushhub.adapters.system_clock import SystemClock
+from pushhub.domain.topic import Topic
+
+__all__ = ["Frame", "Stored", "Tenant", "frame", "nothing_more", "receive"]
 
 TOPIC = "machines"
 SECONDS = 30.0
@@ -103,6 +107,30 @@ class Tenant:
             return error.response.status_code
         await connection.close()
         return 101
+
+
+class Stored:
+    """What the hub has stored about a tenant's subscribers.
+
+    Args:
+        stack: The stack.
+        tenant: The tenant.
+    """
+
+    def __init__(self, stack: RunningStack, tenant: Tenant) -> None:
+        dynamodb, table = stack.aws.dynamodb(), stack.outputs["BacklogsTableName"]
+        self._topic = Topic(project=tenant.project_id, name=TOPIC)
+        self._backlogs = DynamoDBBacklogStore(dynamodb, table, SystemClock())
+        self._connections = DynamoDBConnectionStore(dynamodb, table, SystemClock())
+
+    def connected(self, subscriber: str) -> list[str]:
+        """Ids of its connections, as far as the hub has noticed."""
+        backlog = self._backlogs.backlog(self._topic, subscriber)
+        return [each.connection_id for each in backlog.consumers] if backlog else []
+
+    def acknowledged(self, connection_id: str) -> int:
+        """How many acknowledgements are noted on a connection."""
+        return sum(len(each.acknowledged) for each in self._connections.connections([connection_id]).values())
 
 
 async def receive(connection: ClientConnection, count: int, *, acknowledge: bool = False) -> list[Frame]:

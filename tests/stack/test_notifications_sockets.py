@@ -12,13 +12,10 @@ import boto3
 import pytest
 import websockets
 from requests import PreparedRequest
-from tests.stack.notification_tenant import Tenant, nothing_more, receive
+from tests.stack.notification_tenant import Stored, Tenant, nothing_more, receive
+from tests.stack.project import until
 from tests.stack.running import RunningStack
 from websockets.exceptions import ConnectionClosed, ConnectionClosedOK
-
-from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore
-from pushhub.adapters.system_clock import SystemClock
-from pushhub.domain.topic import Topic
 
 pytestmark = pytest.mark.stack
 
@@ -45,7 +42,11 @@ def test_a_consumer_gets_what_is_published_after_its_first_connection_frame_by_f
     asyncio.run(play())
 
 
-def test_after_a_lost_connection_exactly_what_was_not_acknowledged_comes_again_in_order(tenant: Tenant) -> None:
+def test_after_a_lost_connection_exactly_what_was_not_acknowledged_comes_again_in_order(
+    tenant: Tenant, stack: RunningStack
+) -> None:
+    stored = Stored(stack, tenant)
+
     async def play() -> None:
         token = tenant.token()
         consumer = await tenant.connect(token)
@@ -53,7 +54,8 @@ def test_after_a_lost_connection_exactly_what_was_not_acknowledged_comes_again_i
         frames = await receive(consumer, 10)
         for each in (frames[7], frames[2], frames[2], frames[4]):
             await consumer.send(each.ack_id)
-        await asyncio.sleep(0.5)
+        (here,) = stored.connected("app")
+        until(lambda: stored.acknowledged(here) == 3 or None, 20, lambda: "acknowledgements are not noted")
         # The connection is cut, not closed.
         consumer.transport.abort()
         await consumer.wait_closed()
@@ -324,7 +326,7 @@ def test_the_path_is_good_with_and_without_a_slash_at_the_end(tenant: Tenant, pa
 def test_a_connection_that_api_gateway_ends_after_two_hours_closes_cleanly_and_goes_on(
     tenant: Tenant, stack: RunningStack
 ) -> None:
-    backlogs = DynamoDBBacklogStore(stack.aws.dynamodb(), stack.outputs["BacklogsTableName"], SystemClock())
+    stored = Stored(stack, tenant)
     arguments = stack.client_arguments
     arguments["endpoint_url"] += f"/_aws/execute-api/{stack.outputs['WebSocketApiId']}/live"
     management = boto3.client("apigatewaymanagementapi", **arguments)
@@ -336,11 +338,10 @@ def test_a_connection_that_api_gateway_ends_after_two_hours_closes_cleanly_and_g
         frames = await receive(consumer, 4)
         await consumer.send(frames[1].ack_id)
         await consumer.send(frames[2].ack_id)
+        (here,) = stored.connected("app")
+        until(lambda: stored.acknowledged(here) == 2 or None, 20, lambda: "acknowledgements are not noted")
         # API Gateway's limit, and whoever else ends a connection from its side, comes to this
-        backlog = backlogs.backlog(Topic(project=tenant.project_id, name="machines"), "app")
-        assert backlog is not None
-        (here,) = backlog.consumers
-        management.delete_connection(ConnectionId=here.connection_id)
+        management.delete_connection(ConnectionId=here)
         with pytest.raises(ConnectionClosedOK):
             await asyncio.wait_for(consumer.recv(), 10)
         async with await tenant.connect(token) as again:
