@@ -196,6 +196,9 @@ def test_every_sending_is_counted_by_subscriber(report: Path, told: Told) -> Non
     sent = {row["subscriber"]: row["attempts"] for row in rows(report, "subscribers")}
     assert sent == dict(told.received)
     assert {row["status_code"] for row in rows(report, "outcomes")} == {200}
+    # A frame each, and one for its acknowledgement
+    (frames,) = [row["units"] for row in rows(report, "cost") if row["item"] == "WebSocket messages"]
+    assert frames == 2 * told.received.total()
 
 
 def test_what_became_of_them_is_told_by_topic(report: Path, told: Told) -> None:
