@@ -28,8 +28,6 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
-    # On few cores the collector that stops the world takes less of them than the one that runs beside the work.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     # A run compiles some 450 pieces of code; the usual 100 would drop those that later queries share.
     "spark.sql.codegen.cache.maxEntries": "1000",
 }
