@@ -442,7 +442,7 @@ class _Life:
                 acknowledged = finished + int(self._random.expovariate(3 / wait))
                 if acknowledged < finished + wait:
                     if acknowledged >= end:
-                        self._truth["reserved"] += 1
+                        self._truth["parked" if parked else state] += 1
                         return
                     version += 1
                     self._files["messages"].add(
@@ -456,7 +456,7 @@ class _Life:
             if wait and tries > queue.retries:
                 closed = finished + wait + 500
                 if closed >= end:
-                    self._truth[state] += 1
+                    self._truth["parked" if parked and finished + wait > end else state] += 1
                     return
                 version += 1
                 self._files["messages"].add(
