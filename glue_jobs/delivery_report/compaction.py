@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 FILE_BYTES = 256 * 1024 * 1024
 """Size aimed at for a Parquet file (128 MB to 1 GB)."""
 
-PARQUET_PER_GZIP = 1.0
+PARQUET_PER_GZIP = 1.3
 """Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/bench-records.md``."""
 
 REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
