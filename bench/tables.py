@@ -33,10 +33,11 @@ def save(path: Path | None, title: str, about: str, *tables: str) -> None:
     if path is None:
         return
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    command = "python -m " + Path(sys.argv[0]).resolve().relative_to(Path.cwd()).with_suffix("").as_posix().replace(
-        "/", "."
-    )
-    arguments = " ".join(sys.argv[1:])
-    made = f"Made {datetime.now(UTC):%Y-%m-%d} by `.venv/bin/{command} {arguments}` on {machine}."
+    here = Path.cwd()
+    python = Path(sys.executable).absolute()
+    interpreter = python.relative_to(here) if python.is_relative_to(here) else python
+    module = Path(sys.argv[0]).resolve().relative_to(here).with_suffix("").as_posix().replace("/", ".")
+    command = " ".join([str(interpreter), "-m", module, *sys.argv[1:]])
+    made = f"Made {datetime.now(UTC):%Y-%m-%d} by `{command}` on {machine}."
     path.write_text("\n\n".join([f"# {title}", made, about.strip(), *tables]) + "\n")
     print(f"saved to {path}")
