@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pushhub.domain.backlog import Backlog, Consumer, Entry
 from pushhub.domain.delivery import DeliveryState
@@ -69,17 +70,12 @@ def records_of_commit(commit: Commit) -> Iterator[DeliveryRecord]:
     """The acceptance of each notification of a new commit. Notifications may wait for their consumer until they expire, so they are due then."""
     for position, notification in commit.positions:
         owed = () if commit.topic.non_persistent else commit.owed_to
-        yield DeliveryRecord(
-            record_id=f"{commit.topic_uid}/{notification.message_id}/-/{RecordKind.ACCEPTED}/1",
-            kind=RecordKind.ACCEPTED,
-            at=iso_time(commit.accepted_at),
-            project=commit.topic.project,
-            queue=commit.topic.name,
-            queue_uid=commit.topic_uid,
-            message_id=notification.message_id,
-            dialect=DIALECT,
-            accepted_at=iso_time(commit.accepted_at),
-            expires_at=iso_time(commit.expires_at),
+        yield _record(
+            commit,
+            notification,
+            RecordKind.ACCEPTED,
+            at=commit.accepted_at,
+            number=1,
             body_size=len(notification.body.encode()),
             owed=tuple(f"{notification.message_id}.{uid}" for uid in owed),
             due_at=iso_time(commit.expires_at),
@@ -211,20 +207,13 @@ def _attempt(
     number: int | None,
 ) -> DeliveryRecord:
     sent_at = consumer.active_at
-    return DeliveryRecord(
-        record_id=f"{commit.topic_uid}/{notification.message_id}/{backlog.uid}/{RecordKind.ATTEMPT}/{backlog.version}",
-        kind=RecordKind.ATTEMPT,
-        at=iso_time(sent_at),
-        project=commit.topic.project,
-        queue=commit.topic.name,
-        queue_uid=commit.topic_uid,
-        message_id=notification.message_id,
-        dialect=DIALECT,
-        accepted_at=iso_time(commit.accepted_at),
-        expires_at=iso_time(commit.expires_at),
-        delivery_id=f"{notification.message_id}.{backlog.uid}",
-        subscriber_id=backlog.uid,
-        subscriber=backlog.subscriber,
+    return _record(
+        commit,
+        notification,
+        RecordKind.ATTEMPT,
+        backlog,
+        at=sent_at,
+        number=backlog.version,
         state=DeliveryState.RESERVED.value,
         due_at=iso_time(commit.expires_at),
         attempt=number,
@@ -241,8 +230,29 @@ def _attempt(
 
 def _end(commit: Commit, notification: Notification, backlog: Backlog, state: DeliveryState, at: int) -> DeliveryRecord:
     kind = RecordKind(state.value)
+    return _record(commit, notification, kind, backlog, at=at, number=1, state=state.value, version=1)
+
+
+def _record(
+    commit: Commit,
+    notification: Notification,
+    kind: RecordKind,
+    backlog: Backlog | None = None,
+    *,
+    at: int,
+    number: int,
+    **more: Any,
+) -> DeliveryRecord:
+    """A record of a notification, or of its delivery to a backlog, with what all of them say; the number tells those of one kind apart."""
+    about: dict[str, Any] = {}
+    if backlog is not None:
+        about = {
+            "delivery_id": f"{notification.message_id}.{backlog.uid}",
+            "subscriber_id": backlog.uid,
+            "subscriber": backlog.subscriber,
+        }
     return DeliveryRecord(
-        record_id=f"{commit.topic_uid}/{notification.message_id}/{backlog.uid}/{kind}/1",
+        record_id=f"{commit.topic_uid}/{notification.message_id}/{backlog.uid if backlog else '-'}/{kind}/{number}",
         kind=kind,
         at=iso_time(at),
         project=commit.topic.project,
@@ -252,9 +262,6 @@ def _end(commit: Commit, notification: Notification, backlog: Backlog, state: De
         dialect=DIALECT,
         accepted_at=iso_time(commit.accepted_at),
         expires_at=iso_time(commit.expires_at),
-        delivery_id=f"{notification.message_id}.{backlog.uid}",
-        subscriber_id=backlog.uid,
-        subscriber=backlog.subscriber,
-        state=state.value,
-        version=1,
+        **about,
+        **more,
     )
