@@ -15,12 +15,9 @@ from glue_jobs.delivery_report.traffic import fate_cells, fates
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
-from tests.services.notification_world import PROJECT, NotificationWorld
+from tests.services.notification_world import PROJECT, NotificationWorld, recorded
 
-from pushhub.domain.notification_records import BacklogChange, CommitChange
-from pushhub.domain.records import DeliveryRecord
 from pushhub.domain.topic import Topic
-from pushhub.services.notification_records import NotificationRecords
 
 GRACE = timedelta(hours=1)
 TOPIC = Topic(project=PROJECT, name="orders")
@@ -31,13 +28,6 @@ def world() -> NotificationWorld:
     world = NotificationWorld()
     world.rule()
     return world
-
-
-def recorded(world: NotificationWorld) -> list[DeliveryRecord]:
-    """What the records function makes of everything that happened."""
-    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
-    changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
-    return [record for change in changes for record in made.of(change)]
 
 
 def judged(world: NotificationWorld, records: DataFrame, hours: int = 0) -> DataFrame:

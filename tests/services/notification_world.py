@@ -24,7 +24,9 @@ from pushhub.dialects.notifications_requests import TokenRequest
 from pushhub.dialects.notifications_tokens import Tokens
 from pushhub.domain.backlog import WINDOW
 from pushhub.domain.errors import Unavailable
+from pushhub.domain.notification_records import BacklogChange, CommitChange
 from pushhub.domain.queue import Project
+from pushhub.domain.records import DeliveryRecord
 from pushhub.domain.subscription import Context, Subscription
 from pushhub.domain.topic import Topic
 from pushhub.services.notification_consumers import Consumers, Departures
@@ -33,11 +35,12 @@ from pushhub.services.notification_ids import NotificationIds
 from pushhub.services.notification_log import Retention, TopicLog
 from pushhub.services.notification_publish import NotificationPublish
 from pushhub.services.notification_pump import Pump
+from pushhub.services.notification_records import NotificationRecords
 from pushhub.services.notification_subscribers import NotificationSubscribers
 from pushhub.services.notification_subscriptions import NotificationSubscriptions
 from pushhub.services.notification_waker import Waker
 
-__all__ = ["PROJECT", "Frame", "NotificationWorld"]
+__all__ = ["PROJECT", "Frame", "NotificationWorld", "recorded"]
 
 PROJECT = "5e0000000000000000000001"
 SECRET = b"s" * 32
@@ -226,3 +229,10 @@ class NotificationWorld:
         by_number = {each.number: each.ack_id for each in self.frames(connection_id)}
         for each in numbers:
             self.consumers.receive(connection_id, by_number[each])
+
+
+def recorded(world: NotificationWorld) -> list[DeliveryRecord]:
+    """What the records function makes of everything that happened, topics first."""
+    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
+    return [record for change in changes for record in made.of(change)]

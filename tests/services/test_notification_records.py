@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.services.notification_world import PROJECT, NotificationWorld
+from tests.services.notification_world import PROJECT, NotificationWorld, recorded
 
-from pushhub.domain.notification_records import BacklogChange, CommitChange
 from pushhub.domain.records import DeliveryRecord
 from pushhub.domain.topic import Topic, bucket_of, position_at
 from pushhub.services.notification_records import NotificationRecords
@@ -20,15 +19,8 @@ def world() -> NotificationWorld:
     return world
 
 
-def records(world: NotificationWorld) -> list[DeliveryRecord]:
-    """The records of everything that happened, topics first."""
-    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
-    changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
-    return [record for change in changes for record in made.of(change)]
-
-
 def of_kind(world: NotificationWorld, kind: str) -> list[DeliveryRecord]:
-    return [each for each in records(world) if each.kind == kind]
+    return [each for each in recorded(world) if each.kind == kind]
 
 
 def test_an_acceptance_tells_what_is_owed_to_whom(world: NotificationWorld) -> None:
@@ -139,7 +131,7 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_counts_as_such_wh
     world.sockets.meanwhile = meanwhile
     world.pump_all()
     # Then each owed delivery has ended, in the way the consumer sees it
-    ends = [each.kind.value for each in records(world) if each.version == 1]
+    ends = [each.kind.value for each in recorded(world) if each.version == 1]
     assert sorted(ends) == ["acknowledged", "acknowledged", "cancelled"]
 
 
@@ -183,7 +175,7 @@ def test_a_non_persistent_topic_owes_nothing() -> None:
     world.pump_all()
     world.disconnect("a")
     world.topics.expire(world.clock.now() + 10**12)
-    (accepted,) = records(world)
+    (accepted,) = recorded(world)
     assert (accepted.kind, accepted.owed) == ("accepted", ())
 
 
@@ -193,4 +185,4 @@ def test_records_made_again_are_the_same(world: NotificationWorld) -> None:
     world.pump_all()
     world.acknowledge("a", 2)
     world.disconnect("a")
-    assert records(world) == records(world)
+    assert recorded(world) == recorded(world)
