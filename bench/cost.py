@@ -28,7 +28,7 @@ from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
 from samtranslator.yaml_helper import yaml_parse
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 
 from bench.metering import Meter, metered
 from bench.sink import sink
@@ -126,7 +126,7 @@ class Hub:
 @contextlib.contextmanager
 def logged() -> Iterator[io.StringIO]:
     """Catch what a function writes to its log."""
-    from pushhub.runtime.observability import logger  # noqa: PLC0415 (after the environment is set)
+    from pushhub.cloud.observability import logger  # noqa: PLC0415 (after the environment is set)
 
     log = io.StringIO()
     handler: Any = logger.registered_handler
@@ -246,9 +246,9 @@ def main() -> None:
         names = ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL", "POLL_QUEUE_URL")
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
         set_up(urls)
-        from pushhub.domain.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
-        from pushhub.runtime import wiring  # noqa: PLC0415
-        from pushhub.services.projects import Projects  # noqa: PLC0415
+        from pushhub.engine import wiring  # noqa: PLC0415
+        from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
+        from pushhub.engine.projects import Projects  # noqa: PLC0415
 
         projects = Projects(config=wiring.config_store(), clock=wiring.clock())
         project = projects.make("bench").project_id

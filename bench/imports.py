@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[1]
 
 BUILDS = {
     "ingest": ("", ["dynamodb", "s3"]),
-    "control": ("from pushhub.runtime import wiring; wiring.iron_api()", ["dynamodb", "s3"]),
-    "dispatch": ("from pushhub.runtime import wiring; wiring.dispatch()", ["dynamodb", "sqs"]),
-    "push": ("from pushhub.runtime import wiring; wiring.push()", ["dynamodb", "s3", "sqs"]),
-    "poll": ("from pushhub.runtime import wiring; wiring.poll()", ["dynamodb", "s3", "sqs"]),
-    "wake": ("from pushhub.runtime import wiring; wiring.wake()", ["dynamodb", "sqs"]),
-    "errors": ("from pushhub.runtime import wiring; wiring.exhausted()", ["dynamodb", "s3"]),
-    "records": ("from pushhub.runtime import wiring; wiring.records()", ["s3"]),
+    "control": ("from pushhub.engine import wiring; wiring.iron_api()", ["dynamodb", "s3"]),
+    "dispatch": ("from pushhub.engine import wiring; wiring.dispatch()", ["dynamodb", "sqs"]),
+    "push": ("from pushhub.engine import wiring; wiring.push()", ["dynamodb", "s3", "sqs"]),
+    "poll": ("from pushhub.engine import wiring; wiring.poll()", ["dynamodb", "s3", "sqs"]),
+    "wake": ("from pushhub.engine import wiring; wiring.wake()", ["dynamodb", "sqs"]),
+    "errors": ("from pushhub.engine import wiring; wiring.exhausted()", ["dynamodb", "s3"]),
+    "records": ("from pushhub.engine import wiring; wiring.records()", ["s3"]),
     "consumers": ("", ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"]),
     "notify": ("", ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"]),
 }

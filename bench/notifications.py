@@ -180,9 +180,9 @@ async def acknowledging(tenant: Tenant, count: int, *, together: bool) -> float:
 
 def _unnoted(dynamodb: Any, name: str, tenant: Tenant) -> int:
     """How many are neither absorbed nor noted."""
-    from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore  # noqa: PLC0415
-    from pushhub.adapters.system_clock import SystemClock  # noqa: PLC0415
-    from pushhub.domain.topic import Topic  # noqa: PLC0415
+    from pushhub.cloud.clock import SystemClock  # noqa: PLC0415
+    from pushhub.notifications.model.topic import Topic  # noqa: PLC0415
+    from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore  # noqa: PLC0415
 
     topic = Topic(project=tenant.local["project_id"], name=tenant.topic)
     backlog = DynamoDBBacklogStore(dynamodb, name, SystemClock()).backlog(topic, "acks")

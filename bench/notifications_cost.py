@@ -12,7 +12,8 @@ import json
 from typing import Any
 
 from moto import mock_aws
-from tests.adapters import aws_notifications, aws_services
+from tests.cloud import aws_services
+from tests.notifications.store import aws_notifications
 
 from bench.cost import Account, Hub, set_up
 from bench.metering import Meter, metered
@@ -145,8 +146,9 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
                 "RETRY_QUEUE_URL": url,
             }
         )
-        from pushhub.runtime import notification_wiring, wiring  # noqa: PLC0415 (after the environment is set)
-        from pushhub.services.projects import Projects  # noqa: PLC0415
+        from pushhub.engine import wiring  # noqa: PLC0415
+        from pushhub.engine.projects import Projects  # noqa: PLC0415
+        from pushhub.notifications import wiring as notification_wiring  # noqa: PLC0415 (after the environment is set)
 
         sockets = MemorySockets()
         notification_wiring._sockets = lambda: sockets  # type: ignore[assignment]

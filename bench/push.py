@@ -92,7 +92,7 @@ def deployed_push(local: dict[str, Any]) -> Any:
 
 def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
     """A multicast queue with a subscriber per URL, as the stack stores it."""
-    from pushhub.runtime import wiring  # noqa: PLC0415 (after the environment is set)
+    from pushhub.engine import wiring  # noqa: PLC0415 (after the environment is set)
 
     subscribers = [{"name": f"s{number}", "url": url} for number, url in enumerate(urls)]
     queue = {"queue": {"type": "multicast", "push": {"subscribers": subscribers, "retries": 0, "retries_delay": 3}}}
@@ -110,9 +110,9 @@ def events(queue: Any, batch: int, *, slow: bool = False) -> Iterator[dict[str, 
 
     With ``slow`` the first order of each batch is for the second subscriber.
     """
-    from pushhub.domain.ids import MessageIds  # noqa: PLC0415
-    from pushhub.domain.message import Message  # noqa: PLC0415
-    from pushhub.domain.work import WorkOrder  # noqa: PLC0415
+    from pushhub.base.ids import MessageIds  # noqa: PLC0415
+    from pushhub.engine.model.message import Message  # noqa: PLC0415
+    from pushhub.engine.model.work import WorkOrder  # noqa: PLC0415
 
     ids = MessageIds(8191)
     sqs_ids = itertools.count()
@@ -179,8 +179,8 @@ def run_bare(url: str, threads: int, seconds: float, after: Callable[[], object]
 
 def outcome_writer(queue: Any) -> Callable[[], object]:
     """Writes an outcome like those that the push function stored, each for a delivery of its own, with nothing but boto3."""
-    from pushhub.domain.ids import MessageIds  # noqa: PLC0415
-    from pushhub.runtime import wiring  # noqa: PLC0415
+    from pushhub.base.ids import MessageIds  # noqa: PLC0415
+    from pushhub.engine import wiring  # noqa: PLC0415
 
     client, messages_table = wiring.client("dynamodb"), os.environ["MESSAGES_TABLE"]
     mine = {":start": {"S": f"{queue.project}#{queue.uid}#"}}
@@ -200,7 +200,7 @@ def outcome_writer(queue: Any) -> Callable[[], object]:
 
 def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
     """Milliseconds until a batch's quick deliveries are with their subscriber, without and with a slow one among them."""
-    from pushhub.runtime import wiring  # noqa: PLC0415
+    from pushhub.engine import wiring  # noqa: PLC0415
 
     times: list[float] = []
     for slow in (False, True):

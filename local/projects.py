@@ -10,11 +10,11 @@ from pathlib import Path
 
 from local.aws import Aws
 from local.errors import LocalError
-from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
-from pushhub.adapters.system_clock import SystemClock
-from pushhub.domain.queue import Project
-from pushhub.services.projects import Projects
-from pushhub.services.tokens import token_hash
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.tokens import token_hash
 
 __all__ = ["Credentials", "find", "make", "remembered", "restore", "write_private"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.ironmq.api.hub import Hub
 
 # A loaded machine must not fail a test for being slow. CI runs the same examples each time; elsewhere new ones are tried.
 settings.register_profile(
@@ -15,3 +17,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("pushhub")
+
+
+@pytest.fixture
+def hub() -> Hub:
+    """A hub with nothing in it but two projects."""
+    return Hub()

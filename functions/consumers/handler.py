@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pushhub.notifications.wiring import consumers
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.notification_wiring import consumers
 from pushhub.runtime.notifications import answer_consumer
 
 __all__ = ["handler"]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import iron_api
 from pushhub.runtime.control import answer
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import iron_api
 
 __all__ = ["handler"]
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import dispatch
 from pushhub.runtime.engine import dispatch_inserted
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import dispatch
 
 __all__ = ["handler"]
 

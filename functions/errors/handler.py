@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import exhausted
 from pushhub.runtime.engine import handle_errors
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import exhausted
 
 __all__ = ["handler"]
 

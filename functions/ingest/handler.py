@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import iron_api
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import iron_api
 
 __all__ = ["handler"]
 
@@ -12,5 +12,5 @@ api = iron_api()
 
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """See :meth:`pushhub.runtime.ironmq_api.IronApi.handle`."""
+    """See :meth:`pushhub.ironmq.api.api.IronApi.handle`."""
     return api.handle(event)

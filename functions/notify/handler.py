@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pushhub.notifications.wiring import idle_connections, pump_batch
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.notification_wiring import idle_connections, pump_batch
 from pushhub.runtime.notifications import notify
 
 __all__ = ["handler"]

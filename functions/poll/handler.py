@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import poll
 from pushhub.runtime.engine import poll_batch
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import poll
 
 __all__ = ["handler"]
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import push
 from pushhub.runtime.engine import push_batch
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import push
 
 __all__ = ["handler"]
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import records
 from pushhub.runtime.invocation import LambdaContext, observed
 from pushhub.runtime.recording import record_changes
-from pushhub.runtime.wiring import records
 
 __all__ = ["handler"]
 

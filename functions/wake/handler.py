@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pushhub.engine.wiring import wake
 from pushhub.runtime.engine import wake_due
 from pushhub.runtime.invocation import LambdaContext, observed
-from pushhub.runtime.wiring import wake
 
 __all__ = ["handler"]
 

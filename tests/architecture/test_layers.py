@@ -12,17 +12,52 @@ LAYER = ROOT / "layers/pushhub/pushhub"
 
 SDKS = frozenset({"boto3", "botocore", "requests", "urllib3", "aws_lambda_powertools"})
 
-MAY_IMPORT = {
-    "domain": {"domain"},
-    "dialects": {"domain", "dialects"},
-    "ports": {"domain", "ports"},
-    "services": {"domain", "dialects", "ports", "services"},
-    "adapters": {"domain", "ports", "adapters"},
-    "runtime": {"domain", "dialects", "ports", "services", "adapters", "runtime"},
+FOUNDATION = {
+    "base": set(),
+    "cloud": {"base"},
+    "egress": {"base"},
+    "web": {"base"},
+    "engine": {"base", "cloud", "egress", "web"},
 }
-"""Which rooms of the layer each room may import from."""
+"""What everything stands on: which packages each may import besides itself."""
+PROTOCOLS = {
+    path.name for path in LAYER.iterdir() if path.is_dir() and path.name not in {*FOUNDATION, "runtime", "__pycache__"}
+}
+"""Every other package is a protocol: it may import all of the foundation, and no other protocol."""
 
-MAY_USE_SDKS = {"adapters", "runtime"}
+INNER = {
+    "model": {"model"},
+    "wire": {"model", "wire"},
+    "": {"model", "wire", ""},
+    "store": {"model", "store", ""},
+    "api": {"model", "wire", "", "api"},
+}
+"""Which parts of its own package each part may import; the package's root (use cases and ports) has no name."""
+
+CROSSINGS: set[tuple[str, str]] = {
+    ("cloud/cache.py", "pushhub.engine.ports"),
+    ("cloud/calls.py", "pushhub.engine.ports"),
+    ("cloud/table.py", "pushhub.engine.ports"),
+    ("egress/sender.py", "pushhub.engine.ports"),
+    ("engine/model/records.py", "pushhub.hub.model.message"),
+    ("engine/store/dynamodb_changes.py", "pushhub.ironmq.store.dynamodb_pull"),
+    ("engine/target.py", "pushhub.ironmq.post"),
+    ("engine/target.py", "pushhub.ironmq.wire.headers"),
+    ("engine/target.py", "pushhub.ironmq.wire.push"),
+    ("engine/tokens.py", "pushhub.ironmq.wire.names"),
+    ("engine/wiring.py", "pushhub.hub.wiring"),
+    ("engine/wiring.py", "pushhub.ironmq.api.api"),
+    ("engine/wiring.py", "pushhub.ironmq.error_queue"),
+    ("engine/wiring.py", "pushhub.ironmq.post"),
+    ("engine/wiring.py", "pushhub.ironmq.store.dynamodb_pull"),
+    ("engine/wiring.py", "pushhub.notifications.wiring"),
+    ("hub/api/api.py", "pushhub.ironmq.wire.names"),
+    ("hub/intake.py", "pushhub.ironmq.post"),
+    ("hub/integrations.py", "pushhub.ironmq.subscribers"),
+    ("hub/settings.py", "pushhub.ironmq.subscribers"),
+    ("ironmq/wire/subscribers.py", "pushhub.notifications.wire.url"),
+}
+"""What the moves left behind; it only shrinks."""
 
 
 def imports(path: Path) -> set[str]:
@@ -33,36 +68,106 @@ def imports(path: Path) -> set[str]:
             found |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            module = node.module or ""
-            found |= {module} | ({f"pushhub.{each.name}" for each in node.names} if module == "pushhub" else set())
+            found |= {module_of(node.module or "", each.name) for each in node.names}
     return found
 
 
-def room(module: str) -> str:
-    """The room of a module of ours: the first name below ``pushhub``; all ports modules are one room."""
-    name = module.split(".")[1] if "." in module else ""
-    return "ports" if name.startswith("ports") else name
+def module_of(module: str, name: str) -> str:
+    """What ``from module import name`` imports: a module of ours below it, or the module itself."""
+    below = LAYER.parent / Path(*module.split("."), f"{name}.py")
+    return f"{module}.{name}" if module.startswith("pushhub") and below.exists() else module
 
 
-def files() -> list[Path]:
-    return sorted(path for path in LAYER.rglob("*.py") if path.parent != LAYER or path.stem != "__init__")
+def modules() -> list[Path]:
+    return sorted(path for path in LAYER.rglob("*.py") if path.stem != "__init__")
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(LAYER)))
-def test_a_module_imports_only_from_the_rooms_it_may(path: Path) -> None:
-    own = path.relative_to(LAYER).parts[0].removesuffix(".py")
-    own = "ports" if own.startswith("ports") else own
+def part(parts: tuple[str, ...]) -> str:
+    """The part of its package that a module lies in: ``model``, ``wire``, ``store``, ``api``, or none for the root."""
+    return parts[1] if len(parts) > 2 else ""
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(LAYER))
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
+    own = path.relative_to(LAYER).parts
+    if own[0] == "runtime":
+        return
+    allowed = FOUNDATION[own[0]] if own[0] in FOUNDATION else set(FOUNDATION)
     for module in imports(path):
-        if module.split(".")[0] == "pushhub" and room(module):
-            assert room(module) in MAY_IMPORT[own], f"{own} may not import {module}"
-        elif module.split(".")[0] in SDKS:
-            assert own in MAY_USE_SDKS, f"{own} may not import {module}"
+        if module.split(".")[0] != "pushhub" or (name_of(path), module) in CROSSINGS:
+            continue
+        assert module.split(".")[1] in allowed | {own[0]}, f"{name_of(path)} may not import {module}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_part_of_a_package_imports_only_the_parts_it_may(path: Path) -> None:
+    own = path.relative_to(LAYER).parts
+    if own[-1] == "wiring.py" or own[0] in {"runtime", "base", "cloud", "egress", "web"}:
+        return
+    for module in imports(path):
+        if not module.startswith(f"pushhub.{own[0]}."):
+            continue
+        parts = tuple(module.split(".")[1:])
+        assert part(parts) in INNER[part(own)], f"{name_of(path)} may not import {module}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_only_stores_egress_and_the_cloud_package_know_sdks(path: Path) -> None:
+    own = path.relative_to(LAYER).parts
+    if own[0] in {"cloud", "egress", "runtime"} or part(own) == "store":
+        return
+    for module in imports(path):
+        assert module.split(".")[0] not in SDKS or own[-1] == "wiring.py", f"{name_of(path)} may not import {module}"
+
+
+def test_what_is_allowed_to_cross_does_so() -> None:
+    for name, module in CROSSINGS:
+        assert module in imports(LAYER / name), f"{name} no longer imports {module}: take it off the list"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Given imports at the start of modules (late ones and those for types only aside), then they have an order."""
+    graph = {path: {_path(module) for module in _eager(path)} - {None} for path in modules()}
+    done: set[Path] = set()
+
+    def visit(path: Path, trail: tuple[Path, ...]) -> None:
+        assert path not in trail, " -> ".join(name_of(each) for each in (*trail, path))
+        if path in done:
+            return
+        for other in graph.get(path, set()):
+            if other is not None:
+                visit(other, (*trail, path))
+        done.add(path)
+
+    for path in graph:
+        visit(path, ())
+
+
+def _path(module: str) -> Path | None:
+    path = LAYER.parent / Path(*module.split(".")).with_suffix(".py")
+    return path if path.is_file() else None
+
+
+def _eager(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {module_of(node.module or "", each.name) for each in node.names}
+    return {module for module in found if module.startswith("pushhub.")}
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("functions/*/*.py")), ids=lambda path: path.parent.name)
 def test_a_function_imports_the_runtime_only(path: Path) -> None:
     for module in imports(path):
-        assert module in {"__future__", "typing"} or module.startswith("pushhub.runtime"), module
+        assert (
+            module in {"__future__", "typing"} or module.startswith("pushhub.runtime") or module.endswith(".wiring")
+        ), module
 
 
 def test_every_function_is_one_thin_handler() -> None:

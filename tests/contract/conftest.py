@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeLineStore, FakeMessageStore
 
-from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
-from pushhub.adapters.dynamodb_lines import DynamoDBLineStore
-from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
-from pushhub.adapters.s3_bodies import S3BodyStore
-from pushhub.ports import BodyStore, ConfigStore, LineStore, MessageStore
+from pushhub.engine.ports import BodyStore, ConfigStore, LineStore, MessageStore
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.s3_bodies import S3BodyStore
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.domain.backlog import Backlog, Consumer, Entry
-from pushhub.domain.subscription import Context, Subscription
-from pushhub.domain.topic import Commit, Notification, Topic
-from pushhub.ports_notifications import Connection
+from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
+from pushhub.notifications.model.subscription import Context, Subscription
+from pushhub.notifications.model.topic import Commit, Notification, Topic
+from pushhub.notifications.ports import Connection
 
 __all__ = [
     "NOW",

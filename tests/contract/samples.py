@@ -8,10 +8,11 @@ from typing import Any
 
 from tests.fakes.clock import START_MS
 
-from pushhub.domain.backoff import FixedDelay
-from pushhub.domain.delivery import Delivery, opening, settle
-from pushhub.domain.message import BodyRef, Message
-from pushhub.domain.queue import (
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import Delivery, opening, settle
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.queue import (
     Alert,
     DeadLetter,
     Dialect,
@@ -20,8 +21,7 @@ from pushhub.domain.queue import (
     QueueType,
     Subscriber,
 )
-from pushhub.domain.verdict import Answer, Verdict
-from pushhub.domain.work import WorkOrder
+from pushhub.engine.model.work import WorkOrder
 
 PROJECT = "5c1f0a9e2b7d4c3f8a6e1d20"
 OTHER_PROJECT = "ffffffffffffffffffffffff"

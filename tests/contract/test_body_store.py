@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.contract.samples import NOW, PROJECT
 
-from pushhub.domain.errors import MessageNotFound
-from pushhub.ports import BodyStore
+from pushhub.base.errors import MessageNotFound
+from pushhub.engine.ports import BodyStore
 
 
 def test_the_bodies_of_a_post_come_back_byte_by_byte(body_store: BodyStore) -> None:

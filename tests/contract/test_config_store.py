@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_pull_queue, full_push_queue, queue
 
-from pushhub.domain.errors import Conflict
-from pushhub.domain.queue import Project, Queue
-from pushhub.ports import ConfigStore
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.ports import ConfigStore
 
 
 def test_a_project_is_found_again_and_replaced(config_store: ConfigStore) -> None:

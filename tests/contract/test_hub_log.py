@@ -1,4 +1,4 @@
-"""What :class:`pushhub.ports_hub.HubLog` promises, of the fake and of DynamoDB."""
+"""What :class:`pushhub.hub.ports.HubLog` promises, of the fake and of DynamoDB."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.hub import FakeHubLog
 
-from pushhub.adapters.dynamodb_hub_log import DynamoDBHubLog
-from pushhub.domain.hub_log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
-from pushhub.domain.ids import MessageIds
-from pushhub.domain.message import BodyRef
-from pushhub.domain.notifications import Level, Notification
-from pushhub.domain.verdict import Answer
-from pushhub.ports_hub import HubLog
+from pushhub.base.ids import MessageIds
+from pushhub.base.verdict import Answer
+from pushhub.engine.model.message import BodyRef
+from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.notice import Level, Notification
+from pushhub.hub.ports import HubLog
+from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
 
 IDS = [MessageIds(1).next(NOW + number) for number in range(30)]
 

@@ -1,4 +1,4 @@
-"""What :class:`pushhub.ports_hub.HubSettings` promises, of the fake and of DynamoDB."""
+"""What :class:`pushhub.hub.ports.HubSettings` promises, of the fake and of DynamoDB."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.hub import FakeHubSettings
 
-from pushhub.adapters.dynamodb_hub_settings import DynamoDBHubSettings
-from pushhub.domain.errors import Conflict
-from pushhub.domain.filters import Filter, MatchRule, Operator
-from pushhub.domain.integration import EndpointDescription, Integration, Recommendation, Service
-from pushhub.domain.mapping import ServiceMapping, ServiceOptions
-from pushhub.domain.parameters import DataType, Parameter
-from pushhub.domain.schedule import Scheduler
-from pushhub.ports_hub import HubSettings
+from pushhub.base.errors import Conflict
+from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
+from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.model.parameters import DataType, Parameter
+from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.ports import HubSettings
+from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

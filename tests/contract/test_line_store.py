@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, message
 
-from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
-from pushhub.domain.message import Message
-from pushhub.ports import LineMessage, LineStore, Once
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import LineMessage, LineStore, Once
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000

@@ -17,12 +17,12 @@ from tests.contract.samples import (
     tried,
 )
 
-from pushhub.domain.backoff import FixedDelay
-from pushhub.domain.delivery import Delivery, DeliveryState, acknowledge, close, opening
-from pushhub.domain.errors import Conflict
-from pushhub.domain.message import Message
-from pushhub.domain.verdict import Verdict
-from pushhub.ports import MessageStore
+from pushhub.base.errors import Conflict
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import MessageStore
 
 
 @pytest.mark.parametrize("given", [message(), message(body=b""), message(body=b"\xff\x00"), full_message()])

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.adapters import aws_notifications as aws
 from tests.contract.notification_samples import (
     NOW,
     TOPIC,
@@ -25,19 +24,20 @@ from tests.fakes.notification_stores import (
     FakeSubscriptionStore,
     FakeTopicStore,
 )
+from tests.notifications.store import aws_notifications as aws
 
-from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
-from pushhub.adapters.dynamodb_subscriptions import DynamoDBSubscriptionStore
-from pushhub.adapters.dynamodb_topics import DynamoDBTopicStore
-from pushhub.domain.errors import Conflict
-from pushhub.domain.subscription import Context
-from pushhub.ports_notifications import (
+from pushhub.base.errors import Conflict
+from pushhub.notifications.model.subscription import Context
+from pushhub.notifications.ports import (
     BacklogStore,
     ConnectionStore,
     SubscriptionStore,
     TopicFull,
     TopicStore,
 )
+from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
+from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
+from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
 
 @dataclass(frozen=True)

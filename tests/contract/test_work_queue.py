@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.contract.samples import full_message, message, order
 from tests.fakes import FakeClock, FakeWorkQueue
 
-from pushhub.adapters.sqs_work import SqsWorkQueue
-from pushhub.domain.work import WorkOrder
-from pushhub.ports import WorkQueue
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import WorkQueue
+from pushhub.engine.store.sqs_work import SqsWorkQueue
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from pushhub.domain.errors import MessageNotFound
-from pushhub.domain.message import BodyRef
+from pushhub.base.errors import MessageNotFound
+from pushhub.engine.model.message import BodyRef
 
 __all__ = ["FakeBodyStore"]
 

@@ -7,8 +7,8 @@ import threading
 from collections import Counter
 from dataclasses import replace
 
-from pushhub.domain.errors import Conflict
-from pushhub.domain.queue import Project, Queue
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.queue import Project, Queue
 
 __all__ = ["FakeConfigStore"]
 

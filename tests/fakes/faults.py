@@ -15,7 +15,7 @@ import threading
 from enum import Enum
 from typing import Any, TypeVar, cast
 
-from pushhub.domain.errors import Unavailable
+from pushhub.base.errors import Unavailable
 
 __all__ = ["Crash", "Fault", "FaultPlan", "faulty"]
 

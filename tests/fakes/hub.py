@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pushhub.domain.errors import Conflict
-from pushhub.domain.hub_log import Listing, LoggedMessage, RecordedAnswer
-from pushhub.domain.integration import Integration
-from pushhub.domain.mapping import ServiceMapping
-from pushhub.domain.notifications import Notification
-from pushhub.domain.parameters import Parameter
-from pushhub.domain.schedule import Scheduler
+from pushhub.base.errors import Conflict
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.parameters import Parameter
+from pushhub.hub.model.schedule import Scheduler
 
 __all__ = ["FakeHubLog", "FakeHubSettings"]
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pushhub.domain.errors import Forbidden, Invalid, MessageNotFound
-from pushhub.domain.ids import new_reservation_id
-from pushhub.domain.message import Message
-from pushhub.ports import LineMessage, Once
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
+from pushhub.base.ids import new_reservation_id
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import LineMessage, Once
 
 __all__ = ["FakeLineStore"]
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pushhub.domain.delivery import Delivery, DeliveryState
-from pushhub.domain.errors import Conflict
-from pushhub.domain.message import Message
-from pushhub.domain.work import WorkOrder
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
 
 __all__ = ["FakeMessageStore"]
 

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from pushhub.domain.backlog import Backlog
-from pushhub.domain.errors import Conflict
-from pushhub.domain.ids import new_uid
-from pushhub.domain.notification_records import BacklogChange, CommitChange
-from pushhub.domain.subscription import Context, Subscription
-from pushhub.domain.topic import Commit, Head, Reservation, Topic
-from pushhub.ports_notifications import Connection, TopicFull
+from pushhub.base.errors import Conflict
+from pushhub.base.ids import new_uid
+from pushhub.notifications.model.backlog import Backlog
+from pushhub.notifications.model.records import BacklogChange, CommitChange
+from pushhub.notifications.model.subscription import Context, Subscription
+from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
+from pushhub.notifications.ports import Connection, TopicFull
 
 __all__ = ["FakeBacklogStore", "FakeConnectionStore", "FakeSubscriptionStore", "FakeTopicStore"]
 

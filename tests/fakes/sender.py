@@ -9,8 +9,8 @@ from http.client import responses
 
 from tests.fakes.clock import FakeClock
 
-from pushhub.domain.verdict import Answer
-from pushhub.ports import PushRequest
+from pushhub.base.verdict import Answer
+from pushhub.engine.ports import PushRequest
 
 __all__ = ["FakeSender", "Reply"]
 
@@ -23,7 +23,7 @@ class Reply:
         status_code: HTTP status; leave 0 with an ``error_class``.
         body: The answer's body.
         headers: The answer's headers, names in lower case.
-        error_class: As in :class:`pushhub.domain.verdict.Answer`.
+        error_class: As in :class:`pushhub.base.verdict.Answer`.
         message: One line; made from the status when empty.
         takes_ms: How long the exchange takes; the clock is turned by that.
         meanwhile: Called while the request is open (e.g. to acknowledge before answering).

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tests.fakes.clock import FakeClock
 
-from pushhub.ports_notifications import ReceivedWake, Wake
+from pushhub.notifications.ports import ReceivedWake, Wake
 
 __all__ = ["FakeWakeQueue"]
 

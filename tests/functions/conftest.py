@@ -14,7 +14,7 @@ from typing import Any
 
 import botocore.client
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 
 ROOT = Path(__file__).parents[2]
 
@@ -132,7 +132,8 @@ class Functions:
 def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
     """All functions, freshly started, on empty tables and queues."""
     # Logs are set up at import, with the environment of the tests.
-    from pushhub.runtime import hub_wiring, wiring  # noqa: PLC0415
+    from pushhub.engine import wiring  # noqa: PLC0415
+    from pushhub.hub import wiring as hub_wiring  # noqa: PLC0415
 
     for name, value in {
         "AWS_DEFAULT_REGION": "us-east-1",

@@ -7,15 +7,15 @@ import json
 from typing import Any
 
 import pytest
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.functions.conftest import Context, Functions, Sink, as_json
 
-from pushhub.domain.errors import Unavailable
-from pushhub.domain.message import NewMessage
-from pushhub.domain.queue import Project, PushSettings, Queue, QueueType, Subscriber
-from pushhub.runtime import wiring
-from pushhub.runtime.observability import logger, telemetry
-from pushhub.runtime.settings import MissingSettingError, Settings
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.observability import logger, telemetry
+from pushhub.cloud.settings import MissingSettingError, Settings
+from pushhub.engine import wiring
+from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
 
 PROJECT = "5f0000000000000000000001"
 

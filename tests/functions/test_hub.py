@@ -11,9 +11,9 @@ from tests.functions.test_engine import PROJECT, turn_clock
 from tests.functions.test_policies import run_and_check
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 
-from pushhub.domain.queue import Project
-from pushhub.runtime import wiring
-from pushhub.services.projects import Projects
+from pushhub.engine import wiring
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
 
 STORE = f"/api/stores/{PROJECT}"
 

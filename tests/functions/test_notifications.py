@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
 from tests.functions.conftest import Context
-from tests.services.notification_world import PROJECT, NotificationWorld
+from tests.notifications.world import PROJECT, NotificationWorld
 
-from pushhub.adapters.sqs_wakes import encode_wake
-from pushhub.domain.topic import Topic
-from pushhub.runtime import notification_wiring
-from pushhub.services.notification_batch import PumpBatch
+from pushhub.notifications import wiring as notification_wiring
+from pushhub.notifications.batch import PumpBatch
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.store.sqs_wakes import encode_wake
 
 ROOT = Path(__file__).parents[2]
 TOPIC = Topic(project=PROJECT, name="orders")

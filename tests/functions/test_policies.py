@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from samtranslator.yaml_helper import yaml_parse
-from tests.adapters import aws_services as aws
+from tests.cloud import aws_services as aws
 from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink
 from tests.functions.test_engine import a_push_queue, post, turn_clock
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pushhub.domain.backoff import FixedDelay
-from pushhub.domain.delivery import (
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     absorb,
@@ -19,10 +20,9 @@ from pushhub.domain.delivery import (
     opening,
     settle,
 )
-from pushhub.domain.delivery import park as parked
-from pushhub.domain.message import Message
-from pushhub.domain.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
-from pushhub.domain.verdict import Answer, Verdict
+from pushhub.engine.model.delivery import park as parked
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
 
 __all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Line", "Lives"]
 

@@ -15,9 +15,9 @@ from glue_jobs.delivery_report.traffic import fate_cells, fates
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
-from tests.services.notification_world import PROJECT, NotificationWorld, recorded
+from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
-from pushhub.domain.topic import Topic
+from pushhub.notifications.model.topic import Topic
 
 GRACE = timedelta(hours=1)
 TOPIC = Topic(project=PROJECT, name="orders")

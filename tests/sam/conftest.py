@@ -17,9 +17,9 @@ import requests
 from tests.sam.sink import Sink
 from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
 
-from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
-from pushhub.adapters.system_clock import SystemClock
-from pushhub.domain.queue import Project
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.queue import Project
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 STACK = "pushhub"
 API = "feed0001"

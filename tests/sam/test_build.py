@@ -27,7 +27,7 @@ def test_the_layer_runs_on_the_other_architecture_too(build: Path, tmp_path: Pat
     program = f"""
 import sys
 sys.path.insert(0, {str(layer)!r})
-import charset_normalizer.md, requests, pushhub.domain.delivery
+import charset_normalizer.md, requests, pushhub.engine.model.delivery
 from aws_lambda_powertools.logging import Logger
 print(requests.__file__)
 """

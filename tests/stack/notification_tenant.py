@@ -14,9 +14,9 @@ from tests.stack.running import RunningStack
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
 
-from pushhub.adapters.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
-from pushhub.adapters.system_clock import SystemClock
-from pushhub.domain.topic import Topic
+from pushhub.cloud.clock import SystemClock
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
 
 __all__ = ["Frame", "Stored", "Tenant", "frame", "nothing_more", "receive"]
 

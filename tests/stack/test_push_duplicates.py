@@ -10,10 +10,10 @@ from tests.stack.endpoints import Endpoint, Recorder, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
-from pushhub.adapters.dynamodb_config import DynamoDBConfigStore
-from pushhub.adapters.dynamodb_messages import DynamoDBMessageStore
-from pushhub.adapters.system_clock import SystemClock
-from pushhub.domain.work import WorkOrder
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
 pytestmark = pytest.mark.stack
 

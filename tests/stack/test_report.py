@@ -15,9 +15,9 @@ from tests.stack.endpoints import Recorder
 from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
-from pushhub.adapters.dynamodb_lines import decode_line_message
-from pushhub.adapters.dynamodb_messages import decode_delivery, decode_message
-from pushhub.domain.delivery import Delivery
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.ironmq.store.dynamodb_pull import decode_line_message
 
 pytestmark = pytest.mark.stack
 

@@ -11,9 +11,8 @@ from tests.template.cloudformation import ROOT
 
 __all__ = ["settings_of"]
 
-RUNTIME = ROOT / "layers" / "pushhub" / "pushhub" / "runtime"
-_READER = RUNTIME / "settings.py"
-_PACKAGE = "pushhub.runtime"
+LAYER = ROOT / "layers" / "pushhub"
+_READER = LAYER / "pushhub" / "cloud" / "settings.py"
 _SETTING = re.compile(r"[A-Z]+(_[A-Z]+)+")
 
 
@@ -56,15 +55,16 @@ def _definitions(path: Path) -> dict[str, ast.AST]:
 
 @cache
 def _imports(path: Path) -> dict[str, tuple[Path, str | None]]:
-    """Names imported from the runtime: the file, and the name in it (None for the module itself)."""
+    """Names imported from the layer: the file, and the name in it (None for the module itself)."""
     found: dict[str, tuple[Path, str | None]] = {}
     for node in ast.walk(_tree(path)):
-        if not isinstance(node, ast.ImportFrom) or node.module is None or not node.module.startswith(_PACKAGE):
+        if not isinstance(node, ast.ImportFrom) or node.module is None or not node.module.startswith("pushhub."):
             continue
-        inner = node.module.removeprefix(_PACKAGE).lstrip(".")
+        inner = LAYER / Path(*node.module.split("."))
         for each in node.names:
             name = each.asname or each.name
-            found[name] = (RUNTIME / f"{inner}.py", each.name) if inner else (RUNTIME / f"{each.name}.py", None)
+            below = inner / f"{each.name}.py"
+            found[name] = (below, None) if below.is_file() else (inner.with_suffix(".py"), each.name)
     return found
 
 
@@ -82,7 +82,12 @@ def _reached_from(path: Path, definition: ast.AST) -> list[tuple[Path, str]]:
                 reached.append((target[0], target[1]))
             else:
                 reached.append((path, node.id))
-    return [each for each in reached if each[0].is_file()]
+    return [each for each in reached if each[0].is_file() and _may_read_settings(each[0])]
+
+
+def _may_read_settings(path: Path) -> bool:
+    """Whether a module puts things together: only wirings, entry points and handlers read settings."""
+    return path.name in {"wiring.py", "handler.py"} or path.parent.name == "runtime"
 
 
 def _settings_in(definition: ast.AST) -> set[str]:

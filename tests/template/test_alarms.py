@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.template.cloudformation import ROOT, Resource, of_type, references
 
-from pushhub.domain.delivery import DeliveryState
+from pushhub.engine.model.delivery import DeliveryState
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

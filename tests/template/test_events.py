@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.template.cloudformation import ROOT, called_by, of_type, source
 
-from pushhub.adapters._line_items import decode_line_message
-from pushhub.adapters._notification_items import decode_backlog, decode_commit
-from pushhub.adapters.dynamodb_messages import decode_delivery, decode_message
-from pushhub.adapters.sqs_wakes import decode_wake
-from pushhub.domain.work import WorkOrder
-from pushhub.runtime.http import request_from_event
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.ironmq.store._pull_items import decode_line_message
+from pushhub.notifications.store._items import decode_backlog, decode_commit
+from pushhub.notifications.store.sqs_wakes import decode_wake
+from pushhub.web.http import request_from_event
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
 FUNCTIONS = {name.removesuffix("Function").lower(): name for name in of_type("AWS::Lambda::Function")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.runtime import wiring
+from pushhub.engine import wiring
 from pushhub.runtime.invocation import LambdaContext
 
 __all__ = ["answer"]
@@ -15,11 +15,11 @@ def answer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # 
     path: str = event.get("rawPath") or "/"
     if path.startswith("/api/"):
         # Imported when it is first asked for: a hub without stores does not pay for it at its cold starts.
-        from pushhub.runtime.hub_wiring import hub_api  # noqa: PLC0415
+        from pushhub.hub.wiring import hub_api  # noqa: PLC0415
 
         return hub_api().handle(event)
     if path == "/notification2" or path.startswith("/notification2/"):
-        from pushhub.runtime.notification_wiring import notifications_api  # noqa: PLC0415
+        from pushhub.notifications.wiring import notifications_api  # noqa: PLC0415
 
         return notifications_api().handle(event)
     return wiring.iron_api().handle(event)

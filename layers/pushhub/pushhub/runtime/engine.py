@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pushhub.domain.message import Message
-from pushhub.runtime import wiring
+from pushhub.cloud.observability import telemetry
+from pushhub.engine import wiring
+from pushhub.engine.faults import described
+from pushhub.engine.model.message import Message
 from pushhub.runtime.invocation import LambdaContext
-from pushhub.runtime.observability import telemetry
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
-from pushhub.services.faults import described
 
 __all__ = ["dispatch_inserted", "handle_errors", "poll_batch", "push_batch", "wake_due"]
 
@@ -38,7 +38,7 @@ def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str
     A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something cannot be
     queued the error is raised: the stream hands the batch out again from its start, and duplicates are harmless.
     """
-    from pushhub.adapters.dynamodb_messages import decode_message  # noqa: PLC0415 (not needed by the other functions)
+    from pushhub.engine.store.dynamodb_messages import decode_message  # noqa: PLC0415 (not needed by the other functions)
 
     messages: list[Message] = []
     for record in event["Records"]:
@@ -54,7 +54,7 @@ def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str
 
 def wake_due(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
     """Schedule, each minute: queue parked deliveries that are due, then make the ticks of schedulers (hub protocol)."""
-    from pushhub.runtime.hub_wiring import hub_ticks  # noqa: PLC0415 (not needed by the other functions)
+    from pushhub.hub.wiring import hub_ticks  # noqa: PLC0415 (not needed by the other functions)
 
     woken = wiring.wake().run(context.get_remaining_time_in_millis)
     return {"woken": woken, "ticked": hub_ticks().run(context.get_remaining_time_in_millis)}
@@ -68,8 +68,8 @@ def handle_errors(event: dict[str, Any], context: LambdaContext) -> dict[str, An
     )
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord  # noqa: PLC0415
 
-    from pushhub.domain.work import WorkOrder  # noqa: PLC0415
-    from pushhub.services.deliver import order_identity  # noqa: PLC0415
+    from pushhub.engine.deliver import order_identity  # noqa: PLC0415
+    from pushhub.engine.model.work import WorkOrder  # noqa: PLC0415
 
     def one(record: SQSRecord) -> None:
         identity: dict[str, str] = {}

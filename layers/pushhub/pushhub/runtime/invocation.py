@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from pushhub.runtime.observability import logger, telemetry
+from pushhub.cloud.observability import logger, telemetry
 
 __all__ = ["LambdaContext", "observed"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pushhub.dialects.notifications_errors import error_body, fault_body, status_of
-from pushhub.dialects.notifications_requests import parse_consumer_name
-from pushhub.domain.errors import RequestRefused, Unavailable
-from pushhub.ports_notifications import ReceivedWake
-from pushhub.runtime import notification_wiring as wiring
+from pushhub.base.errors import RequestRefused, Unavailable
+from pushhub.cloud.observability import logger, telemetry
+from pushhub.notifications import wiring
+from pushhub.notifications.ports import ReceivedWake
+from pushhub.notifications.wire.errors import error_body, fault_body, status_of
+from pushhub.notifications.wire.requests import parse_consumer_name
 from pushhub.runtime.invocation import LambdaContext
-from pushhub.runtime.observability import logger, telemetry
 from pushhub.runtime.sqs_batch import failures
 
 __all__ = ["answer_consumer", "notify"]
@@ -66,7 +66,7 @@ def notify(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if "Records" not in event:
         wiring.idle_connections().run(context.get_remaining_time_in_millis)
         return {}
-    from pushhub.adapters.sqs_wakes import decode_wake  # noqa: PLC0415 (not needed by the schedule)
+    from pushhub.notifications.store.sqs_wakes import decode_wake  # noqa: PLC0415 (not needed by the schedule)
 
     wakes: list[ReceivedWake] = []
     poison: list[str] = []

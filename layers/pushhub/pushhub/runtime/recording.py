@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.runtime import notification_wiring, wiring
+from pushhub.engine import wiring
+from pushhub.notifications import wiring as notification_wiring
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures
 

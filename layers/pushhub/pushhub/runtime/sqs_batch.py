@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pushhub.domain.work import decode_pack
-from pushhub.ports import Received, Telemetry
+from pushhub.engine.model.work import decode_pack
+from pushhub.engine.ports import Received, Telemetry
 
 __all__ = ["failures", "queue_name", "read_orders"]
 

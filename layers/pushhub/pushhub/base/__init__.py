@@ -1,0 +1,1 @@
+"""What every package may use: errors, ids, times, verdicts. Imports nothing of ours."""

@@ -1,0 +1,57 @@
+"""A small cache in memory whose entries end by the clock."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from pushhub.engine.ports import Clock
+
+__all__ = ["ExpiringCache"]
+
+V = TypeVar("V")
+
+
+class ExpiringCache(Generic[V]):
+    """Keeps values for a while; when full, the one used longest ago goes. Safe to share between threads.
+
+    Args:
+        clock: Ends the entries.
+        ttl_ms: Lifetime of an entry in milliseconds.
+        capacity: Entries at most.
+    """
+
+    def __init__(self, clock: Clock, *, ttl_ms: int, capacity: int) -> None:
+        self._clock = clock
+        self._ttl_ms = ttl_ms
+        self._capacity = capacity
+        self._entries: OrderedDict[Hashable, tuple[int, V]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value, or None when there is none or its time is over."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            ends_at, value = entry
+            if ends_at <= self._clock.now():
+                del self._entries[key]
+                return None
+            self._entries.move_to_end(key)
+            return value
+
+    def put(self, key: Hashable, value: V) -> None:
+        """Keep a value from now on."""
+        with self._lock:
+            self._entries[key] = (self._clock.now() + self._ttl_ms, value)
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
+
+    def drop(self, key: Hashable) -> None:
+        """Forget a value."""
+        with self._lock:
+            self._entries.pop(key, None)

@@ -1,0 +1,63 @@
+"""What every AWS adapter does around a call: translate errors, and wait between rounds of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.ports import Clock
+
+__all__ = ["ROUNDS", "ConditionRefused", "aws_call", "pause"]
+
+ROUNDS = 5
+"""Rounds of a batch call whose answer left some entries undone, the first included; 0.4 to 0.75 s of waiting in all."""
+
+_FIRST_PAUSE_S = 0.05
+
+
+class ConditionRefused(Exception):
+    """A conditional write was refused.
+
+    Args:
+        stored: The item as stored, empty when there is none (or when it was not asked for).
+    """
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        super().__init__("condition not met")
+        self.stored = stored
+
+
+@contextmanager
+def aws_call(operation: str) -> Iterator[None]:
+    """Run an SDK call.
+
+    Args:
+        operation: For the error, e.g. ``"dynamodb:UpdateItem"``.
+
+    Raises:
+        ConditionRefused: A condition of a DynamoDB write was not met.
+        Unavailable: Anything else went wrong; the SDK's error is its cause.
+    """
+    try:
+        yield
+    except ClientError as error:
+        answer: dict[str, Any] = {**error.response}
+        if answer["Error"]["Code"] == "ConditionalCheckFailedException":
+            raise ConditionRefused(answer.get("Item", {})) from error
+        raise Unavailable(operation, str(answer["Error"]["Code"])) from error
+    except BotoCoreError as error:
+        raise Unavailable(operation, type(error).__name__) from error
+
+
+def pause(clock: Clock, round_number: int) -> None:
+    """Wait before another round: doubling from 50 ms, half of it jitter.
+
+    Args:
+        clock: Waits and gives the jitter.
+        round_number: Rounds made so far, from 1.
+    """
+    clock.sleep(_FIRST_PAUSE_S * 2 ** (round_number - 1) * (0.5 + clock.jitter() / 2))

@@ -1,0 +1,62 @@
+"""Structured logs and metrics by Powertools, behind the :class:`pushhub.engine.ports.Telemetry` port.
+
+Ids are log fields, never metric dimensions: each distinct set of dimensions is a metric that is billed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections import Counter
+from threading import Lock
+from typing import Any
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
+
+__all__ = ["PowertoolsTelemetry", "logger", "telemetry"]
+
+logger = Logger(
+    location=None,
+    json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),
+)
+"""The one logger; the service's name and level come from Powertools' own environment variables. Compact, because log bytes are
+among the larger lines of the bill."""
+
+# Third-party loggers (boto3, urllib3) would put whole requests, with their tokens, into debug logs.
+logging.getLogger("botocore").setLevel(logging.WARNING)
+logging.getLogger("urllib3").setLevel(logging.ERROR)
+
+
+class PowertoolsTelemetry:
+    """Wide events to the log; counts gathered over an invocation and written as one EMF line by :meth:`flush`."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = Lock()
+        self._metrics = AmazonCloudWatchEMFProvider(namespace="Pushhub")
+
+    def event(self, name: str, /, **fields: object) -> None:
+        """One structured log line; fields that say nothing (None, empty, False) are left out."""
+        told: dict[str, Any] = {key: value for key, value in fields.items() if value or type(value) is int}
+        logger.info(name, **told)
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """Add to a metric; written when the invocation ends."""
+        with self._lock:
+            self._counts[metric] += value
+
+    def flush(self) -> None:
+        """Write the counts of this invocation; nothing when there are none."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        for metric, value in counts.items():
+            self._metrics.add_metric(name=metric, unit=MetricUnit.Count, value=value)
+        if counts:
+            self._metrics.flush_metrics()
+
+
+telemetry = PowertoolsTelemetry()
+"""The one telemetry of this execution environment."""

@@ -1,0 +1,164 @@
+"""One DynamoDB table through the low-level client: the calls that page, batch, and leave some entries undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.calls import ROUNDS, aws_call, pause
+from pushhub.engine.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["Item", "Table", "number", "numbers", "text", "texts"]
+
+Item = dict[str, Any]
+"""An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""
+
+_WRITES_PER_CALL = 25
+_READS_PER_CALL = 100
+
+
+def text(value: str) -> dict[str, str]:
+    """A string attribute."""
+    return {"S": value}
+
+
+def number(value: int) -> dict[str, str]:
+    """A number attribute."""
+    return {"N": str(value)}
+
+
+def texts(values: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """A list of strings."""
+    return {"L": [{"S": value} for value in values]}
+
+
+def numbers(item: Item, name: str) -> int | None:
+    """A number of an item, or None when it has no such attribute."""
+    return int(item[name]["N"]) if name in item else None
+
+
+class Table:
+    """A table with keys ``pk`` and ``sk``.
+
+    Args:
+        client: The low-level client.
+        name: Table name.
+        clock: Waits between rounds.
+    """
+
+    def __init__(self, client: DynamoDBClient, name: str, clock: Clock) -> None:
+        self._client = client
+        self._name = name
+        self._clock = clock
+
+    def get(self, key: Item) -> Item | None:
+        """An item, read consistently, or None."""
+        with aws_call("dynamodb:GetItem"):
+            return self._client.get_item(TableName=self._name, Key=key, ConsistentRead=True).get("Item")
+
+    def put(self, item: Item, **condition: Any) -> None:
+        """Write an item whole.
+
+        Args:
+            item: The item.
+            condition: ``ConditionExpression`` and what belongs to it.
+
+        Raises:
+            ConditionRefused: With the stored item.
+        """
+        if condition:
+            condition["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        with aws_call("dynamodb:PutItem"):
+            self._client.put_item(TableName=self._name, Item=item, **condition)
+
+    def update(self, key: Item, **update: Any) -> Item:
+        """Change an item; returns it as it is now.
+
+        Args:
+            key: Of the item.
+            update: ``UpdateExpression`` and what belongs to it.
+
+        Raises:
+            ConditionRefused: With the stored item.
+        """
+        with aws_call("dynamodb:UpdateItem"):
+            answer = self._client.update_item(
+                TableName=self._name,
+                Key=key,
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **update,
+            )
+        return answer["Attributes"]
+
+    def delete(self, key: Item, **condition: Any) -> Item | None:
+        """Delete an item; returns it as it was, or None when there was none.
+
+        Raises:
+            ConditionRefused: With the stored item.
+        """
+        if condition:
+            condition["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        with aws_call("dynamodb:DeleteItem"):
+            answer = self._client.delete_item(TableName=self._name, Key=key, ReturnValues="ALL_OLD", **condition)
+        return answer.get("Attributes")
+
+    def pages(self, **query: Any) -> Iterator[Any]:
+        """The pages of a query, one call each, made only when asked for."""
+        while True:
+            with aws_call("dynamodb:Query"):
+                page = self._client.query(TableName=self._name, **query)
+            yield page
+            if not page.get("LastEvaluatedKey"):
+                return
+            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def items(self, **query: Any) -> Iterator[Item]:
+        """The items of a query, page by page as they are asked for."""
+        for page in self.pages(**query):
+            yield from page["Items"]
+
+    def get_many(self, keys: Sequence[Item]) -> list[Item]:
+        """Items by key, read consistently, in no order; those that do not exist are missing. Keys must be distinct."""
+        found: list[Item] = []
+        for start in range(0, len(keys), _READS_PER_CALL):
+            rest: list[Item] = list(keys[start : start + _READS_PER_CALL])
+            for round_number in range(1, ROUNDS + 1):
+                with aws_call("dynamodb:BatchGetItem"):
+                    answer = self._client.batch_get_item(
+                        RequestItems={self._name: {"Keys": rest, "ConsistentRead": True}}
+                    )
+                found += answer["Responses"].get(self._name, [])
+                undone: Any = answer.get("UnprocessedKeys", {})
+                rest = undone.get(self._name, {}).get("Keys", [])
+                if not rest:
+                    break
+                if round_number == ROUNDS:
+                    raise Unavailable("dynamodb:BatchGetItem", "UnprocessedKeys")
+                pause(self._clock, round_number)
+        return found
+
+    def put_many(self, items: Sequence[Item]) -> None:
+        """Write items whole, without condition."""
+        self._write_many([{"PutRequest": {"Item": item}} for item in items])
+
+    def delete_many(self, keys: Sequence[Item]) -> None:
+        """Delete items without condition."""
+        self._write_many([{"DeleteRequest": {"Key": key}} for key in keys])
+
+    def _write_many(self, requests: list[Any]) -> None:
+        for start in range(0, len(requests), _WRITES_PER_CALL):
+            rest = requests[start : start + _WRITES_PER_CALL]
+            for round_number in range(1, ROUNDS + 1):
+                with aws_call("dynamodb:BatchWriteItem"):
+                    answer = self._client.batch_write_item(RequestItems={self._name: rest})
+                rest = answer.get("UnprocessedItems", {}).get(self._name, [])
+                if not rest:
+                    break
+                if round_number == ROUNDS:
+                    raise Unavailable("dynamodb:BatchWriteItem", "UnprocessedItems")
+                pause(self._clock, round_number)

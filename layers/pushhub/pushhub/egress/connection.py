@@ -1,0 +1,265 @@
+"""urllib3 connections, pools and their manager with the egress guard where sockets are made.
+
+The seam is ``HTTPConnection._new_conn``, the one place where urllib3 turns a name into a socket: here the name is resolved once,
+every address is checked, and a checked one is connected to, while TLS and ``Host`` keep the name. A connection that is reused
+keeps its checked address, so nothing is resolved then; pools are apart by allow-list, because one project's address may be
+forbidden to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from email.message import Message
+from typing import Any, NamedTuple, cast
+
+import certifi
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.poolmanager import PoolKey
+
+from pushhub.egress.guard import AllowedTargets, TargetRefused, checked_addresses
+from pushhub.egress.lookup import LookupFailed, NameLookup
+from pushhub.egress.socket import BoundedSocket, BoundedTLSSocket, connect_to, time_left
+from pushhub.egress.url import Target
+
+__all__ = [
+    "AttemptFailed",
+    "GuardedConnection",
+    "GuardedPool",
+    "GuardedPoolManager",
+    "Reply",
+    "Route",
+    "StaleConnection",
+]
+
+# Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
+_HEAD_LIMIT = 256 * 1024
+# A chunk of one byte takes six on the wire; more framing than that is no answer but an attack.
+_FRAMING_FACTOR = 8
+
+
+class AttemptFailed(Exception):
+    """An attempt ended without an answer.
+
+    Args:
+        error_class: See :class:`pushhub.base.verdict.Answer`.
+        message: One line for the subscriber's owner, without anything of the URL but its host.
+        sent: Whether the other side may have seen the request.
+    """
+
+    def __init__(self, error_class: str, message: str, *, sent: bool = False) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+        self.message = message
+        self.sent = sent
+
+
+class StaleConnection(Exception):
+    """The other side closed the connection before it answered with a single byte."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where a request goes, and until when.
+
+    Attributes:
+        target: The URL taken apart.
+        allowed: Exceptions from the guard.
+        deadline: End of the whole exchange, on ``time.monotonic``.
+        lookup: How names are resolved.
+    """
+
+    target: Target
+    allowed: AllowedTargets
+    deadline: float
+    lookup: NameLookup
+
+
+class Reply(NamedTuple):
+    """An answer as it came, its body cut at the limit."""
+
+    status: int
+    reason: str
+    headers: Message
+    body: bytes
+
+
+class _Answer(http.client.HTTPResponse):
+    """Passes over interim answers: ``http.client`` knows 100 only, but 102 and 103 may come unasked too (RFC 9110, 15.2)."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 102 <= status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+
+
+class GuardedConnection(HTTPConnection):
+    """A connection to a checked address.
+
+    Attributes:
+        route: Where the exchange goes; set by :meth:`open`.
+        idle_since: When the last exchange ended, on ``time.monotonic``.
+    """
+
+    response_class = _Answer
+    route: Route
+    idle_since = 0.0
+
+    def _new_conn(self) -> socket.socket:
+        target, deadline = self.route.target, self.route.deadline
+        try:
+            addresses = checked_addresses(target, self.route.allowed, self.route.lookup, time_left(deadline))
+        except TargetRefused as error:
+            raise AttemptFailed("refused_by_guard", str(error)) from error
+        except LookupFailed as error:
+            raise AttemptFailed("dns", f"{target.host} cannot be resolved: {error}") from error
+        except TimeoutError as error:
+            raise AttemptFailed("timeout", f"{target.host} was not resolved in time") from error
+        try:
+            return connect_to(addresses, target.port, deadline)
+        except TimeoutError as error:
+            raise AttemptFailed("timeout", f"{target.host} did not accept a connection in time") from error
+        except OSError as error:
+            raise AttemptFailed("connect", f"No connection to {target.host}: {_told(error)}") from error
+
+    def open(self, route: Route) -> bool:
+        """Make ready for an exchange: connect, unless connected already.
+
+        Returns:
+            Whether the connection is one used before.
+
+        Raises:
+            AttemptFailed: No connection to an allowed address could be made; nothing was sent.
+        """
+        self.route = route
+        if not self.is_closed:
+            return True
+        self.connect()
+        return False
+
+    def exchange(self, method: str, headers: dict[str, str], body: bytes, answer_limit: int) -> Reply:
+        """Send a request and read its answer; afterwards the connection is open only if it can carry another one.
+
+        Raises:
+            StaleConnection: Closed by the other side without an answer.
+            OSError, http.client.HTTPException, ValueError, AnswerTooLarge: What went wrong while the request was out.
+        """
+        bounded = cast(BoundedSocket, self.sock)
+        bounded.bind_to(self.route.deadline, _HEAD_LIMIT)
+        try:
+            # Who refuses a body half-way closes early, with the answer already sent: so try to read it all the same.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+                self.request(method, self.route.target.path, body=body or None, headers=headers)
+            # Not urllib3's own wrapper: it logs the URL, with its query, when an answer's headers are malformed.
+            answer = http.client.HTTPConnection.getresponse(self)
+        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+            if bounded.received == 0:
+                raise StaleConnection from error
+            raise
+        with answer:
+            bounded.allowance = _FRAMING_FACTOR * answer_limit + _HEAD_LIMIT
+            # One byte more than wanted tells a whole answer from a cut one.
+            received = answer.read(answer_limit + 1)
+            whole = len(received) <= answer_limit
+            if whole and answer.length:
+                raise http.client.IncompleteRead(received, answer.length)
+            if not whole or answer.status < 200:
+                self.close()
+            return Reply(answer.status, answer.reason, answer.headers, received[:answer_limit])
+
+
+class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):
+    def connect(self) -> None:
+        host = self.route.target.host
+        try:
+            super().connect()
+        except ssl.SSLCertVerificationError as error:
+            reason = error.verify_message or error.reason
+            raise AttemptFailed("tls", f"The certificate of {host} is not valid: {reason}") from error
+        except TimeoutError as error:
+            raise AttemptFailed("timeout", f"{host} did not complete the TLS handshake in time") from error
+        except OSError as error:
+            raise AttemptFailed("tls", f"TLS handshake with {host} failed: {_told(error)}") from error
+
+
+class GuardedPool(HTTPConnectionPool):
+    """Idle connections to one place; hands out closed ones when none is idle.
+
+    Attributes:
+        idle_limit_s: Seconds after which an idle connection is not used again: what lies between may have forgotten it without
+            telling either end, most of all while a Lambda environment was frozen, and then a request on it would only time out.
+    """
+
+    ConnectionCls = GuardedConnection
+    idle_limit_s: float
+
+    def borrow(self) -> GuardedConnection:
+        """A connection; to be given back. One that was idle for too long, or that the other side closed, comes closed."""
+        connection = cast(GuardedConnection, self._get_conn())
+        if time.monotonic() - connection.idle_since > self.idle_limit_s:
+            connection.close()
+        return connection
+
+    def give_back(self, connection: GuardedConnection) -> None:
+        """Take a connection back, open (when the exchange ended cleanly) or closed."""
+        connection.idle_since = time.monotonic()
+        self._put_conn(connection)
+
+
+class _GuardedTLSPool(GuardedPool, HTTPSConnectionPool):
+    ConnectionCls = _GuardedTLSConnection
+
+
+class GuardedPoolManager(PoolManager):
+    """Pools by place and allow-list.
+
+    Args:
+        ca_file: Certificates of the authorities to trust (PEM).
+        places: Pools kept; the least recently used one goes first.
+        connections: Idle connections kept per pool.
+        idle_limit_s: See :class:`GuardedPool`.
+    """
+
+    def __init__(self, *, ca_file: str | None, places: int, connections: int, idle_limit_s: float) -> None:
+        super().__init__(num_pools=places, maxsize=connections)
+        self.pool_classes_by_scheme = {"http": GuardedPool, "https": _GuardedTLSPool}
+        self._ca_file = ca_file or certifi.where()
+        self._idle_limit_s = idle_limit_s
+        self._tls: ssl.SSLContext | None = None
+
+    def pool(self, route: Route) -> GuardedPool:
+        """The pool of connections a route may use."""
+        target = route.target
+        place = {"scheme": target.scheme, "host": target.host, "port": target.port}
+        key = (target.scheme, target.lookup_name, target.port, route.allowed.texts)
+        # Any hashable key will do; urllib3's own has thirty fields and is slow to make.
+        pool = self.connection_from_pool_key(cast(PoolKey, key), {**self.connection_pool_kw, **place})
+        return cast(GuardedPool, pool)
+
+    def _new_pool(
+        self, scheme: str, host: str, port: int, request_context: dict[str, Any] | None = None
+    ) -> HTTPConnectionPool:
+        context = dict(request_context or {})
+        if scheme == "https":
+            context["ssl_context"] = self._tls = self._tls or self._tls_context()
+        pool = super()._new_pool(scheme, host, port, request_context=context)
+        cast(GuardedPool, pool).idle_limit_s = self._idle_limit_s
+        return pool
+
+    def _tls_context(self) -> ssl.SSLContext:
+        # One for all pools, made on first need: reading the certificates takes longer than a whole exchange.
+        context = ssl.create_default_context(cafile=self._ca_file)
+        context.sslsocket_class = BoundedTLSSocket
+        return context
+
+
+def _told(error: OSError) -> str:
+    """What happened, in the system's words."""
+    return (error.reason if isinstance(error, ssl.SSLError) else error.strerror) or type(error).__name__

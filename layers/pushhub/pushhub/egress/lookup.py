@@ -1,0 +1,79 @@
+"""Name lookups that end in time.
+
+``getaddrinfo`` cannot be given a time limit, and a name whose servers never answer holds it for half a minute. So each
+lookup runs in a thread of its own that is abandoned when the time is up; how many may run at once is bounded, and one name
+is looked up by one thread only, however many wait for it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+
+from pushhub.base.errors import Unavailable
+from pushhub.egress.url import IPAddress
+
+__all__ = ["LookupFailed", "NameLookup", "system_resolve"]
+
+Resolve = Callable[[str], Iterable[str]]
+
+
+class LookupFailed(Exception):
+    """The name has no address, or its servers said so."""
+
+
+def system_resolve(name: str) -> list[str]:
+    """Every address the system's resolver knows for a name. Raises ``OSError`` when it knows none."""
+    answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
+
+
+class NameLookup:
+    """Resolves names within a time limit; safe to use from many threads.
+
+    Args:
+        resolve: The blocking lookup: addresses of a name, ``OSError`` when there are none.
+        limit: Lookups that may run at once, abandoned ones included.
+    """
+
+    def __init__(self, resolve: Resolve = system_resolve, *, limit: int = 64) -> None:
+        self._resolve = resolve
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._running: dict[str, Future[tuple[IPAddress, ...]]] = {}
+
+    def addresses(self, name: str, timeout_s: float) -> tuple[IPAddress, ...]:
+        """All addresses of a name, at least one.
+
+        Raises:
+            LookupFailed: There are none.
+            TimeoutError: No answer within ``timeout_s`` seconds.
+            Unavailable: Too many other lookups are still running; says nothing about this name.
+        """
+        with self._lock:
+            future = self._running.get(name)
+            if future is None:
+                if len(self._running) >= self._limit:
+                    raise Unavailable("name lookup")
+                future = self._running[name] = Future()
+                # A daemon, so that an abandoned lookup does not hold up the end of the process.
+                threading.Thread(target=self._look_up, args=(name, future), name="name-lookup", daemon=True).start()
+        return future.result(max(timeout_s, 0))
+
+    def _look_up(self, name: str, future: Future[tuple[IPAddress, ...]]) -> None:
+        found: tuple[IPAddress, ...] = ()
+        reason = "it has no address"
+        try:
+            # A scope id ("fe80::1%eth0") is dropped: what carries one is link-local and refused.
+            found = tuple(ipaddress.ip_address(text.partition("%")[0]) for text in self._resolve(name))
+        except Exception as error:  # noqa: BLE001 - whatever a resolver does, those who wait must hear of it
+            reason = getattr(error, "strerror", None) or type(error).__name__
+        with self._lock:
+            self._running.pop(name, None)
+        if found:
+            future.set_result(found)
+        else:
+            future.set_exception(LookupFailed(reason))

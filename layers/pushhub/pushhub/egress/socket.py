@@ -1,0 +1,130 @@
+"""Sockets that keep to one deadline and one allowance of bytes, however the other side spreads its answer.
+
+A socket's own timeout is per call: an endpoint that sends a byte each second keeps such a reader for ever. Here each call gets
+only the time that is left, and reading stops when more bytes came than any answer worth reading has.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Unavailable
+from pushhub.egress.url import IPAddress
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+__all__ = ["AnswerTooLarge", "BoundedSocket", "BoundedTLSSocket", "connect_to", "time_left"]
+
+_OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+# A name may have hundreds of addresses; trying more than a few only wastes the deadline.
+_ADDRESSES_TRIED = 4
+
+
+class AnswerTooLarge(Exception):
+    """More bytes came than the socket may receive."""
+
+
+def time_left(deadline: float) -> float:
+    """Seconds until ``deadline`` (on ``time.monotonic``), more than 0.
+
+    Raises:
+        TimeoutError: It has passed.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the deadline has passed")
+    return left
+
+
+class BoundedSocket(socket.socket):
+    """A TCP socket bound to a deadline.
+
+    Attributes:
+        deadline: On ``time.monotonic``; each call ends by then with ``TimeoutError``.
+        allowance: Bytes that may still be received.
+        received: Bytes received since :meth:`bind_to`.
+    """
+
+    deadline = math.inf
+    allowance = 0
+    received = 0
+
+    def bind_to(self, deadline: float, allowance: int) -> None:
+        """Start an exchange that must end by ``deadline`` and may receive ``allowance`` bytes."""
+        self.deadline = deadline
+        self.allowance = allowance
+        self.received = 0
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
+        """As the base class, within the bounds.
+
+        Raises:
+            TimeoutError: The deadline has passed.
+            AnswerTooLarge: The allowance is used up.
+        """
+        self.settimeout(time_left(self.deadline))
+        count = super().recv_into(buffer, nbytes or 0, flags)
+        self.received += count
+        self.allowance -= count
+        if self.allowance < 0:
+            raise AnswerTooLarge
+        return count
+
+    def send(self, data: ReadableBuffer, flags: int = 0) -> int:
+        """As the base class, until the deadline at most."""
+        self.settimeout(time_left(self.deadline))
+        return super().send(data, flags)
+
+    def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
+        """As the base class, until the deadline at most."""
+        self.settimeout(time_left(self.deadline))
+        super().sendall(data, flags)
+
+
+class BoundedTLSSocket(BoundedSocket, ssl.SSLSocket):
+    """The same over TLS (set as ``SSLContext.sslsocket_class``). The handshake ends by the timeout of the socket it wraps."""
+
+
+def connect_to(addresses: Sequence[IPAddress], port: int, deadline: float) -> BoundedSocket:
+    """Connect to the first address that answers; each one tried gets an equal share of the time.
+
+    Returns:
+        A connected socket whose timeout is the time that is left.
+
+    Raises:
+        OSError: None answered; the first failure is told.
+        Unavailable: This machine has no socket to spare.
+    """
+    failure: OSError | None = None
+    tried = addresses[:_ADDRESSES_TRIED]
+    for index, address in enumerate(tried):
+        try:
+            connected = _connect(address, port, time_left(deadline) / (len(tried) - index))
+            connected.settimeout(time_left(deadline))
+        except OSError as error:
+            if error.errno in _OUR_FAULT:
+                raise Unavailable("connect") from error
+            failure = failure or error
+        else:
+            return connected
+    raise failure or TimeoutError("the deadline has passed")
+
+
+def _connect(address: IPAddress, port: int, timeout_s: float) -> BoundedSocket:
+    made = BoundedSocket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.settimeout(timeout_s)
+        made.connect((str(address), port))
+        # Head and body are written one after the other; waiting for the first one's receipt would cost a round trip.
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except BaseException:
+        made.close()
+        raise
+    return made

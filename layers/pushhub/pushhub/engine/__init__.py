@@ -1,0 +1,1 @@
+"""Accepts messages and delivers each to its subscribers until it is settled. Knows no protocol."""

@@ -1,0 +1,22 @@
+"""The bytes of a message, wherever they lie."""
+
+from __future__ import annotations
+
+from pushhub.base.errors import MessageNotFound
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import BodyStore
+
+__all__ = ["body_of"]
+
+
+def body_of(message: Message, bodies: BodyStore) -> bytes:
+    """The exact bytes that were posted.
+
+    Raises:
+        MessageNotFound: They are gone: the message's time was over.
+    """
+    if message.body is not None:
+        return message.body
+    if message.body_ref is None:
+        raise MessageNotFound
+    return bodies.get(message.body_ref)

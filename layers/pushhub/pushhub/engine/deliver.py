@@ -1,0 +1,398 @@
+"""One delivery, looked at and carried on until it waits or is settled: attempt, write the outcome, say what follows.
+
+Order of steps, and why a crash between any two loses nothing: the attempt is made, its outcome is written under a version
+condition, then the caller arranges the next look, and only then gives up the SQS message. A crash before the write repeats the
+attempt (at least once, same id); after it, SQS hands the order over again and the stored state says what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.backoff import FixedDelay, RetryPolicy, holds_in_queue
+from pushhub.engine.model.delivery import (
+    Delivery,
+    DeliveryState,
+    Look,
+    Step,
+    absorb,
+    close,
+    look,
+    opening,
+    park,
+    settle,
+)
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import BodyStore, Clock, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.engine.target import Outcome, PushOrder, Targets
+
+__all__ = ["Deliver", "Follow", "Following", "QueueSource", "Watcher", "order_identity"]
+
+DEADLINE_MARGIN_MS = 5_000
+"""Kept free at the end of an invocation to write outcomes and arrange what follows."""
+
+ABSORB_ROUNDS = 8
+"""How often an outcome is folded into a delivery that keeps changing before the order is left for later."""
+
+CLOCK_SKEW_MS = 60_000
+"""How far the clocks of two functions may be apart."""
+
+GIVE_UP = FixedDelay(retries=0, delay_s=3)
+"""The policy when nobody is left whom a delivery is owed to: no further try."""
+
+
+class Follow(StrEnum):
+    """What is to follow for the SQS message of a delivery that was looked at."""
+
+    NOTHING = "nothing"
+    """Settled, or parked in the due index: the message is given up."""
+    LATER = "later"
+    """Look again at ``due_at``."""
+    POLL = "poll"
+    """Look again at ``due_at``, from the poll queue."""
+    ERROR = "error"
+    """Exhausted: to the errors queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What follows, and when (epoch milliseconds; with ``LATER`` and ``POLL`` only)."""
+
+    follow: Follow
+    due_at: int = 0
+
+
+class QueueSource(Protocol):
+    """Where queues come from: the configuration store, or something that knows more of them."""
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
+        ...
+
+
+class Watcher(Protocol):
+    """Keeps something beside the deliveries that follows from them."""
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Told of each delivery as it is stored, once at least: after each write, and whenever it is looked at in vain.
+
+        Raises:
+            Unavailable: The order comes again.
+        """
+        ...
+
+
+class _NoWatcher:
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Nothing follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A delivery's surroundings while it is carried on."""
+
+    received: Received
+    order: WorkOrder
+    queue: Queue
+    push: PushSettings
+
+
+class Deliver:
+    """Carries deliveries on.
+
+    Args:
+        config: Queues.
+        messages: Messages and deliveries.
+        bodies: Claim-checked bodies.
+        targets: How each kind of subscriber is pushed to.
+        retry_queue: Measured, to decide where waits are spent.
+        clock: Time.
+        telemetry: Wide events and metrics.
+        in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
+        watcher: Told of every delivery.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: QueueSource,
+        messages: MessageStore,
+        bodies: BodyStore,
+        targets: Targets,
+        retry_queue: WorkQueue,
+        clock: Clock,
+        telemetry: Telemetry,
+        in_flight_limit: int,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._watcher = watcher or _NoWatcher()
+        self._config = config
+        self._messages = messages
+        self._bodies = bodies
+        self._targets = targets
+        self._retry_queue = retry_queue
+        self._clock = clock
+        self._telemetry = telemetry
+        self._in_flight_limit = in_flight_limit
+
+    def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+        """Carry one delivery on.
+
+        Args:
+            received: The order.
+            stored: The delivery as stored, None before its first attempt.
+            remaining_ms: Milliseconds the invocation has left; no attempt starts that could outlast them.
+
+        Raises:
+            Unavailable: One of our own calls failed; look again soon, the stored state decides.
+        """
+        order = received.order
+        if stored is None or not order.carries_body:
+            message = order.message if order.carries_body else self._stored_message(order)
+            if message is None:
+                return self._without_message(stored)
+            order = replace(order, message=message)
+        delivery = stored or opening(order.message, order.subscriber_id)
+        queue = self._queue(order, is_first=stored is None)
+        if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
+            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_deleted")
+        if order.message.accepted_at <= queue.cleared_at:
+            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_cleared")
+        return self._carry_on(
+            _Job(received=received, order=order, queue=queue, push=queue.push), delivery, remaining_ms
+        )
+
+    def _queue(self, order: WorkOrder, *, is_first: bool) -> Queue | None:
+        """The queue of an order: for a first attempt as it is remembered, if that fits the message, else as it is now.
+
+        What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be taken
+        for one that is gone. A retry is rare enough to see what its owner has changed since.
+        """
+        message = order.message
+        if is_first:
+            queue = self._config.queue(message.project, message.queue)
+            if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
+                owed = message.subscriber_ids if message.unicast else (order.subscriber_id,)
+                if all(queue.push.subscriber(each) is not None for each in owed):
+                    return queue
+        return self._config.queue(message.project, message.queue, fresh=True)
+
+    def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
+        """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
+        while True:
+            subscriber = job.push.subscriber(delivery.target)
+            policy = self._policy(job.push, subscriber)
+            seen = look(delivery, policy, self._clock.now())
+            if seen.step is not Step.ATTEMPT:
+                return self._without_attempt(job.order.message, delivery, seen)
+            if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
+                return _look_again(delivery, self._clock.now())
+            delivery = self._attempt(job, subscriber, delivery, policy)
+            self._watcher.seen(job.order.message, delivery)
+            if delivery.parked:
+                return Following(Follow.NOTHING)
+
+    def _without_attempt(self, message: Message, delivery: Delivery, seen: Look) -> Following:
+        if seen.step is Step.CLOSE and seen.closes_as is not None:
+            return self._close(message, delivery, seen.closes_as, "out_of_time_or_tries")
+        self._watcher.seen(message, delivery)
+        if seen.step is Step.NOTHING:
+            return _when_settled(delivery)
+        # The due index brings a parked delivery back by itself. Close to its time the waker may just have taken it out of the
+        # index (by a clock a little ahead of ours), so then the order is kept.
+        if delivery.parked and seen.wait_ms > CLOCK_SKEW_MS:
+            return Following(Follow.NOTHING)
+        return _look_again(delivery, self._clock.now() + seen.wait_ms)
+
+    def _policy(self, push: PushSettings, subscriber: Subscriber | None) -> RetryPolicy:
+        if subscriber is None:
+            return push.policy
+        return self._targets.of(subscriber).policy(push, subscriber.subscriber_id)
+
+    def _stored_message(self, order: WorkOrder) -> Message | None:
+        message = order.message
+        return self._messages.message(message.project, message.queue_uid, message.message_id)
+
+    def _without_message(self, delivery: Delivery | None) -> Following:
+        """The message itself is no longer stored: its time was over."""
+        if delivery is None or delivery.settled:
+            return Following(Follow.NOTHING)
+        return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
+
+    def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
+        if delivery.settled:
+            if message is not None:
+                self._watcher.seen(message, delivery)
+            return _when_settled(delivery)
+        closed = close(delivery, state, self._clock.now())
+        try:
+            self._messages.save(closed)
+        except Conflict:
+            return Following(Follow.LATER, self._clock.now())
+        self._telemetry.count(_metric_of(state))
+        self._telemetry.event(
+            "delivery_closed",
+            project=closed.project,
+            queue=closed.queue,
+            message_id=closed.message_id,
+            delivery_id=closed.delivery_id,
+            state=state.value,
+            reason=reason,
+            tries=closed.tries,
+        )
+        if message is not None:
+            self._watcher.seen(message, closed)
+        return _when_settled(closed)
+
+    def _attempt(self, job: _Job, subscriber: Subscriber | None, delivery: Delivery, policy: RetryPolicy) -> Delivery:
+        """One attempt and its outcome, written. Returns the delivery as it is stored then."""
+        if subscriber is None:
+            outcome = self._removed_subscriber()
+            policy = policy if any(map(job.push.subscriber, delivery.targets)) else GIVE_UP
+        else:
+            try:
+                body = body_of(job.order.message, self._bodies)
+            except MessageNotFound:
+                return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
+            outcome = self._targets.of(subscriber).deliver(
+                PushOrder(
+                    queue=job.queue,
+                    push=job.push,
+                    subscriber=subscriber,
+                    message=job.order.message,
+                    body=body,
+                    delivery=delivery,
+                )
+            )
+        after = settle(
+            delivery,
+            outcome.answer,
+            outcome.verdict,
+            policy=policy,
+            reserve_ms=outcome.reserve_ms,
+            jitter=self._clock.jitter(),
+            subscriber=subscriber.name if subscriber else "",
+            dialect=subscriber.dialect.value if subscriber else "raw",
+            update_url=outcome.update_url,
+        )
+        after = self._parked_if_long(after)
+        try:
+            self._messages.save(after)
+        except Conflict:
+            after = self._absorb(job, delivery, outcome)
+        self._tell(job, subscriber, after, outcome, policy)
+        return after
+
+    def _removed_subscriber(self) -> Outcome:
+        now = self._clock.now()
+        answer = Answer(
+            status_code=0,
+            message="Subscriber was removed from the queue",
+            error_class="removed",
+            started_at=now,
+            finished_at=now,
+        )
+        return Outcome(answer=answer, verdict=Verdict.FAILED)
+
+    def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
+        try:
+            self._messages.save(after)
+        except Conflict:
+            return self._messages.delivery(job.order) or after
+        return after
+
+    def _absorb(self, job: _Job, begun: Delivery, outcome: Outcome) -> Delivery:
+        """The delivery changed during the attempt: fold the attempt in where it still counts."""
+        for _ in range(ABSORB_ROUNDS):
+            current = self._messages.delivery(job.order)
+            if current is None:
+                # Deleted by its time to live; there is nothing left to record.
+                return close(begun, DeliveryState.EXPIRED, self._clock.now())
+            folded = absorb(current, begun, outcome.answer, outcome.verdict)
+            if folded is None:
+                return current
+            try:
+                self._messages.save(folded)
+            except Conflict:
+                continue
+            return folded
+        raise Unavailable("recording an attempt under contention")
+
+    def _parked_if_long(self, delivery: Delivery) -> Delivery:
+        """Decide where a wait is spent; before the write, which enters a parked one into the due index."""
+        if delivery.due_at is None:
+            return delivery
+        wait_ms = min(delivery.due_at, delivery.expires_at) - self._clock.now()
+        if wait_ms <= 0 or holds_in_queue(wait_ms, in_flight=self._in_flight(), in_flight_limit=self._in_flight_limit):
+            return delivery
+        self._telemetry.count("DeliveriesParked")
+        return park(delivery)
+
+    def _in_flight(self) -> int:
+        """The retry queue's load; a failed measurement must not cost the record of an attempt that was made."""
+        try:
+            return self._retry_queue.in_flight()
+        except Unavailable:
+            return 0
+
+    def _tell(
+        self, job: _Job, subscriber: Subscriber | None, after: Delivery, outcome: Outcome, policy: RetryPolicy
+    ) -> None:
+        """The one wide event of this attempt; its fields are the columns of the delivery record."""
+        answer = outcome.answer
+        if outcome.verdict is Verdict.FAILED:
+            self._telemetry.count("AttemptsFailed")
+        if after.settled or after.state is DeliveryState.PARKED:
+            self._telemetry.count(_metric_of(after.state))
+        last = after.last
+        self._telemetry.event(
+            "attempt",
+            **order_identity(job.order),
+            subscriber=subscriber.name if subscriber else None,
+            attempt=last.number if last else None,
+            tries=after.tries,
+            tries_max=policy.max_tries,
+            verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
+            state=after.state.value,
+            parked=after.parked,
+            status_code=answer.status_code,
+            error_class=answer.error_class,
+            duration_ms=answer.duration_ms,
+            bytes_out=answer.bytes_out,
+            bytes_in=answer.bytes_in,
+            wait_before_ms=last.wait_before_ms if last else None,
+            wait_after_ms=last.wait_after_ms if last else None,
+            receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
+        )
+
+
+def _metric_of(state: DeliveryState) -> str:
+    """Counted when a delivery comes to a state. Waiting in the due index is counted as parked, so this parking has another name."""
+    return "DeliveriesLeftToAPerson" if state is DeliveryState.PARKED else f"Deliveries{state.value.capitalize()}"
+
+
+def _look_again(delivery: Delivery, at: int) -> Following:
+    return Following(Follow.LATER if delivery.update_url is None else Follow.POLL, at)
+
+
+def _when_settled(delivery: Delivery) -> Following:
+    return Following(Follow.ERROR if delivery.state is DeliveryState.EXHAUSTED else Follow.NOTHING)
+
+
+def order_identity(order: WorkOrder) -> dict[str, str]:
+    """The fields that say which delivery an event is about."""
+    message = order.message
+    return {
+        "project": message.project,
+        "queue": message.queue,
+        "message_id": message.message_id,
+        "subscriber_id": order.subscriber_id,
+    }

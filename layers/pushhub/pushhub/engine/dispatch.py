@@ -1,0 +1,108 @@
+"""From stored messages to work orders: the reading end of the outbox that the messages table's stream is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.delivery import opening, park
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Clock, ConfigStore, MessageStore, Telemetry, WorkQueue
+
+__all__ = ["ORDERS_BYTES", "Dispatch"]
+
+ORDERS_BYTES = 16_000_000
+"""About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000 orders, which together
+would not fit into the function's memory. Below it, all orders of a batch for the same subscriber can share SQS messages."""
+
+_ORDER_BYTES = 600
+"""Bytes of an order apart from its body and headers."""
+
+
+class Dispatch:
+    """Queues the deliveries of messages that were just stored.
+
+    Args:
+        config: Counts messages per queue.
+        messages: Parks deliveries that are due later than a queue can delay.
+        push_queue: Where first attempts are queued.
+        clock: Time.
+        telemetry: Metrics.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ConfigStore,
+        messages: MessageStore,
+        push_queue: WorkQueue,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._config = config
+        self._messages = messages
+        self._push_queue = push_queue
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def run(self, batch: Sequence[Message]) -> None:
+        """Queue or park every delivery of every message. Safe to repeat: work orders are harmless duplicates.
+
+        Raises:
+            Unavailable: Something could not be queued; the whole batch must come again.
+        """
+        now = self._clock.now()
+        at_once: list[WorkOrder] = []
+        later: list[tuple[WorkOrder, int]] = []
+        size = 0
+        for message in batch:
+            for subscriber_id in message.delivery_subscribers:
+                if message.due_at - now > MAX_DELAY_MS:
+                    self._park(message, subscriber_id)
+                    continue
+                order = WorkOrder(message=message, subscriber_id=subscriber_id)
+                if message.due_at > now:
+                    later.append((order, -(-(message.due_at - now) // 1000)))
+                else:
+                    at_once.append(order)
+                size += _size(message)
+                if size >= ORDERS_BYTES:
+                    self._send(at_once, later)
+                    at_once, later, size = [], [], 0
+        self._send(at_once, later)
+        self._count(batch)
+
+    def _send(self, at_once: Sequence[WorkOrder], later: Sequence[tuple[WorkOrder, int]]) -> None:
+        if at_once:
+            self._push_queue.send_packed(at_once)
+        if later:
+            self._push_queue.send(later)
+
+    def _park(self, message: Message, subscriber_id: str) -> None:
+        first = replace(park(opening(message, subscriber_id)), version=1)
+        try:
+            self._messages.save(first)
+        except Conflict:
+            return  # parked by an earlier run of this batch
+        self._telemetry.count("DeliveriesParked")
+
+    def _count(self, batch: Sequence[Message]) -> None:
+        """The totals are a statistic: failing to count must not queue the batch twice."""
+        posted = Counter((message.project, message.queue_uid) for message in batch)
+        for (project, queue_uid), count in posted.items():
+            try:
+                self._config.add_to_total(project, queue_uid, count)
+            except Unavailable as error:
+                self._telemetry.event("total_not_counted", error=str(error), project=project, count=count)
+        self._telemetry.count("MessagesDispatched", len(batch))
+
+
+def _size(message: Message) -> int:
+    """About how many bytes one order of a message takes; a unicast order names all subscribers."""
+    targets = 16 * len(message.subscriber_ids) if message.unicast else 0
+    headers = sum(len(name) + len(value) for name, value in message.headers.items())
+    return _ORDER_BYTES + targets + headers + (0 if message.body is None else len(message.body) * 4 // 3)

@@ -1,0 +1,515 @@
+r"""The delivery state machine: given a delivery and what happened, the next delivery. Pure, no clock, no I/O.
+
+::
+
+              attempt fails, tries left            attempt fails, none left
+    PENDING ----------------------------> RETRYING ------------------------> EXHAUSTED
+       |  \___ 202 ___> RESERVED __lapses__/  |                                  ^
+       |                   |  |               |                                  |
+       |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
+       +-----------------> DELIVERED / ACKNOWLEDGED <--------+
+    any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
+    hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); PARKED instead of
+    EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a later due time
+
+Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast asks the next subscriber at
+once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round; an un-acked 202 is a failed try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from pushhub.base.errors import Forbidden
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.message import Message
+
+__all__ = [
+    "SETTLED",
+    "Attempt",
+    "Delivery",
+    "DeliveryState",
+    "Look",
+    "Step",
+    "TargetStatus",
+    "absorb",
+    "acknowledge",
+    "close",
+    "look",
+    "opening",
+    "park",
+    "resume",
+    "retries_remaining",
+    "settle",
+]
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery stands."""
+
+    PENDING = "pending"
+    RETRYING = "retrying"
+    RESERVED = "reserved"
+    POLLING = "polling"
+    """The subscriber works on it; its ``update_url`` is asked from ``due_at`` on (hub protocol)."""
+    PARKED = "parked"
+    """Failed and not tried again until a person says so (hub protocol). Not to be confused with ``Delivery.parked``."""
+    DELIVERED = "delivered"
+    ACKNOWLEDGED = "acknowledged"
+    EXHAUSTED = "exhausted"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+SETTLED = frozenset(
+    {
+        DeliveryState.DELIVERED,
+        DeliveryState.ACKNOWLEDGED,
+        DeliveryState.EXHAUSTED,
+        DeliveryState.EXPIRED,
+        DeliveryState.CANCELLED,
+    }
+)
+"""States that never change again."""
+
+STATUS_TEXT_BYTES = 100_000
+"""Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB, and a unicast queue
+may have some 1,700 subscribers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """The last attempt of a delivery, as its record shows it.
+
+    Attributes:
+        number: Counts every request made for the delivery, from 1.
+        subscriber_id: Who was asked.
+        verdict: What the answer meant.
+        status_code: HTTP status, 0 when none came.
+        error_class: See :class:`pushhub.base.verdict.Answer`.
+        started_at: Epoch milliseconds.
+        finished_at: Epoch milliseconds.
+        bytes_out: Bytes of the request body.
+        bytes_in: Bytes of the answer's body.
+        wait_before_ms: From the end of the attempt before (or from acceptance) to the start of this one.
+        wait_after_ms: Until the next look at the delivery; None when there is none.
+        subscriber: Name of the subscriber asked; empty when it has none or is not known.
+        dialect: What it was sent, see :class:`pushhub.engine.model.queue.Dialect`.
+        tries_max: Tries the retry policy allowed then, None for no end or not known.
+        poll: It asked the ``update_url`` of an earlier answer (hub protocol).
+    """
+
+    number: int
+    subscriber_id: str
+    verdict: Verdict
+    status_code: int
+    error_class: str
+    started_at: int
+    finished_at: int
+    bytes_out: int
+    bytes_in: int
+    wait_before_ms: int
+    wait_after_ms: int | None
+    subscriber: str = ""
+    dialect: str = "raw"
+    tries_max: int | None = None
+    poll: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetStatus:
+    """What one subscriber last answered (IronMQ push status).
+
+    Attributes:
+        tries: Requests made to it for this delivery.
+        status_code: Its last status, 0 when no answer came, None before the first try.
+        message: One line about it.
+        last_try_at: Epoch milliseconds of its last request's end.
+    """
+
+    tries: int = 0
+    status_code: int | None = None
+    message: str = ""
+    last_try_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One message owed to one subscriber, or (unicast, ``subscriber_id`` ``*``) to any one of several.
+
+    Attributes:
+        project: Owner.
+        queue: Queue name.
+        queue_uid: Queue generation.
+        message_id: The message.
+        subscriber_id: The subscriber owed, ``*`` for unicast.
+        targets: Subscribers to ask in turn; one except for unicast.
+        accepted_at: Epoch milliseconds of the message's acceptance.
+        expires_at: Epoch milliseconds of the message's expiry.
+        state: Where it stands.
+        due_at: Epoch milliseconds of the next look at it: next try, or end of the reservation. None when settled.
+        tries: Tries used up (unicast: whole rounds).
+        attempts: Requests made.
+        cursor: Index into ``targets`` of the next one to ask in this round.
+        acknowledged_attempt: Number of the attempt that was acknowledged.
+        statuses: By subscriber id; only those asked already.
+        last: The last attempt made.
+        update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
+        settled_at: Epoch milliseconds when it was settled.
+        parked: Waits in the due index of the store rather than in a queue.
+        version: Raised by one with each change; 0 means never stored. Guards every write.
+    """
+
+    project: str
+    queue: str
+    queue_uid: str
+    message_id: str
+    subscriber_id: str
+    targets: tuple[str, ...]
+    accepted_at: int
+    expires_at: int
+    state: DeliveryState = DeliveryState.PENDING
+    due_at: int | None
+    tries: int = 0
+    attempts: int = 0
+    cursor: int = 0
+    acknowledged_attempt: int | None = None
+    statuses: Mapping[str, TargetStatus] = field(default_factory=dict)
+    last: Attempt | None = None
+    update_url: str | None = None
+    settled_at: int | None = None
+    parked: bool = False
+    version: int = 0
+
+    @property
+    def delivery_id(self) -> str:
+        """Unique among all deliveries of the project."""
+        return f"{self.message_id}.{self.subscriber_id}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Unique in the hub: project, queue generation, message, subscriber. Ids that the hub derives may occur in two queues."""
+        return self.project, self.queue_uid, self.message_id, self.subscriber_id
+
+    @property
+    def settled(self) -> bool:
+        """Nothing will change any more."""
+        return self.state in SETTLED
+
+    @property
+    def target(self) -> str:
+        """The subscriber to ask next."""
+        return self.targets[self.cursor]
+
+    def status(self, subscriber_id: str) -> TargetStatus:
+        """What that subscriber last answered; an empty status before its first try."""
+        return self.statuses.get(subscriber_id, TargetStatus())
+
+
+class Step(StrEnum):
+    """What to do with a delivery one is told to look at."""
+
+    ATTEMPT = "attempt"
+    WAIT = "wait"
+    CLOSE = "close"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The answer to "what is to be done now?".
+
+    Attributes:
+        step: What to do.
+        wait_ms: With ``WAIT``: milliseconds until the next look.
+        closes_as: With ``CLOSE``: the state to settle in.
+    """
+
+    step: Step
+    wait_ms: int = 0
+    closes_as: DeliveryState | None = None
+
+
+def opening(message: Message, subscriber_id: str) -> Delivery:
+    """The delivery as it stands when its message was just accepted.
+
+    Unicast starts with another subscriber for each message, so that they share the load.
+
+    Args:
+        message: The accepted message.
+        subscriber_id: One of ``message.delivery_subscribers``.
+    """
+    targets: tuple[str, ...] = (subscriber_id,)
+    if message.unicast:
+        start = int(message.message_id) % max(1, len(message.subscriber_ids))
+        targets = message.subscriber_ids[start:] + message.subscriber_ids[:start]
+    return Delivery(
+        project=message.project,
+        queue=message.queue,
+        queue_uid=message.queue_uid,
+        message_id=message.message_id,
+        subscriber_id=subscriber_id,
+        targets=targets,
+        accepted_at=message.accepted_at,
+        expires_at=message.expires_at,
+        due_at=message.due_at,
+    )
+
+
+def look(delivery: Delivery, policy: RetryPolicy, now: int) -> Look:
+    """What is to be done with a delivery now. Safe to ask at any time and any number of times.
+
+    Args:
+        delivery: As stored.
+        policy: The queue's retry policy as it is now.
+        now: Epoch milliseconds.
+    """
+    if delivery.settled or delivery.due_at is None:
+        return Look(step=Step.NOTHING)
+    reserved = delivery.state is DeliveryState.RESERVED
+    wakes_at = delivery.due_at if reserved else min(delivery.due_at, delivery.expires_at)
+    if wakes_at > now:
+        return Look(step=Step.WAIT, wait_ms=wakes_at - now)
+    if now >= delivery.expires_at:
+        return Look(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED)
+    starts_a_try = delivery.cursor == 0
+    if starts_a_try and policy.max_tries is not None and delivery.tries >= policy.max_tries:
+        used_up = DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED
+        return Look(step=Step.CLOSE, closes_as=used_up)
+    return Look(step=Step.ATTEMPT)
+
+
+def settle(
+    delivery: Delivery,
+    answer: Answer,
+    verdict: Verdict,
+    *,
+    policy: RetryPolicy,
+    reserve_ms: int,
+    jitter: float,
+    subscriber: str = "",
+    dialect: str = "raw",
+    update_url: str | None = None,
+) -> Delivery:
+    """The delivery after an attempt on its current target.
+
+    Args:
+        delivery: As it was when the attempt began; not settled.
+        answer: What came back.
+        verdict: What that means in the subscriber's dialect.
+        policy: Retry policy.
+        reserve_ms: How long a 202 reserves, or how long an answer that polls or postpones asks to wait; milliseconds.
+        jitter: Random number in 0..1.
+        subscriber: Name of the subscriber asked, for the record.
+        dialect: What it was sent, for the record.
+        update_url: With ``Verdict.POLL``: where to ask next.
+    """
+    failed = verdict is Verdict.FAILED
+    round_goes_on = failed and delivery.cursor + 1 < len(delivery.targets)
+    tries = delivery.tries if round_goes_on or verdict is Verdict.POSTPONED else delivery.tries + 1
+    asks_at = delivery.update_url
+    settled_at: int | None = None
+    due_at: int | None
+    if verdict is Verdict.DELIVERED:
+        state, due_at, settled_at = DeliveryState.DELIVERED, None, answer.finished_at
+    elif verdict is Verdict.RESERVED:
+        state, due_at = DeliveryState.RESERVED, answer.finished_at + reserve_ms
+    elif verdict is Verdict.POLL:
+        # The work was accepted: failures before it no longer count, and it is never posted again.
+        state, due_at, tries, asks_at = DeliveryState.POLLING, answer.finished_at + reserve_ms, 0, update_url
+    elif verdict is Verdict.POSTPONED:
+        state, due_at = DeliveryState.PENDING, answer.finished_at + reserve_ms
+    elif round_goes_on:
+        state, due_at = DeliveryState.RETRYING, answer.finished_at
+    else:
+        wait = policy.wait_ms(tries, jitter)
+        if wait is None and policy.parks:
+            state, due_at = DeliveryState.PARKED, None
+        elif wait is None:
+            state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
+        else:
+            state, due_at = DeliveryState.RETRYING, answer.finished_at + wait
+    attempted = _with_attempt(delivery, delivery.target, answer, verdict, due_at)
+    last = attempted.last and replace(
+        attempted.last, subscriber=subscriber, dialect=dialect, tries_max=policy.max_tries
+    )
+    return replace(
+        attempted,
+        last=last,
+        state=state,
+        due_at=due_at,
+        tries=tries,
+        cursor=delivery.cursor + 1 if round_goes_on else 0,
+        update_url=asks_at,
+        settled_at=settled_at,
+    )
+
+
+def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verdict, due_at: int | None) -> Delivery:
+    """``delivery`` with one attempt more on its books; its state is the caller's to set."""
+    before = delivery.last.finished_at if delivery.last else delivery.accepted_at
+    old = delivery.status(target)
+    status = TargetStatus(
+        tries=old.tries + 1,
+        status_code=answer.status_code,
+        message=_share(answer.message, len(delivery.targets)),
+        last_try_at=answer.finished_at,
+    )
+    attempt = Attempt(
+        number=delivery.attempts + 1,
+        subscriber_id=target,
+        verdict=verdict,
+        status_code=answer.status_code,
+        error_class=answer.error_class,
+        started_at=answer.started_at,
+        finished_at=answer.finished_at,
+        bytes_out=answer.bytes_out,
+        bytes_in=answer.bytes_in,
+        wait_before_ms=max(0, answer.started_at - before),
+        wait_after_ms=None if due_at is None else max(0, due_at - answer.finished_at),
+        poll=delivery.update_url is not None,
+    )
+    return replace(
+        delivery,
+        attempts=delivery.attempts + 1,
+        statuses={**delivery.statuses, target: status},
+        last=attempt,
+        parked=False,
+        version=delivery.version + 1,
+    )
+
+
+def _share(text: str, targets: int) -> str:
+    """As much of a text as one of so many targets may keep."""
+    return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
+
+
+def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
+    """Fold in an attempt whose delivery changed while it was under way; None when there is nothing to write.
+
+    Three things can have happened: the subscriber acknowledged before it answered (the attempt goes on the books, the
+    acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure does not);
+    the delivery was settled otherwise (nothing).
+
+    Args:
+        current: As stored now.
+        begun: As it was when the attempt began.
+        answer: What came back.
+        verdict: What that means.
+    """
+    acknowledged_this = current.acknowledged_attempt == begun.attempts + 1 == current.attempts + 1
+    if current.state is DeliveryState.ACKNOWLEDGED and acknowledged_this:
+        acknowledged = current.status(begun.target)
+        folded = _with_attempt(current, begun.target, answer, verdict, None)
+        status = replace(acknowledged, tries=acknowledged.tries + 1, last_try_at=answer.finished_at)
+        return replace(folded, tries=current.tries + 1, statuses={**folded.statuses, begun.target: status})
+    if current.settled or verdict is not Verdict.DELIVERED:
+        return None
+    old = current.status(begun.target)
+    status = replace(old, status_code=answer.status_code, message=answer.message, last_try_at=answer.finished_at)
+    return replace(
+        current,
+        state=DeliveryState.DELIVERED,
+        due_at=None,
+        settled_at=answer.finished_at,
+        statuses={**current.statuses, begun.target: status},
+        parked=False,
+        version=current.version + 1,
+    )
+
+
+def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) -> Delivery:
+    """The delivery after a subscriber acknowledged one of its attempts.
+
+    The reservation that goes with ``attempt`` was checked by the caller. It is good while the attempt is still open, and
+    after it until the next try is due, whatever the answer's status was; then it is superseded.
+
+    Args:
+        delivery: As stored.
+        subscriber_id: Who acknowledges.
+        attempt: Number of the attempt whose reservation was shown.
+        now: Epoch milliseconds.
+
+    Returns:
+        The acknowledged delivery, or the very same one when it was acknowledged or delivered by this attempt before.
+
+    Raises:
+        Forbidden: The reservation timed out or was superseded.
+    """
+    accepted = delivery.state in (DeliveryState.ACKNOWLEDGED, DeliveryState.DELIVERED)
+    if accepted and attempt in (delivery.acknowledged_attempt, delivery.attempts):
+        return delivery
+    under_way = attempt == delivery.attempts + 1
+    still_good = attempt == delivery.attempts and delivery.due_at is not None and now < delivery.due_at
+    if delivery.settled or not (under_way or still_good):
+        raise Forbidden("Reservation has timed out")
+    status = replace(
+        delivery.status(subscriber_id), status_code=200, message="Message was acknowledged.", last_try_at=now
+    )
+    return replace(
+        delivery,
+        state=DeliveryState.ACKNOWLEDGED,
+        due_at=None,
+        cursor=0,
+        acknowledged_attempt=attempt,
+        statuses={**delivery.statuses, subscriber_id: status},
+        settled_at=now,
+        parked=False,
+        version=delivery.version + 1,
+    )
+
+
+def close(delivery: Delivery, state: DeliveryState, now: int) -> Delivery:
+    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202; or left to a person.
+
+    Args:
+        delivery: As stored; not settled.
+        state: One of the settled states, or ``PARKED``.
+        now: Epoch milliseconds.
+    """
+    settled_at = now if state in SETTLED else None
+    return replace(
+        delivery, state=state, due_at=None, cursor=0, settled_at=settled_at, parked=False, version=delivery.version + 1
+    )
+
+
+def resume(delivery: Delivery, now: int) -> Delivery:
+    """The delivery due at once because a person wants it tried now; one that waited for a person starts its tries anew.
+
+    It waits in the due index until then, so that nothing but this one write is needed for it to be tried.
+
+    Args:
+        delivery: As stored; not settled.
+        now: Epoch milliseconds.
+
+    Raises:
+        Forbidden: It is settled.
+    """
+    if delivery.settled:
+        raise Forbidden("Delivery is settled")
+    left_alone = delivery.state is DeliveryState.PARKED
+    return replace(
+        delivery,
+        state=DeliveryState.RETRYING if left_alone else delivery.state,
+        due_at=now,
+        tries=0 if left_alone else delivery.tries,
+        parked=True,
+        version=delivery.version + 1,
+    )
+
+
+def park(delivery: Delivery) -> Delivery:
+    """The delivery about to be stored with its wait spent in the due index; does not raise the version by itself."""
+    return replace(delivery, parked=True)
+
+
+def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:
+    """Retries left as IronMQ v3 counts them: unchanged by the first try, one less per retry, 0 at the end."""
+    if policy.max_tries is None:
+        return 0
+    if delivery.state is DeliveryState.EXHAUSTED:
+        return 0
+    return max(0, policy.max_tries - max(1, delivery.tries))

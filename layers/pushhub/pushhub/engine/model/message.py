@@ -1,0 +1,84 @@
+"""A message as a producer posted it, and where its bytes lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["BodyRef", "Message", "NewMessage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyRef:
+    """Where a claim-checked body lies in the bodies bucket: one object may hold the bodies of a whole post.
+
+    Attributes:
+        key: Object key.
+        offset: First byte of this body in the object.
+        length: Number of bytes.
+    """
+
+    key: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """What a producer asks to post, already checked by its dialect.
+
+    Attributes:
+        body: The exact bytes to deliver.
+        delay_s: Seconds before the message becomes available or is pushed (0..604800).
+        headers: Per-message headers (IronMQ ``push_headers``) sent with every push.
+        hops: How many hub queues the message has passed on its way here (guards against loops of ``ironmq://``).
+    """
+
+    body: bytes
+    delay_s: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hops: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """An accepted message. It never changes; what happens to it lives in its deliveries.
+
+    Attributes:
+        project: Owner.
+        queue: Name of the queue it was posted to.
+        queue_uid: Generation of that queue (a queue deleted and made again has another).
+        message_id: See :mod:`pushhub.base.ids`.
+        body: The bytes, or None when they lie at ``body_ref``.
+        body_ref: Claim-check, or None when the bytes are in ``body``.
+        body_size: Length of the body in bytes.
+        headers: Per-message headers.
+        accepted_at: Epoch milliseconds of acceptance.
+        due_at: Epoch milliseconds from which it may be delivered (``accepted_at`` + delay).
+        expires_at: Epoch milliseconds from which it counts as expired.
+        subscriber_ids: Whom it is owed to, in the order of the queue's subscribers at acceptance; empty on pull queues.
+        unicast: One of ``subscriber_ids`` is enough.
+        hops: See :class:`NewMessage`.
+        cause: Set on messages the hub itself made: what they were made for, so that making them twice is noticed.
+    """
+
+    project: str
+    queue: str
+    queue_uid: str
+    message_id: str
+    body: bytes | None
+    body_ref: BodyRef | None = None
+    body_size: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    accepted_at: int
+    due_at: int
+    expires_at: int
+    subscriber_ids: tuple[str, ...] = ()
+    unicast: bool = False
+    hops: int = 0
+    cause: str | None = None
+
+    @property
+    def delivery_subscribers(self) -> tuple[str, ...]:
+        """The ``subscriber_id`` of each delivery owed: one per subscriber, or the single ``*`` for unicast."""
+        return ("*",) if self.unicast else self.subscriber_ids

@@ -1,0 +1,179 @@
+"""Projects, queues and subscribers: the settings an owner gives the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
+
+__all__ = [
+    "Alert",
+    "DeadLetter",
+    "Dialect",
+    "Project",
+    "PushSettings",
+    "Queue",
+    "QueueType",
+    "Subscriber",
+]
+
+
+class QueueType(StrEnum):
+    """How a queue hands out its messages; fixed when the queue is made (IronMQ v3: "Queue type is static")."""
+
+    PULL = "pull"
+    MULTICAST = "multicast"
+    UNICAST = "unicast"
+
+
+class Dialect(StrEnum):
+    """What a subscriber is sent and how its answers are read."""
+
+    RAW = "raw"
+    """The body as it is, status codes only (IronMQ v3 push)."""
+    HUB = "hub"
+    """Spree hub v5 messages and answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A tenant. Owns its tokens, queues and messages.
+
+    Attributes:
+        project_id: 24 hex characters.
+        name: For people.
+        created_at: Epoch milliseconds.
+        allowed_targets: Hosts or networks behind the egress guard that this project may push to all the same.
+    """
+
+    project_id: str
+    name: str = ""
+    created_at: int
+    allowed_targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscriber:
+    """Where a push queue delivers.
+
+    Attributes:
+        subscriber_id: The hub's own id (12 hex), kept when the subscriber is updated by name.
+        name: The owner's name for it; may be empty (IronMQ clients exist that send none).
+        url: ``http``, ``https``, ``ironmq`` or ``ironworker``.
+        headers: Sent with each push.
+        dialect: What is sent and how answers are read.
+        timeout_s: Seconds to wait for the whole answer (1..180).
+    """
+
+    subscriber_id: str
+    name: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    dialect: Dialect = Dialect.RAW
+    timeout_s: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushSettings:
+    """The push half of a push queue.
+
+    Attributes:
+        subscribers: In the owner's order.
+        retries: Tries after the first one (0..100).
+        retries_delay: Seconds between tries, and how long a 202 reserves (3..86400).
+        error_queue: Name of the error queue; empty means none.
+    """
+
+    subscribers: tuple[Subscriber, ...]
+    retries: int = 3
+    retries_delay: int = 60
+    error_queue: str = ""
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """The retry policy these settings stand for."""
+        return FixedDelay(retries=self.retries, delay_s=self.retries_delay)
+
+    def subscriber(self, subscriber_id: str) -> Subscriber | None:
+        """The subscriber with that id, or None when it was removed."""
+        return next((each for each in self.subscribers if each.subscriber_id == subscriber_id), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """Where a pull queue's messages go that were reserved too often.
+
+    Attributes:
+        queue_name: Target queue.
+        max_reservations: Reservations allowed (1..1000); the next one moves the message.
+    """
+
+    queue_name: str
+    max_reservations: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """Posts a message to ``queue`` when a pull queue's size crosses ``trigger`` (IronMQ alerts).
+
+    Attributes:
+        alert_id: The hub's id (12 hex).
+        type: ``fixed`` (size crosses trigger) or ``progressive`` (each multiple of trigger).
+        trigger: Number of messages, at least 1.
+        direction: ``asc`` or ``desc``.
+        queue: Name of the queue told.
+        snooze: Seconds of silence after an alert.
+        fired_at: When it last fired, epoch milliseconds; kept for alerts with a snooze only.
+    """
+
+    alert_id: str
+    type: str
+    trigger: int
+    direction: str
+    queue: str
+    snooze: int = 0
+    fired_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue with all its settings.
+
+    Attributes:
+        project: Owner.
+        name: Anything without ``/``.
+        uid: Generation: a queue deleted and made again has another, so it sees none of the old messages.
+        line_uid: Generation of the waiting line of a pull queue; clearing the queue starts a new one.
+        type: Fixed at creation.
+        message_timeout: Default reservation of a pull queue in seconds (1..86400).
+        message_expiration: Seconds after which a message expires (1..2592000).
+        push: Set on push queues only.
+        dead_letter: Pull queues only.
+        alerts: Pull queues only, five at most.
+        secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
+        cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
+        created_at: Epoch milliseconds.
+        version: Raised by each write; guards concurrent changes.
+    """
+
+    project: str
+    name: str
+    uid: str
+    line_uid: str
+    type: QueueType = QueueType.PULL
+    message_timeout: int = 60
+    message_expiration: int = 604_800
+    push: PushSettings | None = None
+    dead_letter: DeadLetter | None = None
+    alerts: tuple[Alert, ...] = ()
+    secret: str
+    cleared_at: int = 0
+    created_at: int
+    version: int = 0
+
+    @property
+    def is_push(self) -> bool:
+        """Whether the hub delivers its messages (multicast or unicast)."""
+        return self.type is not QueueType.PULL

@@ -1,0 +1,175 @@
+"""What travels through SQS: "look at this delivery", with what a first attempt needs so that it reads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.engine.model.message import BodyRef, Message
+
+__all__ = ["PACK_BYTES", "PACK_ORDERS", "WorkOrder", "decode_pack", "pack"]
+
+PACK_ORDERS = 10
+"""Orders that may share one SQS message."""
+
+PACK_BYTES = 60_000
+"""Size of a pack of more than one order: SQS bills each 64 KB of payload as a request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOrder:
+    """One delivery to look at. Stale, early and duplicate orders are harmless: the stored state decides.
+
+    Attributes:
+        message: The message; its body may be left out (``body`` and ``body_ref`` None), then it is read from the store.
+        subscriber_id: Which of its deliveries.
+    """
+
+    message: Message
+    subscriber_id: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The :attr:`pushhub.engine.model.delivery.Delivery.key` of the delivery to look at."""
+        return self.message.project, self.message.queue_uid, self.message.message_id, self.subscriber_id
+
+    @property
+    def carries_body(self) -> bool:
+        """Whether the message came with its bytes (or their claim-check); if not, it is read from the store."""
+        return self.message.body is not None or self.message.body_ref is not None
+
+    @property
+    def group(self) -> str:
+        """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
+        subscriber = self.subscriber_id if self.subscriber_id != "*" else "any"
+        return f"{self.message.queue_uid}.{subscriber}"
+
+    def encode(self) -> str:
+        """The SQS message body (JSON)."""
+        message = self.message
+        fields: dict[str, Any] = {
+            "project": message.project,
+            "queue": message.queue,
+            "queue_uid": message.queue_uid,
+            "message_id": message.message_id,
+            "subscriber_id": self.subscriber_id,
+            "accepted_at": message.accepted_at,
+            "due_at": message.due_at,
+            "expires_at": message.expires_at,
+            "body_size": message.body_size,
+        }
+        if message.unicast:
+            fields["targets"] = list(message.subscriber_ids)
+        if message.headers:
+            fields["headers"] = dict(message.headers)
+        if message.hops:
+            fields["hops"] = message.hops
+        if message.body_ref is not None:
+            ref = message.body_ref
+            fields["body_ref"] = [ref.key, ref.offset, ref.length]
+        elif message.body is not None:
+            text = _as_text(message.body)
+            fields |= {"body_base64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
+        return _dumped(fields)
+
+    @classmethod
+    def decode(cls, text: str) -> WorkOrder:
+        """Read an SQS message body.
+
+        Raises:
+            ValueError: It is not a work order of ours (the caller leaves it to the dead-letter queue).
+        """
+        return cls.read(json.loads(text))
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> WorkOrder:
+        """Read the JSON object of an order. Raises as :meth:`decode`."""
+        try:
+            subscriber_id = fields["subscriber_id"]
+            body: bytes | None = None
+            if "body" in fields:
+                body = fields["body"].encode()
+            elif "body_base64" in fields:
+                body = base64.b64decode(fields["body_base64"], validate=True)
+            ref = fields.get("body_ref")
+            unicast = subscriber_id == "*"
+            message = Message(
+                project=fields["project"],
+                queue=fields["queue"],
+                queue_uid=fields["queue_uid"],
+                message_id=fields["message_id"],
+                body=body,
+                body_ref=BodyRef(key=ref[0], offset=ref[1], length=ref[2]) if ref else None,
+                body_size=int(fields["body_size"]),
+                headers=fields.get("headers", {}),
+                accepted_at=int(fields["accepted_at"]),
+                due_at=int(fields["due_at"]),
+                expires_at=int(fields["expires_at"]),
+                subscriber_ids=tuple(fields["targets"]) if unicast else (subscriber_id,),
+                unicast=unicast,
+                hops=int(fields.get("hops", 0)),
+            )
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"not a work order: {error!r}") from error
+        return cls(message=message, subscriber_id=subscriber_id)
+
+
+def _as_text(body: bytes) -> str | None:
+    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is no text at all."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    quotes = 2
+    return text if len(_dumped(text).encode()) <= -(-len(body) // 3) * 4 + quotes else None
+
+
+def _dumped(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    # SQS refuses these two characters, which JSON strings may hold.
+    return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
+    """Put orders for the same subscriber into shared SQS messages, which are paid for by number.
+
+    Returns:
+        (``MessageGroupId``, SQS message body) of each pack; orders of one group stay in their order.
+    """
+    groups: dict[str, list[str]] = {}
+    for order in orders:
+        groups.setdefault(order.group, []).append(order.encode())
+    return [(group, text) for group, texts in groups.items() for text in _packed(texts)]
+
+
+def _packed(texts: Sequence[str]) -> Iterator[str]:
+    waiting: list[str] = []
+    size = 0
+    for text in texts:
+        bytes_ = len(text.encode())
+        if waiting and (len(waiting) == PACK_ORDERS or size + bytes_ > PACK_BYTES):
+            yield _joined(waiting)
+            waiting, size = [], 0
+        waiting.append(text)
+        size += bytes_ + 1
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+
+
+def decode_pack(text: str) -> list[WorkOrder]:
+    """Read an SQS message body of one or several orders.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if not text.startswith("["):
+        return [WorkOrder.decode(text)]
+    fields = json.loads(text)
+    return [WorkOrder.read(each) for each in fields]

@@ -1,0 +1,413 @@
+"""What the use cases need from the outside, as small interfaces.
+
+Real ones live in :mod:`pushhub.adapters`, fakes for tests in ``tests/fakes``; one contract test per port runs against both.
+Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails: then nothing may be assumed about its effect.
+Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from pushhub.base.verdict import Answer
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.work import WorkOrder
+
+__all__ = [
+    "BodyStore",
+    "Clock",
+    "ConfigStore",
+    "LineMessage",
+    "LineStore",
+    "MessageStore",
+    "Once",
+    "PushRequest",
+    "Received",
+    "RecordStore",
+    "Sender",
+    "Telemetry",
+    "WorkQueue",
+]
+
+
+class Once(StrEnum):
+    """What became of a message that is to be stored only once."""
+
+    STORED = "stored"
+    """It was written now."""
+    KNOWN = "known"
+    """It had been written before, for the same cause."""
+    TAKEN = "taken"
+    """Its id belongs to a message of another cause."""
+
+
+class Clock(Protocol):
+    """Time, so that tests can turn it."""
+
+    def now(self) -> int:
+        """Epoch milliseconds."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    def jitter(self) -> float:
+        """A random number in 0..1."""
+        ...
+
+
+class ConfigStore(Protocol):
+    """Projects, their tokens, and queues. Every key starts with the project."""
+
+    def put_project(self, project: Project) -> None:
+        """Store a project; replaces one of the same id."""
+        ...
+
+    def project(self, project_id: str) -> Project | None:
+        """The project, or None."""
+        ...
+
+    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
+        """Let a token (SHA-256 hex of it) act for a project."""
+        ...
+
+    def has_token(self, project_id: str, token_hash: str) -> bool:
+        """Whether that token acts for that project."""
+        ...
+
+    def project_of(self, token_hash: str) -> str | None:
+        """The project a token acts for, where the caller does not say; None when it is unknown."""
+        ...
+
+    def remove_token(self, project_id: str, token_hash: str) -> None:
+        """Take a token back; unknown ones are ignored."""
+        ...
+
+    def create_queue(self, queue: Queue) -> None:
+        """Store a new queue (version 1).
+
+        Raises:
+            Conflict: A queue of that name exists.
+        """
+        ...
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None. ``fresh`` bypasses caches and reads consistently."""
+        ...
+
+    def update_queue(self, queue: Queue) -> Queue:
+        """Replace a queue if it still has ``queue.version``; returns it with the raised version.
+
+        Raises:
+            Conflict: It changed meanwhile, or is gone.
+        """
+        ...
+
+    def delete_queue(self, project_id: str, name: str) -> bool:
+        """Remove a queue; whether there was one."""
+        ...
+
+    def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
+        """Names in byte order of their UTF-8 form, those greater than ``after`` only."""
+        ...
+
+    def next_worker(self) -> int:
+        """A number no other execution environment alive has (for message ids)."""
+        ...
+
+    def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
+        """Add to the count of messages ever posted to a queue (a statistic: may be off after a crash)."""
+        ...
+
+    def total(self, project_id: str, queue_uid: str) -> int:
+        """Messages ever posted to a queue."""
+        ...
+
+
+class MessageStore(Protocol):
+    """Messages of push queues and their deliveries."""
+
+    def accept(self, messages: Sequence[Message]) -> None:
+        """Write messages durably; once this returns the hub owes them. Safe to repeat with the same messages."""
+        ...
+
+    def accept_once(self, message: Message) -> bool:
+        """Write a message the hub makes itself (``cause`` set) unless its id is taken.
+
+        Returns:
+            True when the id now holds a message of the same cause (written now or before), False when it belongs to another cause.
+        """
+        ...
+
+    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
+        """The message, or None. Its body may be a claim-check."""
+        ...
+
+    def message_with_deliveries(
+        self, project_id: str, queue_uid: str, message_id: str
+    ) -> tuple[Message, list[Delivery]] | None:
+        """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
+        ...
+
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
+        """Stored deliveries of many orders at once, by :attr:`WorkOrder.key`; untried ones are missing. Consistent."""
+        ...
+
+    def delivery(self, order: WorkOrder) -> Delivery | None:
+        """One stored delivery, read consistently."""
+        ...
+
+    def save(self, delivery: Delivery) -> None:
+        """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
+
+        With ``delivery.parked`` it also enters the due index, to be woken at ``due_at`` (or its expiry, if that is
+        sooner); otherwise it leaves the index.
+
+        Raises:
+            Conflict: The stored one has another version.
+        """
+        ...
+
+    def due(self, now: int, limit: int) -> list[Delivery]:
+        """Parked deliveries whose time has come, oldest first within each shard of the index (eventually consistent)."""
+        ...
+
+    def unpark(self, delivery: Delivery) -> None:
+        """Take a delivery out of the due index (``parked`` becomes False) if it has not changed since.
+
+        A newer one is left alone. The version stays.
+        """
+        ...
+
+    def unsettled(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        """Deliveries of a queue that failed at least once and wait (retrying, reserved), then exhausted ones; with a cursor for more."""
+        ...
+
+    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
+        """How many deliveries of a queue wait after a first attempt (exhausted ones do not count)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineMessage:
+    """A message in the line of a pull queue.
+
+    Attributes:
+        message: The message.
+        reserved_count: Times it was reserved or touched, as its consumers know.
+        unseen: Times it was reserved besides without anybody being told.
+        reservation_id: Of the reservation that holds it now, or None.
+        reserved_until: End of that reservation.
+    """
+
+    message: Message
+    reserved_count: int = 0
+    unseen: int = 0
+    reservation_id: str | None = None
+    reserved_until: int = 0
+
+
+class LineStore(Protocol):
+    """The waiting lines of pull queues, by the queue's ``line_uid`` (which :class:`Message` carries as ``queue_uid``).
+
+    Order: first posted, first out; timed-out and released messages go back to their old place, which is the front. A
+    message whose reservation timed out counts as available again; an expired message as gone.
+    """
+
+    def put(self, messages: Sequence[Message]) -> None:
+        """Append messages, all or none per hundred; repeating the call within ten minutes changes nothing."""
+        ...
+
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
+        """Put a message the hub makes itself (``cause`` set) into its line unless its id is taken."""
+        ...
+
+    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+        """Reserve up to ``count`` available messages in order; each with a new reservation id and one more on its count."""
+        ...
+
+    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+        """The next available messages without reserving them."""
+        ...
+
+    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+        """One message, or None when it is gone or expired. Consistent."""
+        ...
+
+    def touch(
+        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+    ) -> str:
+        """Extend a reservation; returns the new reservation id (the old one dies, the count rises).
+
+        Raises:
+            MessageNotFound: No such message.
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        ...
+
+    def release(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str,
+        delay_ms: int,
+        now: int,
+        counted: bool = True,
+    ) -> None:
+        """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`.
+
+        With ``counted`` False the reservation counts as never made: no consumer saw the message.
+        """
+        ...
+
+    def delete(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str | None,
+        now: int,
+        leaving: str = "",
+    ) -> None:
+        """Delete a message: a reserved one with its reservation id, a free one without any.
+
+        ``leaving`` tells the delivery records why it goes when no consumer took it: ``exhausted`` for a dead letter.
+
+        Raises:
+            MessageNotFound: No such message.
+            Invalid: It is reserved and no reservation id was given ("A reservation_id is required").
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        ...
+
+    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """Messages in the line, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
+        ...
+
+
+class BodyStore(Protocol):
+    """Bodies too large for a table (claim-check)."""
+
+    def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
+        """Store the bodies of one post durably in one object; a reference for each, in order."""
+        ...
+
+    def get(self, ref: BodyRef) -> bytes:
+        """The exact bytes. Raises ``MessageNotFound`` when the object is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A work order as received from SQS.
+
+    Attributes:
+        order: What to look at.
+        sqs_id: SQS message id, the key of a batch item failure; orders that travelled in one pack share it.
+        receipt_handle: For changing its visibility.
+        received_at: When SQS handed it over.
+        receive_count: How often SQS has handed it over so far.
+    """
+
+    order: WorkOrder
+    sqs_id: str
+    receipt_handle: str
+    received_at: int
+    receive_count: int = 1
+
+
+class WorkQueue(Protocol):
+    """One SQS queue of work orders."""
+
+    def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
+        """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
+        ...
+
+    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        """Send orders without delay, several for the same subscriber in one SQS message (:func:`pushhub.engine.model.work.pack`).
+
+        All are sent, or ``Unavailable`` is raised (some may be sent then).
+        """
+        ...
+
+    def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
+        """Hide received messages (receipt handle, seconds); the handles that could not be changed are returned."""
+        ...
+
+    def in_flight(self) -> int:
+        """About how many messages are in flight; may be some seconds old."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushRequest:
+    """One HTTP request to a subscriber.
+
+    Attributes:
+        url: ``http`` or ``https``.
+        body: Sent as it is.
+        headers: Sent as they are, after the egress rules; names are unique regardless of case.
+        timeout_s: Seconds for the whole exchange: resolve, connect, send, answer.
+        method: HTTP method.
+        answer_limit: Bytes of the answer's body to keep; reading stops there.
+        allowed_targets: Hosts or networks behind the egress guard that the project may reach.
+    """
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 10.0
+    method: str = "POST"
+    answer_limit: int = 65_536
+    allowed_targets: tuple[str, ...] = ()
+
+
+class Sender(Protocol):
+    """Makes one guarded HTTP request. Never raises for what the other side does: that is an answer."""
+
+    def send(self, request: PushRequest) -> Answer:
+        """Send and wait for the answer, at most ``request.timeout_s``."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Where the wide events and counts of the use cases go."""
+
+    def event(self, name: str, /, **fields: object) -> None:
+        """One structured log line; never holds bodies, tokens or URL secrets."""
+        ...
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """Add to a metric of this service."""
+        ...
+
+
+class RecordStore(Protocol):
+    """Where delivery records are kept for analysis (``docs/records.md``)."""
+
+    def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
+        """Keep the records of one stream batch that happened in one hour; whether this call did, not an earlier one.
+
+        Args:
+            records: At least one, all of the same date and hour.
+            table: Name of the table whose stream it is.
+            first: Sequence number of the stream record that the first was made from.
+            last: The same of the last.
+        """
+        ...
+
+    def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
+        """Keep a stream record from which no delivery record could be made, whole, with the reason."""
+        ...

@@ -1,0 +1,83 @@
+"""From changes of stored state to delivery records: each change once, in order, none lost, and none that blocks the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.ports import RecordStore, Telemetry
+
+__all__ = ["Records"]
+
+
+class Records:
+    """Writes the records of stream batches.
+
+    Args:
+        read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on what it
+            cannot read, and ``Unavailable`` when it could not look something up.
+        store: Where records go.
+        telemetry: Metrics, and events about what was set aside.
+    """
+
+    def __init__(
+        self,
+        *,
+        read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None],
+        store: RecordStore,
+        telemetry: Telemetry,
+    ) -> None:
+        self._read = read
+        self._store = store
+        self._telemetry = telemetry
+
+    def run(self, batch: Sequence[Mapping[str, Any]], *, table: str) -> int:
+        """Record a batch of one shard of one table's stream. Safe to repeat: the same batch writes the same objects.
+
+        Args:
+            batch: Stream records in order.
+            table: Name of the table whose stream it is.
+
+        Returns:
+            Records made, whether they were written now or before.
+
+        Raises:
+            Unavailable: Something could not be looked up or written; the whole batch must come again.
+        """
+        hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord]]] = {}
+        for stream_record in batch:
+            try:
+                made = self._read(stream_record)
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it must neither block its shard nor vanish)
+                self._set_aside(stream_record, table, error)
+                continue
+            for record in (made,) if isinstance(made, DeliveryRecord) else made or ():
+                hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
+        for recorded in hours.values():
+            self._store.write(
+                [record for _, record in recorded], table=table, first=recorded[0][0], last=recorded[-1][0]
+            )
+        total = sum(len(recorded) for recorded in hours.values())
+        if total:
+            self._telemetry.count("RecordsWritten", total)
+        return total
+
+    def _set_aside(self, stream_record: Mapping[str, Any], table: str, error: Exception) -> None:
+        sequence = _sequence(stream_record)
+        self._store.quarantine(stream_record, error=repr(error), table=table, sequence=sequence)
+        self._telemetry.count("RecordsQuarantined")
+        self._telemetry.event("record_quarantined", table=table, sequence=sequence, error=type(error).__name__)
+
+
+def _sequence(stream_record: Mapping[str, Any]) -> str:
+    """The stream record's sequence number; a digest of it when even that is missing."""
+    try:
+        return str(stream_record["dynamodb"]["SequenceNumber"])
+    except (KeyError, TypeError):
+        return hashlib.sha256(json.dumps(stream_record, sort_keys=True, default=str).encode()).hexdigest()[:32]

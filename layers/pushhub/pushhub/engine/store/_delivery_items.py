@@ -1,0 +1,215 @@
+"""Deliveries as items of the messages table, with the keys of its two sparse indexes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+from pushhub.base.verdict import Verdict
+from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
+from pushhub.engine.model.queue import Dialect
+from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
+
+__all__ = [
+    "SHARDS",
+    "WAITING",
+    "decode_delivery",
+    "delivery_key",
+    "due_before",
+    "encode_delivery",
+    "unsettled_partitions",
+]
+
+SHARDS = tuple(f"{shard:x}" for shard in range(16))
+"""Values of ``due_shard``: parked deliveries are spread over as many partitions of the due index."""
+
+UNSETTLED_SHARDS = 8
+"""Partitions of a queue in the unsettled index. One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it:
+the outage of a busy subscriber must not slow the others down."""
+
+WAITING = "1#"
+"""Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""
+
+_GIVEN_UP = "2#"
+
+
+def delivery_key(project: str, queue_uid: str, message_id: str, subscriber_id: str) -> Item:
+    """The key of a delivery's item."""
+    return {"pk": text(f"{project}#{queue_uid}#{message_id}"), "sk": text(f"D#{subscriber_id}")}
+
+
+def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
+    """Partition keys of a queue in the unsettled index."""
+    return tuple(f"{project}#{queue_uid}#{shard}" for shard in range(UNSETTLED_SHARDS))
+
+
+def due_before(now: int) -> str:
+    """A bound for ``due_key``: everything due at ``now`` (epoch milliseconds) or earlier is less."""
+    return f"{now + 1:015d}"
+
+
+def encode_delivery(delivery: Delivery) -> Item:
+    """The whole item.
+
+    Raises:
+        ValueError: It is parked without a due time.
+    """
+    item = delivery_key(delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id)
+    item |= {
+        "kind": text("delivery"),
+        "queue": text(delivery.queue),
+        "state": text(delivery.state),
+        "version": number(delivery.version),
+        "accepted_at": number(delivery.accepted_at),
+        "expires_at": number(delivery.expires_at),
+        "tries": number(delivery.tries),
+        "attempts": number(delivery.attempts),
+        "ttl": number(delivery.expires_at // 1000 + KEPT_AFTER_EXPIRY_S),
+    }
+    optional = {
+        "due_at": delivery.due_at,
+        "cursor": delivery.cursor or None,
+        "acknowledged_attempt": delivery.acknowledged_attempt,
+        "settled_at": delivery.settled_at,
+    }
+    item |= {name: number(value) for name, value in optional.items() if value is not None}
+    if delivery.targets != (delivery.subscriber_id,):
+        item["targets"] = texts(delivery.targets)
+    if delivery.statuses:
+        item["statuses"] = {"M": {target: _encode_status(each) for target, each in delivery.statuses.items()}}
+    if delivery.last is not None:
+        item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
+    if delivery.update_url is not None:
+        item["update_url"] = text(delivery.update_url)
+    if delivery.parked:
+        item |= _due_keys(delivery)
+    return item | _unsettled_keys(delivery)
+
+
+def decode_delivery(image: Item) -> Delivery:
+    """The delivery from its item, or from an image of it in the table's stream."""
+    project, queue_uid, message_id = image["pk"]["S"].rsplit("#", 2)
+    subscriber_id = image["sk"]["S"].removeprefix("D#")
+    targets = tuple(each["S"] for each in image["targets"]["L"]) if "targets" in image else (subscriber_id,)
+    statuses = image["statuses"]["M"] if "statuses" in image else {}
+    return Delivery(
+        project=project,
+        queue=image["queue"]["S"],
+        queue_uid=queue_uid,
+        message_id=message_id,
+        subscriber_id=subscriber_id,
+        targets=targets,
+        accepted_at=int(image["accepted_at"]["N"]),
+        expires_at=int(image["expires_at"]["N"]),
+        state=DeliveryState(image["state"]["S"]),
+        due_at=numbers(image, "due_at"),
+        tries=int(image["tries"]["N"]),
+        attempts=int(image["attempts"]["N"]),
+        cursor=numbers(image, "cursor") or 0,
+        acknowledged_attempt=numbers(image, "acknowledged_attempt"),
+        statuses={target: _decode_status(each["M"]) for target, each in statuses.items()},
+        last=_decode_attempt(image["last"]["M"], subscriber_id) if "last" in image else None,
+        update_url=image["update_url"]["S"] if "update_url" in image else None,
+        settled_at=numbers(image, "settled_at"),
+        parked="parked" in image,
+        version=int(image["version"]["N"]),
+    )
+
+
+def _due_keys(delivery: Delivery) -> Item:
+    if delivery.due_at is None:
+        raise ValueError("only a delivery with a due time can be parked")
+    wakes_at = min(delivery.due_at, delivery.expires_at)
+    return {
+        "parked": {"BOOL": True},
+        "due_shard": text(_spread(SHARDS, delivery)),
+        "due_key": text(f"{wakes_at:015d}#{delivery.delivery_id}"),
+    }
+
+
+def _unsettled_keys(delivery: Delivery) -> Item:
+    # A first success must write no index, so a delivery enters with its first failure or reservation, and under a key
+    # that stays the same while it waits: then further attempts cost the index nothing.
+    if delivery.state in (DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING):
+        group = WAITING
+    elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.PARKED):
+        group = _GIVEN_UP
+    else:
+        return {}
+    partitions = unsettled_partitions(delivery.project, delivery.queue_uid)
+    return {
+        "unsettled_queue": text(_spread(partitions, delivery)),
+        "unsettled_key": text(f"{group}{delivery.message_id}#{delivery.subscriber_id}"),
+    }
+
+
+def _spread(partitions: Sequence[str], delivery: Delivery) -> str:
+    """The one of several partitions that a delivery belongs to, always the same."""
+    return partitions[zlib.crc32(delivery.delivery_id.encode()) % len(partitions)]
+
+
+def _encode_status(status: TargetStatus) -> Item:
+    fields: Item = {"tries": number(status.tries), "message": text(status.message)}
+    if status.status_code is not None:
+        fields["code"] = number(status.status_code)
+    if status.last_try_at is not None:
+        fields["at"] = number(status.last_try_at)
+    return {"M": fields}
+
+
+def _decode_status(fields: Item) -> TargetStatus:
+    return TargetStatus(
+        tries=int(fields["tries"]["N"]),
+        status_code=numbers(fields, "code"),
+        message=fields["message"]["S"],
+        last_try_at=numbers(fields, "at"),
+    )
+
+
+def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
+    fields: Item = {
+        "number": number(attempt.number),
+        "verdict": text(attempt.verdict),
+        "code": number(attempt.status_code),
+        "started_at": number(attempt.started_at),
+        "finished_at": number(attempt.finished_at),
+        "bytes_out": number(attempt.bytes_out),
+        "bytes_in": number(attempt.bytes_in),
+        "wait_before": number(attempt.wait_before_ms),
+    }
+    if attempt.error_class:
+        fields["error_class"] = text(attempt.error_class)
+    if attempt.wait_after_ms is not None:
+        fields["wait_after"] = number(attempt.wait_after_ms)
+    if attempt.subscriber_id != subscriber_id:
+        fields["subscriber_id"] = text(attempt.subscriber_id)
+    if attempt.subscriber:
+        fields["subscriber"] = text(attempt.subscriber)
+    if attempt.dialect != Dialect.RAW:
+        fields["dialect"] = text(attempt.dialect)
+    if attempt.tries_max is not None:
+        fields["tries_max"] = number(attempt.tries_max)
+    if attempt.poll:
+        fields["poll"] = {"BOOL": True}
+    return {"M": fields}
+
+
+def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
+    return Attempt(
+        number=int(fields["number"]["N"]),
+        subscriber_id=fields["subscriber_id"]["S"] if "subscriber_id" in fields else subscriber_id,
+        verdict=Verdict(fields["verdict"]["S"]),
+        status_code=int(fields["code"]["N"]),
+        error_class=fields["error_class"]["S"] if "error_class" in fields else "",
+        started_at=int(fields["started_at"]["N"]),
+        finished_at=int(fields["finished_at"]["N"]),
+        bytes_out=int(fields["bytes_out"]["N"]),
+        bytes_in=int(fields["bytes_in"]["N"]),
+        wait_before_ms=int(fields["wait_before"]["N"]),
+        wait_after_ms=numbers(fields, "wait_after"),
+        subscriber=fields["subscriber"]["S"] if "subscriber" in fields else "",
+        dialect=fields["dialect"]["S"] if "dialect" in fields else str(Dialect.RAW),
+        tries_max=numbers(fields, "tries_max"),
+        poll="poll" in fields,
+    )

@@ -1,0 +1,152 @@
+"""Projects and queues as items of the configuration table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pushhub.cloud.table import Item, number, text, texts
+from pushhub.engine.model.queue import Alert, DeadLetter, Dialect, Project, PushSettings, Queue, QueueType, Subscriber
+
+__all__ = ["decode_project", "decode_queue", "encode_project", "encode_queue"]
+
+
+def encode_project(project: Project) -> Item:
+    """All attributes of a project but its keys."""
+    return {
+        "name": text(project.name),
+        "created_at": number(project.created_at),
+        "allowed_targets": texts(project.allowed_targets),
+    }
+
+
+def decode_project(item: Item, project_id: str) -> Project:
+    """The project from its item."""
+    return Project(
+        project_id=project_id,
+        name=item["name"]["S"],
+        created_at=int(item["created_at"]["N"]),
+        allowed_targets=tuple(each["S"] for each in item["allowed_targets"]["L"]),
+    )
+
+
+def encode_queue(queue: Queue) -> Item:
+    """All attributes of a queue but its keys."""
+    item: Item = {
+        "uid": text(queue.uid),
+        "line_uid": text(queue.line_uid),
+        "type": text(queue.type),
+        "message_timeout": number(queue.message_timeout),
+        "message_expiration": number(queue.message_expiration),
+        "secret": text(queue.secret),
+        "cleared_at": number(queue.cleared_at),
+        "created_at": number(queue.created_at),
+        "version": number(queue.version),
+    }
+    if queue.push is not None:
+        item["push"] = {
+            "M": {
+                "subscribers": {"L": [_encode_subscriber(each) for each in queue.push.subscribers]},
+                "retries": number(queue.push.retries),
+                "retries_delay": number(queue.push.retries_delay),
+                "error_queue": text(queue.push.error_queue),
+            }
+        }
+    if queue.dead_letter is not None:
+        item["dead_letter"] = {
+            "M": {
+                "queue_name": text(queue.dead_letter.queue_name),
+                "max_reservations": number(queue.dead_letter.max_reservations),
+            }
+        }
+    if queue.alerts:
+        item["alerts"] = {"L": [_encode_alert(each) for each in queue.alerts]}
+    return item
+
+
+def decode_queue(item: Item, project_id: str, name: str) -> Queue:
+    """The queue from its item."""
+    push: PushSettings | None = None
+    if "push" in item:
+        fields = item["push"]["M"]
+        push = PushSettings(
+            subscribers=tuple(_decode_subscriber(each["M"]) for each in fields["subscribers"]["L"]),
+            retries=int(fields["retries"]["N"]),
+            retries_delay=int(fields["retries_delay"]["N"]),
+            error_queue=fields["error_queue"]["S"],
+        )
+    dead_letter: DeadLetter | None = None
+    if "dead_letter" in item:
+        fields = item["dead_letter"]["M"]
+        dead_letter = DeadLetter(
+            queue_name=fields["queue_name"]["S"], max_reservations=int(fields["max_reservations"]["N"])
+        )
+    return Queue(
+        project=project_id,
+        name=name,
+        uid=item["uid"]["S"],
+        line_uid=item["line_uid"]["S"],
+        type=QueueType(item["type"]["S"]),
+        message_timeout=int(item["message_timeout"]["N"]),
+        message_expiration=int(item["message_expiration"]["N"]),
+        push=push,
+        dead_letter=dead_letter,
+        alerts=tuple(_decode_alert(each["M"]) for each in item["alerts"]["L"]) if "alerts" in item else (),
+        secret=item["secret"]["S"],
+        cleared_at=int(item["cleared_at"]["N"]),
+        created_at=int(item["created_at"]["N"]),
+        version=int(item["version"]["N"]),
+    )
+
+
+def _encode_subscriber(subscriber: Subscriber) -> Item:
+    return {
+        "M": {
+            "subscriber_id": text(subscriber.subscriber_id),
+            "name": text(subscriber.name),
+            "url": text(subscriber.url),
+            "headers": _encode_headers(subscriber.headers),
+            "dialect": text(subscriber.dialect),
+            "timeout_s": number(subscriber.timeout_s),
+        }
+    }
+
+
+def _decode_subscriber(fields: Item) -> Subscriber:
+    return Subscriber(
+        subscriber_id=fields["subscriber_id"]["S"],
+        name=fields["name"]["S"],
+        url=fields["url"]["S"],
+        headers={name: value["S"] for name, value in fields["headers"]["M"].items()},
+        dialect=Dialect(fields["dialect"]["S"]),
+        timeout_s=int(fields["timeout_s"]["N"]),
+    )
+
+
+def _encode_headers(headers: Mapping[str, str]) -> Item:
+    return {"M": {name: text(value) for name, value in headers.items()}}
+
+
+def _encode_alert(alert: Alert) -> Item:
+    return {
+        "M": {
+            "alert_id": text(alert.alert_id),
+            "type": text(alert.type),
+            "trigger": number(alert.trigger),
+            "direction": text(alert.direction),
+            "queue": text(alert.queue),
+            "snooze": number(alert.snooze),
+            "fired_at": number(alert.fired_at),
+        }
+    }
+
+
+def _decode_alert(fields: Item) -> Alert:
+    return Alert(
+        alert_id=fields["alert_id"]["S"],
+        type=fields["type"]["S"],
+        trigger=int(fields["trigger"]["N"]),
+        direction=fields["direction"]["S"],
+        queue=fields["queue"]["S"],
+        snooze=int(fields["snooze"]["N"]),
+        fired_at=int(fields["fired_at"]["N"]),
+    )

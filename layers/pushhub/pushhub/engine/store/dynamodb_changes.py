@@ -1,0 +1,67 @@
+"""Stream records of the two tables, read as changes: what was stored before and after, and the delivery record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pushhub.cloud.table import Item
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+
+__all__ = ["record_of_change"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """Implements :class:`pushhub.engine.model.records.LineItem`."""
+
+    message: Message
+    reserved_count: int
+    reservation_id: str | None
+    reserved_until: int
+    leaving: str | None
+
+
+def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
+    """The delivery record of one stream record; None when it is not about something that is recorded.
+
+    Args:
+        stream_record: As Lambda hands it over (``NEW_AND_OLD_IMAGES``).
+
+    Raises:
+        KeyError: An image lacks an attribute.
+        ValueError: An attribute does not hold what it should, or the item is of no known kind.
+    """
+    stream = stream_record["dynamodb"]
+    before, after = stream.get("OldImage"), stream.get("NewImage")
+    changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
+    kind = (after or before)["kind"]["S"]
+    if kind == "message":
+        return record_of_acceptance(decode_message(after)) if after and not before else None
+    if kind == "delivery":
+        return record_of_delivery(_delivery(before), _delivery(after), changed_at)
+    if kind == "line":
+        return record_of_line(_line(before), _line(after), changed_at)
+    raise ValueError(f"unknown kind of item: {kind!r}")
+
+
+def _delivery(image: Item | None) -> Delivery | None:
+    return replace(decode_delivery(image), parked="parked" in image) if image else None
+
+
+def _line(image: Item | None) -> _Line | None:
+    if not image:
+        return None
+    stored = decode_line_message(image)
+    return _Line(
+        message=stored.message,
+        reserved_count=stored.reserved_count + stored.unseen,
+        reservation_id=stored.reservation_id,
+        reserved_until=stored.reserved_until,
+        leaving=image["leaving"]["S"] if "leaving" in image else None,
+    )

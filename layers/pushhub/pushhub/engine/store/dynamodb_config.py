@@ -1,0 +1,184 @@
+"""The configuration store on DynamoDB, with a short cache in memory: projects, tokens and queues change seldom and are read all the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.cloud.cache import ExpiringCache
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.ports import Clock
+from pushhub.engine.store._queue_items import decode_project, decode_queue, encode_project, encode_queue
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["CACHE_TTL_MS", "DynamoDBConfigStore"]
+
+CACHE_TTL_MS = 30_000
+"""How long a change made by another process may go unnoticed, milliseconds."""
+
+_CACHE_ENTRIES = 2_000
+_QUEUE = "QUEUE#"
+
+
+class DynamoDBConfigStore:
+    """Implements :class:`pushhub.engine.ports.ConfigStore`.
+
+    Only what exists is cached, so something new is seen at once; own writes are seen at once, too.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the configuration table.
+        clock: Ends cache entries.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+        self._projects = ExpiringCache[Project](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._tokens = ExpiringCache[bool](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._queues = ExpiringCache[Queue](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+
+    def put_project(self, project: Project) -> None:
+        """See the port."""
+        self._projects.drop(project.project_id)
+        self._table.put(_key(project.project_id, "PROJECT") | encode_project(project))
+        self._projects.put(project.project_id, project)
+
+    def project(self, project_id: str) -> Project | None:
+        """See the port. Cached."""
+        if cached := self._projects.get(project_id):
+            return cached
+        item = self._table.get(_key(project_id, "PROJECT"))
+        if item is None:
+            return None
+        project = decode_project(item, project_id)
+        self._projects.put(project_id, project)
+        return project
+
+    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
+        """See the port."""
+        # The way from a token to its project first: without the token's own item it leads nowhere.
+        self._table.put(_token_key(token_hash) | {"project": text(project_id)})
+        key = _key(project_id, f"TOKEN#{token_hash}")
+        self._table.put(key | {"label": text(label), "created_at": number(now)})
+
+    def has_token(self, project_id: str, token_hash: str) -> bool:
+        """See the port. Cached, so a token taken back elsewhere may serve for another 30 s."""
+        if self._tokens.get((project_id, token_hash)):
+            return True
+        known = self._table.get(_key(project_id, f"TOKEN#{token_hash}")) is not None
+        if known:
+            self._tokens.put((project_id, token_hash), value=True)
+        return known
+
+    def project_of(self, token_hash: str) -> str | None:
+        """See the port. Not cached: what it finds is checked by :meth:`has_token`, which is."""
+        item = self._table.get(_token_key(token_hash))
+        project_id: str | None = item["project"]["S"] if item else None
+        return project_id if project_id and self.has_token(project_id, token_hash) else None
+
+    def remove_token(self, project_id: str, token_hash: str) -> None:
+        """See the port."""
+        self._table.delete(_key(project_id, f"TOKEN#{token_hash}"))
+        self._table.delete(_token_key(token_hash))
+        self._tokens.drop((project_id, token_hash))
+
+    def create_queue(self, queue: Queue) -> None:
+        """See the port. The very same queue made twice (the client repeats a call that timed out) counts as made."""
+        self._write_queue(replace(queue, version=1), ConditionExpression="attribute_not_exists(pk)")
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """See the port. Cached unless ``fresh``."""
+        if not fresh and (cached := self._queues.get((project_id, name))):
+            return cached
+        item = self._table.get(_key(project_id, _QUEUE + name))
+        if item is None:
+            self._queues.drop((project_id, name))
+            return None
+        queue = decode_queue(item, project_id, name)
+        self._queues.put((project_id, name), queue)
+        return queue
+
+    def update_queue(self, queue: Queue) -> Queue:
+        """See the port. The very same change made twice counts as made."""
+        return self._write_queue(
+            replace(queue, version=queue.version + 1),
+            ConditionExpression="#version = :before",
+            ExpressionAttributeNames={"#version": "version"},
+            ExpressionAttributeValues={":before": number(queue.version)},
+        )
+
+    def delete_queue(self, project_id: str, name: str) -> bool:
+        """See the port."""
+        self._queues.drop((project_id, name))
+        return self._table.delete(_key(project_id, _QUEUE + name)) is not None
+
+    def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
+        """See the port. Read consistently."""
+        # Keys are sorted as bytes, and so are Python strings (by code point, which UTF-8 keeps). Names with the prefix are
+        # neighbours, so the list starts behind the greater of the two bounds and ends with the first other name.
+        condition, start = (">", after) if after and after >= prefix else (">=", prefix)
+        items = self._table.items(
+            KeyConditionExpression=f"pk = :project AND sk {condition} :start",
+            ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":start": text(_QUEUE + start)},
+            ProjectionExpression="sk",
+            ConsistentRead=True,
+            Limit=limit,
+        )
+        names: list[str] = []
+        for item in islice(items, limit):
+            key: str = item["sk"]["S"]
+            if not key.startswith(_QUEUE + prefix):
+                break
+            names.append(key.removeprefix(_QUEUE))
+        return names
+
+    def next_worker(self) -> int:
+        """See the port."""
+        key = {"pk": text("WORKERS"), "sk": text("COUNTER")}
+        return int(self._add(key, "given", 1)["given"]["N"])
+
+    def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
+        """See the port."""
+        self._add(_key(project_id, f"TOTAL#{queue_uid}"), "posted", count)
+
+    def total(self, project_id: str, queue_uid: str) -> int:
+        """See the port."""
+        item = self._table.get(_key(project_id, f"TOTAL#{queue_uid}"))
+        return int(item["posted"]["N"]) if item else 0
+
+    def _add(self, key: Item, attribute: str, count: int) -> Item:
+        return self._table.update(
+            key,
+            UpdateExpression="ADD #attribute :count",
+            ExpressionAttributeNames={"#attribute": attribute},
+            ExpressionAttributeValues={":count": number(count)},
+        )
+
+    def _write_queue(self, queue: Queue, **condition: object) -> Queue:
+        """Write a queue under a condition, and through the cache."""
+        item = _key(queue.project, _QUEUE + queue.name) | encode_queue(queue)
+        try:
+            self._table.put(item, **condition)
+        except ConditionRefused as refused:
+            self._queues.drop((queue.project, queue.name))
+            if not refused.stored or decode_queue(refused.stored, queue.project, queue.name) != queue:
+                raise Conflict(f"queue {queue.name} changed") from refused
+        except Unavailable:
+            self._queues.drop((queue.project, queue.name))
+            raise
+        self._queues.put((queue.project, queue.name), queue)
+        return queue
+
+
+def _key(project_id: str, sort_key: str) -> Item:
+    return {"pk": text(f"P#{project_id}"), "sk": text(sort_key)}
+
+
+def _token_key(token_hash: str) -> Item:
+    return {"pk": text(f"T#{token_hash}"), "sk": text("TOKEN")}

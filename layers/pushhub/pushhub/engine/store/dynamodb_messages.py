@@ -1,0 +1,219 @@
+"""The message store on DynamoDB: messages of push queues and their deliveries in one table, whose stream is the outbox."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Clock
+from pushhub.engine.store._delivery_items import (
+    SHARDS,
+    WAITING,
+    decode_delivery,
+    delivery_key,
+    due_before,
+    encode_delivery,
+    unsettled_partitions,
+)
+from pushhub.engine.store._message_items import decode_fields, encode_fields
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBMessageStore", "decode_delivery", "decode_message"]
+
+_MESSAGE = "M"
+
+
+def decode_message(image: Item) -> Message:
+    """The message from its item, or from an image of it in the table's stream (``kind`` is ``message``)."""
+    project, queue_uid, message_id = image["pk"]["S"].rsplit("#", 2)
+    return decode_fields(image, project=project, queue_uid=queue_uid, message_id=message_id)
+
+
+class DynamoDBMessageStore:
+    """Implements :class:`pushhub.engine.ports.MessageStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the messages table (indexes ``due``, all attributes, and ``unsettled``, keys only).
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def accept(self, messages: Sequence[Message]) -> None:
+        """See the port. Messages are immutable and their ids unique, so writing one again changes nothing."""
+        if len(messages) != 1:
+            self._table.put_many([_encode_message(each) for each in messages])
+            return
+        stored = self._insert(messages[0])
+        if stored is not None and stored != messages[0]:
+            raise Conflict(f"message id {messages[0].message_id} is taken")
+
+    def accept_once(self, message: Message) -> bool:
+        """See the port."""
+        stored = self._insert(message)
+        return stored is None or stored.cause == message.cause
+
+    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
+        """See the port."""
+        item = self._table.get(_message_key(project_id, queue_uid, message_id))
+        return decode_message(item) if item else None
+
+    def message_with_deliveries(
+        self, project_id: str, queue_uid: str, message_id: str
+    ) -> tuple[Message, list[Delivery]] | None:
+        """See the port."""
+        items = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": _message_key(project_id, queue_uid, message_id)["pk"]},
+            ConsistentRead=True,
+        )
+        message: Message | None = None
+        deliveries: list[Delivery] = []
+        for item in items:
+            if item["sk"]["S"] == _MESSAGE:
+                message = decode_message(item)
+            else:
+                deliveries.append(decode_delivery(item))
+        return (message, deliveries) if message else None
+
+    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
+        """See the port."""
+        keys = {each.key: _order_key(each) for each in orders}
+        return {each.key: each for each in map(decode_delivery, self._table.get_many(list(keys.values())))}
+
+    def delivery(self, order: WorkOrder) -> Delivery | None:
+        """See the port."""
+        item = self._table.get(_order_key(order))
+        return decode_delivery(item) if item else None
+
+    def save(self, delivery: Delivery) -> None:
+        """See the port. The very same write made twice (the client repeats a call that timed out) counts as written."""
+        item = encode_delivery(delivery)
+        try:
+            if delivery.version == 1:
+                self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
+            else:
+                self._table.put(
+                    item,
+                    ConditionExpression="#version = :before",
+                    ExpressionAttributeNames={"#version": "version"},
+                    ExpressionAttributeValues={":before": number(delivery.version - 1)},
+                )
+        except ConditionRefused as refused:
+            if not refused.stored or decode_delivery(refused.stored) != delivery:
+                raise Conflict(f"delivery {delivery.delivery_id} changed") from refused
+
+    def due(self, now: int, limit: int) -> list[Delivery]:
+        """See the port. All shards are asked in turn, so that none waits for the others."""
+        page = math.ceil(limit / len(SHARDS))
+        shards = [self._due_in_shard(shard, now, page) for shard in SHARDS]
+        found: list[Delivery] = []
+        while shards and len(found) < limit:
+            taken = [(shard, list(islice(shard, page))) for shard in shards]
+            found += [each for _, some in taken for each in some]
+            shards = [shard for shard, some in taken if len(some) == page]
+        return found[:limit]
+
+    def unpark(self, delivery: Delivery) -> None:
+        """See the port. Only the attributes of the due index go; the version stays, for nothing was decided."""
+        try:
+            self._table.update(
+                _key_of(delivery),
+                UpdateExpression="REMOVE parked, due_shard, due_key",
+                ConditionExpression="#version = :version",
+                ExpressionAttributeNames={"#version": "version"},
+                ExpressionAttributeValues={":version": number(delivery.version)},
+            )
+        except ConditionRefused:
+            # It changed since (or is gone): whoever changed it decided whether it is parked.
+            return
+
+    def unsettled(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        """See the port. The index names the candidates, the table says how they stand."""
+        entries = list(islice(self._unsettled_entries(project_id, queue_uid, after or "", limit + 1), limit + 1))
+        page = entries[:limit]
+        items = self._table.get_many([{"pk": entry["pk"], "sk": entry["sk"]} for entry in page])
+        found = {item["unsettled_key"]["S"]: decode_delivery(item) for item in items if "unsettled_key" in item}
+        cursor = page[-1]["unsettled_key"]["S"] if len(entries) > limit else None
+        return [found[key] for key in sorted(found)], cursor
+
+    def unsettled_count(self, project_id: str, queue_uid: str) -> int:
+        """See the port."""
+        partitions = unsettled_partitions(project_id, queue_uid)
+        return sum(page["Count"] for partition in partitions for page in self._waiting_counts(partition))
+
+    def _waiting_counts(self, partition: str) -> Iterator[Item]:
+        return self._table.pages(
+            IndexName="unsettled",
+            Select="COUNT",
+            KeyConditionExpression="unsettled_queue = :partition AND begins_with(unsettled_key, :waiting)",
+            ExpressionAttributeValues={":partition": text(partition), ":waiting": text(WAITING)},
+        )
+
+    def _insert(self, message: Message) -> Message | None:
+        """Write a message unless its id is taken; then returns the stored one."""
+        try:
+            self._table.put(_encode_message(message), ConditionExpression="attribute_not_exists(pk)")
+        except ConditionRefused as refused:
+            return decode_message(refused.stored)
+        return None
+
+    def _due_in_shard(self, shard: str, now: int, page: int) -> Iterator[Delivery]:
+        items = self._table.items(
+            IndexName="due",
+            KeyConditionExpression="due_shard = :shard AND due_key < :bound",
+            ExpressionAttributeValues={":shard": text(shard), ":bound": text(due_before(now))},
+            Limit=page,
+        )
+        return map(decode_delivery, items)
+
+    def _unsettled_entries(self, project_id: str, queue_uid: str, after: str, page: int) -> Iterator[Item]:
+        """Entries of all partitions in the order of their keys."""
+        partitions = unsettled_partitions(project_id, queue_uid)
+        entries = (self._unsettled_in(each, after, math.ceil(page / len(partitions))) for each in partitions)
+        return heapq.merge(*entries, key=lambda entry: str(entry["unsettled_key"]["S"]))
+
+    def _unsettled_in(self, partition: str, after: str, page: int) -> Iterator[Item]:
+        return self._table.items(
+            IndexName="unsettled",
+            KeyConditionExpression="unsettled_queue = :partition AND unsettled_key > :after",
+            ExpressionAttributeValues={
+                ":partition": text(partition),
+                # A key value may not be empty; every key sorts behind this one.
+                ":after": text(after or "0"),
+            },
+            Limit=page,
+        )
+
+
+def _message_key(project_id: str, queue_uid: str, message_id: str) -> Item:
+    return {"pk": text(f"{project_id}#{queue_uid}#{message_id}"), "sk": text(_MESSAGE)}
+
+
+def _encode_message(message: Message) -> Item:
+    key = _message_key(message.project, message.queue_uid, message.message_id)
+    return key | {"kind": text("message")} | encode_fields(message)
+
+
+def _key_of(delivery: Delivery) -> Item:
+    return delivery_key(delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id)
+
+
+def _order_key(order: WorkOrder) -> Item:
+    message = order.message
+    return delivery_key(message.project, message.queue_uid, message.message_id, order.subscriber_id)

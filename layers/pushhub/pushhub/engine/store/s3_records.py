@@ -1,0 +1,67 @@
+"""The record store on S3: gzip JSON lines whose key and bytes depend on the stream records alone, written once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.calls import aws_call
+from pushhub.engine.model.records import DeliveryRecord
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+__all__ = ["S3RecordStore"]
+
+
+class S3RecordStore:
+    """Implements :class:`pushhub.engine.ports.RecordStore`.
+
+    Args:
+        client: S3 client.
+        bucket: Name of the records bucket.
+    """
+
+    def __init__(self, client: S3Client, bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
+        """See the port."""
+        date, hour = records[0].hour
+        key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
+        lines = "".join(_line(record.as_fields()) + "\n" for record in records)
+        # A time in the gzip header would give the same records other bytes each time.
+        return self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
+
+    def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
+        """See the port."""
+        content = _line({"error": error, "record": stream_record})
+        self._put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
+
+    def _put_once(self, key: str, body: bytes, content_type: str) -> bool:
+        """Write an object unless there is one; whether it was written now."""
+        try:
+            with aws_call("s3:PutObject"):
+                self._client.put_object(
+                    Bucket=self._bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*"
+                )
+        except Unavailable as unavailable:
+            if _is_there(unavailable):
+                return False
+            raise
+        return True
+
+
+def _line(fields: Mapping[str, object]) -> str:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def _is_there(unavailable: Unavailable) -> bool:
+    cause = unavailable.__cause__
+    return isinstance(cause, ClientError) and cause.response.get("Error", {}).get("Code") == "PreconditionFailed"

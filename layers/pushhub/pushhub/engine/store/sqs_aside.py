@@ -1,0 +1,27 @@
+"""Sets aside what cannot be worked on, in sight of an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.cloud.calls import aws_call
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+__all__ = ["send_aside"]
+
+
+def send_aside(client: SQSClient, url: str, text: str) -> None:
+    """Send one text to a queue of failures.
+
+    Args:
+        client: Low-level SQS client.
+        url: The queue.
+        text: What could not be worked on, at most 1 MiB.
+
+    Raises:
+        Unavailable: It could not be sent.
+    """
+    with aws_call("sqs:SendMessage"):
+        client.send_message(QueueUrl=url, MessageBody=text)

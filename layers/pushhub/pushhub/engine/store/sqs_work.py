@@ -1,0 +1,106 @@
+"""A work queue on SQS: a standard queue, made fair by a message group for each subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.calls import ROUNDS, aws_call, pause
+from pushhub.engine.model.work import WorkOrder, pack
+from pushhub.engine.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+__all__ = ["SqsWorkQueue"]
+
+_ENTRIES_PER_CALL = 10
+_BYTES_PER_CALL = 1_048_576
+_MEASURE_EVERY_MS = 15_000
+
+
+class SqsWorkQueue:
+    """Implements :class:`pushhub.engine.ports.WorkQueue`.
+
+    Args:
+        client: SQS client.
+        url: The queue's URL.
+        clock: Waits between rounds, and ages the in-flight count.
+    """
+
+    def __init__(self, client: SQSClient, url: str, clock: Clock) -> None:
+        self._client = client
+        self._url = url
+        self._clock = clock
+        self._in_flight = 0
+        self._measured_at: int | None = None
+
+    def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
+        """See the port. What SQS leaves undone is sent again, and only that."""
+        for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):
+            self._send_batch(batch)
+
+    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        """See the port."""
+        for batch in _batches((group, text, 0) for group, text in pack(orders)):
+            self._send_batch(batch)
+
+    def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
+        """See the port. Never raises: a message that stays undeferred comes back by the queue's own timeout."""
+        rest = list(waits)
+        failed: set[str] = set()
+        for start in range(0, len(rest), _ENTRIES_PER_CALL):
+            chunk = rest[start : start + _ENTRIES_PER_CALL]
+            failed |= self._defer_batch(chunk)
+        return failed
+
+    def in_flight(self) -> int:
+        """See the port. Measured anew after 15 s."""
+        now = self._clock.now()
+        if self._measured_at is None or now - self._measured_at >= _MEASURE_EVERY_MS:
+            name: Any = "ApproximateNumberOfMessagesNotVisible"
+            with aws_call("sqs:GetQueueAttributes"):
+                answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=[name])
+            self._in_flight, self._measured_at = int(answer["Attributes"][name]), now
+        return self._in_flight
+
+    def _send_batch(self, batch: list[Any]) -> None:
+        for round_number in range(1, ROUNDS + 1):
+            with aws_call("sqs:SendMessageBatch"):
+                answer = self._client.send_message_batch(QueueUrl=self._url, Entries=batch)
+            failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
+            if not failed:
+                return
+            if any(entry["SenderFault"] for entry in failed.values()) or round_number == ROUNDS:
+                codes = sorted({entry["Code"] for entry in failed.values()})
+                raise Unavailable("sqs:SendMessageBatch", ", ".join(codes))
+            batch = [entry for entry in batch if entry["Id"] in failed]
+            pause(self._clock, round_number)
+
+    def _defer_batch(self, chunk: list[tuple[str, int]]) -> set[str]:
+        entries: list[Any] = [
+            {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
+            for index, (handle, seconds) in enumerate(chunk)
+        ]
+        try:
+            with aws_call("sqs:ChangeMessageVisibilityBatch"):
+                answer = self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
+        except Unavailable:
+            return {handle for handle, _ in chunk}
+        return {chunk[int(entry["Id"])][0] for entry in answer.get("Failed", [])}
+
+
+def _batches(messages: Iterable[tuple[str, str, int]]) -> Iterator[list[Any]]:
+    """Entries of SendMessageBatch, from (group, body, delay): at most ten, and at most 1 MiB, together."""
+    batch: list[Any] = []
+    size = 0
+    for index, (group, body, delay_s) in enumerate(messages):
+        body_size = len(body.encode())
+        if batch and (len(batch) == _ENTRIES_PER_CALL or size + body_size > _BYTES_PER_CALL):
+            yield batch
+            batch, size = [], 0
+        batch.append({"Id": str(index), "MessageBody": body, "DelaySeconds": delay_s, "MessageGroupId": group})
+        size += body_size
+    if batch:
+        yield batch

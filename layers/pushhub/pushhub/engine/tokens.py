@@ -1,0 +1,30 @@
+"""Who may act for a project: tokens are random, known to the hub only as hashes, and belong to one project."""
+
+from __future__ import annotations
+
+import hashlib
+
+from pushhub.engine.ports import ConfigStore
+from pushhub.ironmq.wire.names import is_project_id
+
+__all__ = ["Tokens", "token_hash"]
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a token: SHA-256 in hex. Tokens are long and random, so no slower hash is needed."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+class Tokens:
+    """Checks tokens.
+
+    Args:
+        config: Knows the hashes.
+    """
+
+    def __init__(self, config: ConfigStore) -> None:
+        self._config = config
+
+    def allow(self, project_id: str, token: str) -> bool:
+        """Whether the token acts for the project. Looked up by hash, so timing tells nothing about tokens that exist."""
+        return bool(token) and is_project_id(project_id) and self._config.has_token(project_id, token_hash(token))

@@ -1,0 +1,99 @@
+"""Parked deliveries whose time has come go back to a queue. Runs each minute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Clock, MessageStore, Telemetry, WorkQueue
+
+__all__ = ["Wake"]
+
+BATCH = 1000
+"""Deliveries woken per look into the due index."""
+
+MARGIN_MS = 10_000
+"""Kept free at the end of an invocation."""
+
+
+class Wake:
+    """Wakes parked deliveries.
+
+    Args:
+        messages: Holds the due index.
+        retry_queue: Where woken deliveries go.
+        poll_queue: Where those go that are to be polled (hub protocol).
+        clock: Time.
+        telemetry: Metrics.
+        executor: Takes deliveries out of the index side by side.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        retry_queue: WorkQueue,
+        poll_queue: WorkQueue,
+        clock: Clock,
+        telemetry: Telemetry,
+        executor: Executor,
+    ) -> None:
+        self._messages = messages
+        self._retry_queue = retry_queue
+        self._poll_queue = poll_queue
+        self._clock = clock
+        self._telemetry = telemetry
+        self._executor = executor
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Queue every due delivery, then take it out of the index; a crash between the two queues it twice, which is harmless.
+
+        Args:
+            remaining_ms: Milliseconds this invocation has left; what is not woken in time is woken by the next.
+
+        Returns:
+            How many were woken.
+
+        Raises:
+            Unavailable: They could not be queued or taken out; the next run goes on.
+        """
+        woken: set[str] = set()
+        while remaining_ms() > MARGIN_MS:
+            # The index lags behind the table for a moment: what was woken just now may still be listed.
+            due = [each for each in self._messages.due(self._clock.now(), BATCH) if _key(each) not in woken]
+            if not due:
+                break
+            polls = [(_order(each), 0) for each in due if each.update_url is not None]
+            retries = [(_order(each), 0) for each in due if each.update_url is None]
+            for queue, orders in ((self._poll_queue, polls), (self._retry_queue, retries)):
+                if orders:
+                    queue.send(orders)
+            list(self._executor.map(self._messages.unpark, due))
+            woken.update(_key(each) for each in due)
+        self._telemetry.count("DeliveriesWoken", len(woken))
+        return len(woken)
+
+
+def _key(delivery: Delivery) -> str:
+    return f"{delivery.project}/{delivery.queue_uid}/{delivery.delivery_id}/{delivery.version}"
+
+
+def _order(delivery: Delivery) -> WorkOrder:
+    """An order without the body: push reads the message, which is not needed until the attempt is really made."""
+    message = Message(
+        project=delivery.project,
+        queue=delivery.queue,
+        queue_uid=delivery.queue_uid,
+        message_id=delivery.message_id,
+        body=None,
+        body_size=0,
+        accepted_at=delivery.accepted_at,
+        due_at=delivery.due_at or delivery.accepted_at,
+        expires_at=delivery.expires_at,
+        subscriber_ids=delivery.targets,
+        unicast=delivery.subscriber_id == "*",
+    )
+    return WorkOrder(message=message, subscriber_id=delivery.subscriber_id)

@@ -1,0 +1,134 @@
+"""One request to the hub's API on its way to a use case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from pushhub.base.errors import Invalid, NotFound
+from pushhub.hub.messages import Query
+from pushhub.hub.model.log import HubState, Location
+from pushhub.hub.model.object_ids import is_object_id
+from pushhub.hub.wire.fields import InvalidObject
+from pushhub.hub.wire.form import parse_form
+from pushhub.hub.wire.json import parse_object
+from pushhub.web.http import Request
+
+__all__ = ["HubCall"]
+
+MAX_PAGE = 1000
+
+
+@dataclass(kw_only=True)
+class HubCall:
+    """A request, what its path names, and what it carries.
+
+    Attributes:
+        request: The request.
+        names: What the route's pattern names: ``store`` and an id.
+        bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead of the
+            objects with page numbers that the admin client reads.
+    """
+
+    request: Request
+    names: dict[str, str]
+    bare: bool
+
+    @property
+    def store(self) -> str:
+        """The store's id: the project."""
+        return self.names["store"]
+
+    @property
+    def id(self) -> str:
+        """The id in the path.
+
+        Raises:
+            NotFound: Nothing can have it.
+        """
+        if not is_object_id(self.names["id"]):
+            raise NotFound("Not found.")
+        return self.names["id"]
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """What was sent: the JSON body or the form in it, and below that the query.
+
+        Raises:
+            InvalidObject: It cannot be read.
+        """
+        try:
+            in_query = parse_form(urlencode(self.request.query))
+            return in_query | self._in_body()
+        except Invalid as error:
+            raise InvalidObject({"base": [f"The request {error.message}"]}) from error
+
+    def _in_body(self) -> dict[str, Any]:
+        body = self.request.body
+        if not body.strip():
+            return {}
+        # What it is decides, not what it is called: the documentation's own examples post JSON as a form.
+        if body.lstrip()[:1] in (b"{", b"[", b"\xef"):
+            return parse_object(body)
+        try:
+            return parse_form(body.decode())
+        except UnicodeDecodeError as error:
+            raise Invalid("is not valid Unicode text") from error
+
+    def wrapped(self, name: str) -> dict[str, Any]:
+        """The fields inside an object (``{"mapping": {...}}``), or those sent without it."""
+        inside = self.fields.get(name)
+        return inside if isinstance(inside, dict) else self.fields
+
+    def chosen(self, *names: str) -> str | None:
+        """The first of some query values that is there and not empty; the admin client also nests them in ``q``."""
+        query = self.request.query
+        found = (query.get(name) or query.get(f"q[{name}]") for name in names)
+        return next((each for each in found if each), None)
+
+    def query(self, location: Location) -> Query:
+        """What is looked for in a queue.
+
+        Raises:
+            InvalidObject: A value that cannot be understood.
+        """
+        return Query(
+            location=location,
+            page=self._page(),
+            type=self.chosen("message"),
+            state=self._one_of("state", HubState, "filter_state", "state"),
+            mapping_id=self.chosen("mapping_id", "consumer_class"),
+            source=self._one_of("source", Location, "source"),
+            message_id=self.chosen("message_id"),
+            start_at=self._moment("start_date"),
+            end_at=self._moment("end_date"),
+        )
+
+    def _page(self) -> int:
+        page = self.chosen("page") or "1"
+        if not (page.isascii() and page.isdigit() and 0 < int(page[:9]) <= MAX_PAGE):
+            raise InvalidObject({"page": [f"must be from 1 to {MAX_PAGE}"]})
+        return int(page)
+
+    def _one_of(self, field: str, kind: Any, *names: str) -> Any:
+        value = self.chosen(*names)
+        if value is None:
+            return None
+        if value not in list(kind):
+            raise InvalidObject({field: [f"must be one of {' '.join(kind)}"]})
+        return kind(value)
+
+    def _moment(self, name: str) -> int | None:
+        value = self.chosen(name)
+        if value is None:
+            return None
+        try:
+            # A plus sign that was not escaped arrives as a space.
+            moment = datetime.fromisoformat(value.strip().replace(" ", "+"))
+        except ValueError as error:
+            raise InvalidObject({name: ["is not a time such as 2013-11-10T17:17:34+00:00"]}) from error
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return round(aware.timestamp() * 1000)

@@ -1,0 +1,227 @@
+"""What an answer of a service asks for, done once: children, parameters, notifications.
+
+The answer of an attempt is recorded before anything follows from it, and what follows is named after it: ids of children come from delivery,
+attempt and place in the answer; a parameter carries the time of its request; a notification counts each attempt once. So everything here may be repeated,
+by a duplicate or after a crash, and comes to the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.verdict import Answer
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.hub.intake import HubIntake
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.message import MAX_CHAIN, HubMessage
+from pushhub.hub.model.notice import (
+    Level,
+    Notification,
+    ReturnedNotification,
+    message_type,
+    notification_id,
+)
+from pushhub.hub.model.parameters import Parameter, ReturnedParameter, data_type_of, parameter_id
+from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.wire.answer import Child, ServiceAnswer
+
+__all__ = ["Answered", "HubEffects"]
+
+CHILDREN_AT_ONCE = 8
+"""Children written side by side, when there are more than that."""
+
+ATTACH_ROUNDS = 8
+"""How often a parameter is attached to a mapping that keeps changing before the answer is left for later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A recorded answer and what it belongs to.
+
+    Attributes:
+        message: The accepted copy.
+        content: Its content.
+        delivery: As it was when the attempt began.
+        mapping: Whose service answered.
+        answer: The recorded answer.
+        reading: What it means.
+    """
+
+    message: Message
+    content: HubMessage
+    delivery: Delivery
+    mapping: ServiceMapping
+    answer: Answer
+    reading: ServiceAnswer
+
+    @property
+    def project(self) -> str:
+        """The store."""
+        return self.message.project
+
+    @property
+    def attempt(self) -> int:
+        """Number of the attempt."""
+        return self.delivery.attempts + 1
+
+
+class HubEffects:
+    """Does what answers ask for.
+
+    Args:
+        settings: Parameters and mappings.
+        log: Notifications and children.
+        intake: Accepts children and the messages of notifications.
+    """
+
+    def __init__(self, *, settings: HubSettings, log: HubLog, intake: HubIntake) -> None:
+        self._settings = settings
+        self._log = log
+        self._intake = intake
+
+    def apply(self, answered: Answered) -> None:
+        """Do everything.
+
+        Raises:
+            Unavailable: Some of it may be done; repeat.
+        """
+        notifications = list(answered.reading.notifications)
+        if answered.reading.children:
+            if answered.message.hops >= MAX_CHAIN:
+                notifications.append(_loop(answered))
+            else:
+                self._accept_children(answered)
+        self._set_parameters(answered, answered.reading.parameters)
+        for returned, times in _counted(notifications):
+            self._notify(answered, returned, times)
+
+    def _accept_children(self, answered: Answered) -> None:
+        children = list(enumerate(answered.reading.children))
+        if len(children) <= CHILDREN_AT_ONCE:
+            made = [self._accept_child(answered, *each) for each in children]
+        else:
+            with ThreadPoolExecutor(max_workers=CHILDREN_AT_ONCE) as side_by_side:
+                made = list(side_by_side.map(lambda each: self._accept_child(answered, *each), children))
+        self._log.add_children(answered.project, answered.message.message_id, [each.message_id for each in made])
+
+    def _accept_child(self, answered: Answered, index: int, child: Child) -> Message:
+        message = HubMessage(
+            type=child.type,
+            payload=child.payload,
+            extra=child.extra,
+            quiet=answered.content.quiet,
+            delay_s=child.delay_s,
+        )
+        return self._intake.derive(
+            answered.project,
+            message,
+            cause=f"child/{answered.delivery.delivery_id}/{answered.attempt}/{index}",
+            # A millisecond apart, so that their ids stand in the answer's order and do not meet.
+            at=answered.answer.finished_at + index,
+            parent_id=answered.message.message_id,
+            hops=answered.message.hops + 1,
+        )
+
+    def _set_parameters(self, answered: Answered, returned: Sequence[ReturnedParameter]) -> None:
+        if not returned:
+            return
+        for each in returned:
+            self._settings.set_parameter(
+                Parameter(
+                    project=answered.project,
+                    name=each.name,
+                    value=each.value,
+                    data_type=data_type_of(each.value),
+                    as_of=answered.answer.started_at,
+                )
+            )
+        self._attach(answered, [parameter_id(answered.project, each.name) for each in returned])
+
+    def _attach(self, answered: Answered, ids: Sequence[str]) -> None:
+        """Have parameters sent to the answering service, and to its siblings of the same integration, from now on."""
+        mapping = answered.mapping
+        mappings = [mapping]
+        if mapping.integration_id is not None:
+            mappings = [
+                each
+                for each in self._settings.mappings(answered.project)
+                if each.integration_id == mapping.integration_id
+            ]
+        for each in mappings:
+            self._attach_to(answered.project, each, ids)
+
+    def _attach_to(self, project_id: str, mapping: ServiceMapping, ids: Sequence[str]) -> None:
+        current: ServiceMapping | None = mapping
+        for _ in range(ATTACH_ROUNDS):
+            if current is None or set(ids) <= set(current.parameter_ids):
+                return
+            attached = tuple(dict.fromkeys((*current.parameter_ids, *ids)))
+            try:
+                self._settings.put_mapping(project_id, replace(current, parameter_ids=attached))
+            except Conflict:
+                current = self._settings.mapping(project_id, mapping.mapping_id)
+            else:
+                return
+        raise Unavailable("attaching a parameter to a mapping under contention")
+
+    def _notify(self, answered: Answered, returned: ReturnedNotification, times: int) -> None:
+        at = answered.answer.finished_at
+        message_id = answered.message.message_id
+        stored = self._log.count_notification(
+            Notification(
+                project=answered.project,
+                notification_id=notification_id(answered.project, message_id, returned.level, returned.subject),
+                message_id=message_id,
+                level=returned.level,
+                subject=returned.subject,
+                description=returned.description,
+                extra=returned.extra,
+                origin=answered.mapping.name,
+                occurrences=times,
+                logged_at=at,
+                updated_at=at,
+                first_attempt=answered.attempt,
+                attempt=answered.attempt,
+            )
+        )
+        # Only its first occurrence raises a message, and none in the wake of another notification's message: a service that
+        # notifies of notifications would never come to an end.
+        if stored.first_attempt == answered.attempt and not answered.content.quiet:
+            self._raise(answered, stored, returned)
+
+    def _raise(self, answered: Answered, stored: Notification, returned: ReturnedNotification) -> None:
+        message = HubMessage(
+            type=message_type(stored.level),
+            payload={"subject": returned.subject, "description": returned.description},
+            source=answered.mapping.name,
+            quiet=True,
+        )
+        self._intake.derive(
+            answered.project,
+            message,
+            cause=f"notification/{stored.notification_id}",
+            at=stored.logged_at,
+            parent_id=answered.message.message_id,
+            hops=answered.message.hops + 1,
+        )
+
+
+def _counted(notifications: Sequence[ReturnedNotification]) -> list[tuple[ReturnedNotification, int]]:
+    """Each notification once, with the number of times the answer holds it."""
+    times = Counter((each.level, each.subject) for each in notifications)
+    firsts = {(each.level, each.subject): each for each in reversed(notifications)}
+    return [(firsts[key], count) for key, count in times.items()]
+
+
+def _loop(answered: Answered) -> ReturnedNotification:
+    count = len(answered.reading.children)
+    return ReturnedNotification(
+        level=Level.ERROR,
+        subject="Taken for a loop",
+        description=f"{MAX_CHAIN} messages led to one another; the {count} that this answer asks for were not accepted",
+    )

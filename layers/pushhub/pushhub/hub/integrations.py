@@ -1,0 +1,237 @@
+"""Integrations: endpoints registered by their URL. What ``endpoint.json`` says becomes mappings and schedulers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.errors import NotFound
+from pushhub.engine.ports import Clock, ConfigStore, PushRequest, Sender
+from pushhub.hub.model.integration import EndpointDescription, Integration, Service
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.object_ids import new_object_id
+from pushhub.hub.model.parameters import parameter_id
+from pushhub.hub.model.schedule import Scheduler, period_ms
+from pushhub.hub.ports import HubSettings
+from pushhub.hub.settings import check_target
+from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_description
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.objects import read_integration, read_parameter
+from pushhub.hub.wire.request import service_url
+from pushhub.ironmq.subscribers import CheckUrl
+
+__all__ = ["HubIntegrations"]
+
+DESCRIPTION_SECONDS = 10
+"""How long an endpoint may take to describe itself; whoever registers it waits for that."""
+
+
+class HubIntegrations:
+    """Registers endpoints.
+
+    Args:
+        settings: Where integrations and mappings are kept.
+        config: For the project's allowed targets.
+        check_url: The egress guard's check at registration.
+        sender: Fetches ``endpoint.json``.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: HubSettings,
+        config: ConfigStore,
+        check_url: CheckUrl,
+        sender: Sender,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._config = config
+        self._check_url = check_url
+        self._sender = sender
+        self._clock = clock
+
+    def integration(self, project_id: str, integration_id: str) -> Integration:
+        """An integration.
+
+        Raises:
+            NotFound: No such integration.
+        """
+        integration = self._settings.integration(project_id, integration_id)
+        if integration is None:
+            raise NotFound("Integration not found.")
+        return integration
+
+    def register(self, project_id: str, fields: Mapping[str, Any]) -> Integration:
+        """A new integration, with the mappings its endpoint describes; pending with its errors when that cannot be read.
+
+        Without a token one is made, for its owner to give to the endpoint.
+
+        Raises:
+            InvalidObject: Something is wrong with it.
+        """
+        now = self._clock.now()
+        fresh = Integration(
+            integration_id=new_object_id(now), name="", url="", token=secrets.token_hex(20), created_at=now
+        )
+        read = read_integration(Fields(fields), fresh)
+        if any(each.name == read.name for each in self._settings.integrations(project_id)):
+            raise InvalidObject({"name": ["has already been taken"]})
+        return self._describe(project_id, read)
+
+    def change(self, project_id: str, integration_id: str, fields: Mapping[str, Any]) -> Integration:
+        """An integration with other settings; its endpoint is asked again to describe itself.
+
+        Raises:
+            NotFound: No such integration.
+            InvalidObject: Something is wrong with it.
+            Conflict: Somebody else changed it meanwhile.
+        """
+        stored = self.integration(project_id, integration_id)
+        read = read_integration(Fields(fields), stored)
+        if read.name != stored.name:
+            raise InvalidObject({"name": ["can't be changed: parameters and mappings are named after it"]})
+        return self._describe(project_id, read)
+
+    def delete(self, project_id: str, integration_id: str) -> None:
+        """Remove an integration and its mappings.
+
+        Raises:
+            NotFound: No such integration.
+        """
+        self.integration(project_id, integration_id)
+        for mapping in self._mappings(project_id, integration_id):
+            self._settings.delete_mapping(project_id, mapping.mapping_id)
+        self._settings.delete_integration(project_id, integration_id)
+
+    def sign_up(
+        self, project_id: str, integration_id: str, parameters: Mapping[str, Any], enabled: Sequence[str]
+    ) -> Integration:
+        """Set parameters of an endpoint, and enable exactly the named services (required ones always).
+
+        Args:
+            project_id: The store.
+            integration_id: The integration.
+            parameters: Name to value; names with or without the endpoint's prefix.
+            enabled: Names of services.
+
+        Raises:
+            NotFound: No such integration.
+            InvalidObject: A parameter is wrong.
+        """
+        integration = self.integration(project_id, integration_id)
+        prefix = f"{integration.name}."
+        for name, value in parameters.items():
+            full = name if name.startswith(prefix) else prefix + name
+            fields = Fields({"name": full, "value": value})
+            self._settings.set_parameter(read_parameter(fields, None, project_id, self._clock.now()))
+        for mapping in self._mappings(project_id, integration_id):
+            wanted = mapping.required or not {mapping.name, mapping.name.removeprefix(prefix)}.isdisjoint(enabled)
+            self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
+        for service in integration.endpoint.services if integration.endpoint else ():
+            if service.name in enabled or service.required:
+                self._schedule(project_id, service)
+        return integration
+
+    def set_enabled(self, project_id: str, integration_id: str, *, enabled: bool) -> None:
+        """Enable or disable all mappings of an integration; required ones stay enabled.
+
+        Raises:
+            NotFound: No such integration.
+        """
+        self.integration(project_id, integration_id)
+        for mapping in self._mappings(project_id, integration_id):
+            wanted = enabled or mapping.required
+            if mapping.enabled != wanted:
+                self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
+
+    def _mappings(self, project_id: str, integration_id: str) -> list[ServiceMapping]:
+        return [each for each in self._settings.mappings(project_id) if each.integration_id == integration_id]
+
+    def _describe(self, project_id: str, integration: Integration) -> Integration:
+        check_target(integration.url, project_id, config=self._config, check_url=self._check_url)
+        endpoint = self._fetch(project_id, integration)
+        described = replace(
+            integration,
+            endpoint=endpoint if endpoint.services else integration.endpoint,
+            errors=endpoint.errors,
+        )
+        stored = self._settings.put_integration(project_id, described)
+        for service in stored.endpoint.services if stored.endpoint else ():
+            self._map(project_id, stored, service)
+        return stored
+
+    def _fetch(self, project_id: str, integration: Integration) -> EndpointDescription:
+        project = self._config.project(project_id)
+        answer = self._sender.send(
+            PushRequest(
+                method="GET",
+                url=description_url(integration.url),
+                body=b"",
+                headers={"Accept": "application/json", "X-Augury-Token": integration.token},
+                timeout_s=DESCRIPTION_SECONDS,
+                answer_limit=DESCRIPTION_LIMIT + 1,
+                allowed_targets=project.allowed_targets if project else (),
+            )
+        )
+        return read_description(answer)
+
+    def _map(self, project_id: str, integration: Integration, service: Service) -> None:
+        """The mapping of a service: made as the endpoint recommends; later only its address and token follow the endpoint."""
+        name = f"{integration.name}.{service.name}"
+        stored = next(
+            (each for each in self._mappings(project_id, integration.integration_id) if each.name == name), None
+        )
+        url = service_url(integration.url, service.path)
+        if stored is not None:
+            moved = replace(stored, url=url, token=integration.token, base_url=integration.url)
+            if moved != stored:
+                self._settings.put_mapping(project_id, moved)
+            return
+        now, recommends = self._clock.now(), service.recommends
+        parameters = tuple(parameter_id(project_id, f"{integration.name}.{each}") for each in service.parameters)
+        self._settings.put_mapping(
+            project_id,
+            ServiceMapping(
+                mapping_id=new_object_id(now),
+                name=name,
+                url=url,
+                token=integration.token,
+                messages=recommends.messages,
+                parameter_ids=parameters,
+                filters=recommends.filters,
+                identifiers=dict(recommends.identifiers),
+                options=recommends.options,
+                # One that needs parameters waits for its sign-up.
+                enabled=service.required or not service.parameters,
+                required=service.required,
+                integration_id=integration.integration_id,
+                base_url=integration.url,
+                created_at=now,
+            ),
+        )
+        if service.required or not service.parameters:
+            self._schedule(project_id, service)
+
+    def _schedule(self, project_id: str, service: Service) -> None:
+        """The scheduler that a service recommends, unless its message is scheduled already."""
+        every, messages = service.recommends.every, service.recommends.messages
+        if every is None or not messages:
+            return
+        if any(each.key == messages[0] for each in self._settings.schedulers(project_id)):
+            return
+        now = self._clock.now()
+        self._settings.put_scheduler(
+            Scheduler(
+                project=project_id,
+                scheduler_id=new_object_id(now),
+                key=messages[0],
+                count=every[0],
+                interval=every[1],
+                created_at=now,
+                next_at=now + period_ms(*every),
+            )
+        )

@@ -1,0 +1,260 @@
+"""Messages of the hub as people see and handle them: queues and their counts, one message with everything about it, try now, archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening, resume
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import BodyStore, Clock, MessageStore, WorkQueue
+from pushhub.hub.model.log import (
+    HubState,
+    Listing,
+    Location,
+    LoggedMessage,
+    RecordedAnswer,
+    log_entry,
+)
+from pushhub.hub.model.message import INCOMING_UID, HubMessage
+from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
+from pushhub.hub.ports import HubLog
+from pushhub.hub.wire.fields import InvalidObject
+
+__all__ = ["HubMessages", "MessageDetails", "Page", "Query"]
+
+PER_PAGE = 25
+"""Messages on a page (hub protocol v5)."""
+
+LOOKED_AT = 2500
+"""Messages that one listing looks at, the newest first: a hundred pages; older ones are found by date or id."""
+
+CHANGE_ROUNDS = 8
+"""How often a person's decision is made again on top of an attempt under way before it is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What is looked for in a queue.
+
+    Attributes:
+        location: The queue.
+        page: From 1.
+        type: Only messages of that type.
+        state: Only messages in that state.
+        mapping_id: Only messages for that mapping.
+        source: In the archive: accepted (the default) or incoming messages.
+        message_id: Only that one (object id).
+        start_at: Only messages created then or later, epoch milliseconds.
+        end_at: Only messages created before, epoch milliseconds.
+    """
+
+    location: Location
+    page: int = 1
+    type: str | None = None
+    state: HubState | None = None
+    mapping_id: str | None = None
+    source: Location | None = None
+    message_id: str | None = None
+    start_at: int | None = None
+    end_at: int | None = None
+
+    @property
+    def listings(self) -> tuple[Listing, ...]:
+        """The lists to read."""
+        every = Listing.of(self.location)
+        if self.location is Location.ARCHIVED:
+            return every[1:] if self.source is Location.INCOMING else every[:1]
+        if self.location is Location.ACCEPTED and self.state is not None:
+            return tuple(each for each in every if each.value == self.state.value)
+        return every
+
+    def wants(self, entry: LoggedMessage) -> bool:
+        """Whether a message of these lists is looked for."""
+        state = self.state
+        if state is None and self.location is Location.ARCHIVED and self.source is None:
+            # Hub protocol v5: the archive shows completed messages unless told otherwise.
+            state = HubState.COMPLETED
+        return (
+            (self.type is None or entry.type == self.type)
+            and (state is None or entry.shown_state is state)
+            and (self.mapping_id is None or entry.mapping_id == self.mapping_id)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a queue.
+
+    Attributes:
+        page: Its number, from 1.
+        pages: How many there are.
+        entries: Newest first.
+    """
+
+    page: int
+    pages: int
+    entries: Sequence[LoggedMessage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDetails:
+    """A message with everything about it.
+
+    Attributes:
+        entry: How it stands.
+        content: What is in it; None when it is no longer kept.
+        recorded: Its last answer, whole.
+        children: Messages it led to.
+        notifications: Said for it.
+    """
+
+    entry: LoggedMessage
+    content: HubMessage | None
+    recorded: RecordedAnswer | None
+    children: Sequence[LoggedMessage]
+    notifications: Sequence[Notification]
+
+
+class HubMessages:
+    """Shows and handles messages.
+
+    Args:
+        log: How messages stand.
+        messages: Messages and deliveries: the truth that the log follows.
+        bodies: Large bodies and answers.
+        retry_queue: Makes it at hand only when somebody has a message tried now.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: HubLog,
+        messages: MessageStore,
+        bodies: BodyStore,
+        retry_queue: Callable[[], WorkQueue],
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._messages = messages
+        self._bodies = bodies
+        self._retry_queue = retry_queue
+        self._clock = clock
+
+    def counts(self, project_id: str) -> dict[str, int]:
+        """Messages in each queue and state, as the hub's overview shows them."""
+        counted = {each: self._log.count(project_id, each) for each in Listing}
+        shown = {each.value: counted[each] for each in (Listing.INCOMING, *Listing.of(Location.ACCEPTED))}
+        return shown | {"archived": sum(counted[each] for each in Listing.of(Location.ARCHIVED))}
+
+    def page(self, project_id: str, query: Query) -> Page:
+        """A page of a queue."""
+        entries = [each for each in self._candidates(project_id, query) if query.wants(each)]
+        start = (query.page - 1) * PER_PAGE
+        pages = max(1, -(-len(entries) // PER_PAGE))
+        return Page(page=query.page, pages=pages, entries=entries[start : start + PER_PAGE])
+
+    def _candidates(self, project_id: str, query: Query) -> list[LoggedMessage]:
+        if query.message_id is not None:
+            message_id = from_object_id(query.message_id)
+            entry = self._log.entry(project_id, message_id) if message_id else None
+            return [entry] if entry and entry.listing in query.listings else []
+        return self._log.listed(
+            project_id,
+            query.listings,
+            before=None if query.end_at is None else first_message_id_at(query.end_at),
+            after=None if query.start_at is None else str(int(first_message_id_at(query.start_at)) - 1),
+            limit=LOOKED_AT,
+        )
+
+    def details(self, project_id: str, object_id: str) -> MessageDetails:
+        """Everything about a message.
+
+        Raises:
+            NotFound: No such message in the store.
+        """
+        entry = self._entry(project_id, object_id)
+        message = self._messages.message(project_id, _uid(entry), entry.message_id)
+        recorded = self._log.last_answer(project_id, entry.message_id)
+        return MessageDetails(
+            entry=entry,
+            content=self._content(message) if message else None,
+            recorded=self._whole(recorded) if recorded else None,
+            children=self._log.entries(project_id, entry.children),
+            notifications=self._log.notifications_of(project_id, entry.message_id),
+        )
+
+    def attempt_now(self, project_id: str, object_id: str) -> None:
+        """Have a waiting or parked message tried at once.
+
+        Raises:
+            NotFound: No such message.
+            InvalidObject: It is not in the accepted queue.
+            Unavailable: Nothing may be assumed; ask again.
+        """
+        message = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
+        order = WorkOrder(message=message, subscriber_id=message.subscriber_ids[0])
+        try:
+            self._retry_queue().send([(order, 0)])
+        except Unavailable:
+            return  # it stands in the due index, so it is tried within a minute
+
+    def archive(self, project_id: str, object_id: str) -> None:
+        """Give up a waiting or parked message: it is never tried again.
+
+        Raises: As :meth:`attempt_now`.
+        """
+        self._change(
+            project_id, object_id, lambda delivery: close(delivery, DeliveryState.CANCELLED, self._clock.now())
+        )
+
+    def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Message:
+        entry = self._entry(project_id, object_id)
+        for _ in range(CHANGE_ROUNDS):
+            found = self._messages.message_with_deliveries(project_id, _uid(entry), entry.message_id)
+            if found is None or entry.mapping_id is None:
+                raise InvalidObject({"base": ["The message is not in the accepted queue"]})
+            message, deliveries = found
+            delivery = deliveries[0] if deliveries else opening(message, message.subscriber_ids[0])
+            if delivery.settled:
+                self._log.put(log_entry(message, delivery, self._clock.now()))
+                raise InvalidObject({"base": ["The message is not in the accepted queue"]})
+            decided = decide(delivery)
+            try:
+                self._messages.save(decided)
+            except Conflict:
+                continue
+            self._log.put(log_entry(message, decided, self._clock.now()))
+            return replace(message, body=None, body_ref=None)
+        raise Unavailable("changing a delivery under contention")
+
+    def _entry(self, project_id: str, object_id: str) -> LoggedMessage:
+        message_id = from_object_id(object_id)
+        entry = self._log.entry(project_id, message_id) if message_id else None
+        if entry is None:
+            raise NotFound("Message not found.")
+        return entry
+
+    def _content(self, message: Message) -> HubMessage | None:
+        try:
+            return HubMessage.decode(body_of(message, self._bodies))
+        except MessageNotFound:
+            return None
+
+    def _whole(self, recorded: RecordedAnswer) -> RecordedAnswer:
+        if recorded.body_ref is None:
+            return recorded
+        try:
+            body = self._bodies.get(recorded.body_ref)
+        except MessageNotFound:
+            return recorded
+        return replace(recorded, answer=replace(recorded.answer, body=body))
+
+
+def _uid(entry: LoggedMessage) -> str:
+    return entry.mapping_id or INCOMING_UID

@@ -1,0 +1,1 @@
+"""The hub's rules as plain data and pure functions."""

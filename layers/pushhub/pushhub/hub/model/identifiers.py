@@ -1,0 +1,33 @@
+"""Identifiers of a mapping: which messages count as the same one for a service, so that it is sent one of them only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pushhub.hub.model.filters import text_of
+from pushhub.hub.model.paths import values_at
+
+__all__ = ["identity_of"]
+
+
+def identity_of(identifiers: Mapping[str, str], message: dict[str, Any]) -> str | None:
+    """The identity of a message for a mapping, or None when the mapping does not tell messages apart.
+
+    A message without a value at any of the paths has no identity either, and is always delivered.
+
+    Args:
+        identifiers: Name to path, as the mapping gives them.
+        message: The message as sent to services.
+
+    Returns:
+        SHA-256 hex of the named values, whatever the order of the names.
+    """
+    if not identifiers:
+        return None
+    values = {name: [text_of(value) for value in values_at(message, path)] for name, path in identifiers.items()}
+    if not any(text for texts in values.values() for text in texts):
+        return None
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

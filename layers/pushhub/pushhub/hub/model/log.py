@@ -1,0 +1,207 @@
+"""What the hub shows of its messages: where each one stands, and what its service answered.
+
+Everything here follows from the engine's messages and deliveries; it is kept beside them because the admin client lists, filters and counts
+by things the engine has no index for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.hub.model.message import INCOMING_QUEUE, mapping_of_queue, parent_of, type_of
+
+__all__ = ["HubState", "Listing", "Location", "LoggedMessage", "RecordedAnswer", "log_entry"]
+
+
+class Location(StrEnum):
+    """The queue a message is in, in the hub's words."""
+
+    INCOMING = "incoming"
+    ACCEPTED = "accepted"
+    ARCHIVED = "archived"
+
+
+class HubState(StrEnum):
+    """How a message stands, in the hub's words."""
+
+    PENDING = "pending"
+    FAILING = "failing"
+    SCHEDULED = "scheduled"
+    PARKED = "parked"
+    COMPLETED = "completed"
+    NEVER_PROCESSED = "never_processed"
+    """Archived without having been completed: no mapping wanted it, or a person archived it."""
+
+
+class Listing(StrEnum):
+    """The lists that messages are read from, each message being in one."""
+
+    INCOMING = "incoming"
+    PENDING = "pending"
+    FAILING = "failing"
+    SCHEDULED = "scheduled"
+    PARKED = "parked"
+    ARCHIVED_ACCEPTED = "archived-accepted"
+    ARCHIVED_INCOMING = "archived-incoming"
+
+    @classmethod
+    def of(cls, location: Location) -> tuple[Listing, ...]:
+        """The lists that make up a queue of the hub."""
+        if location is Location.INCOMING:
+            return (cls.INCOMING,)
+        if location is Location.ACCEPTED:
+            return (cls.PENDING, cls.FAILING, cls.SCHEDULED, cls.PARKED)
+        return (cls.ARCHIVED_ACCEPTED, cls.ARCHIVED_INCOMING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedMessage:
+    """One message as the hub lists it.
+
+    Attributes:
+        project: Owner.
+        message_id: Decimal id.
+        type: Message type.
+        mapping_id: Whom an accepted copy is for, None for incoming messages.
+        parent_id: Decimal id of the message that led to it.
+        location: Which queue it is in.
+        state: How it stands, by its delivery alone.
+        attempts: Failed tries in a row so far.
+        created_at: Epoch milliseconds.
+        attempt_at: Epoch milliseconds of the last request's end.
+        next_at: Epoch milliseconds of the next request.
+        completed_at: Epoch milliseconds when it was settled.
+        last_error: Why the last try failed.
+        children: Decimal ids of the messages it led to.
+        version: Of the delivery it was made from; a higher one replaces a lower one.
+    """
+
+    project: str
+    message_id: str
+    type: str
+    mapping_id: str | None
+    parent_id: str | None
+    location: Location
+    state: HubState
+    attempts: int = 0
+    created_at: int
+    attempt_at: int | None = None
+    next_at: int | None = None
+    completed_at: int | None = None
+    last_error: str | None = None
+    children: tuple[str, ...] = ()
+    version: int = 0
+
+    @property
+    def source(self) -> Location:
+        """Whether it came as an incoming message or is an accepted copy of one."""
+        return Location.INCOMING if self.mapping_id is None else Location.ACCEPTED
+
+    @property
+    def shown_state(self) -> HubState:
+        """How it stands: an incoming message that nobody wanted was skipped, not completed."""
+        skipped = self.state is HubState.COMPLETED and self.mapping_id is None and not self.children
+        return HubState.NEVER_PROCESSED if skipped else self.state
+
+    @property
+    def listing(self) -> Listing:
+        """The list it is in."""
+        if self.location is Location.ARCHIVED:
+            return Listing.ARCHIVED_ACCEPTED if self.mapping_id else Listing.ARCHIVED_INCOMING
+        return Listing.INCOMING if self.location is Location.INCOMING else Listing(self.state.value)
+
+    @property
+    def queue(self) -> str:
+        """The internal queue it is on."""
+        return INCOMING_QUEUE if self.mapping_id is None else f"hub/{self.mapping_id}"
+
+    @property
+    def can_attempt(self) -> bool:
+        """Whether a person may have it tried now, or archive it."""
+        return self.location is Location.ACCEPTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAnswer:
+    """What one attempt of a delivery got for an answer. There is one for each attempt number, whatever happens.
+
+    Attributes:
+        attempt: Number of the attempt, from 1.
+        answer: The answer, its body as far as it is kept; empty when it lies at ``body_ref``.
+        body_ref: Where a large body lies.
+        polled: The address asked, when it was a poll.
+        expires_at: Epoch milliseconds after which it may be forgotten; None when it is the result.
+    """
+
+    attempt: int
+    answer: Answer
+    body_ref: BodyRef | None = None
+    polled: str | None = None
+    expires_at: int | None = None
+
+
+def log_entry(message: Message, delivery: Delivery | None, now: int) -> LoggedMessage:
+    """How a message stands.
+
+    Args:
+        message: On one of the hub's internal queues.
+        delivery: Its one delivery, None before its first attempt.
+        now: Epoch milliseconds.
+    """
+    mapping_id = mapping_of_queue(message.queue)
+    entry = LoggedMessage(
+        project=message.project,
+        message_id=message.message_id,
+        type=type_of(message),
+        mapping_id=mapping_id,
+        parent_id=parent_of(message),
+        location=Location.ACCEPTED if mapping_id else Location.INCOMING,
+        state=HubState.SCHEDULED if mapping_id and message.due_at > now else HubState.PENDING,
+        created_at=message.accepted_at,
+        next_at=message.due_at,
+    )
+    return entry if delivery is None else _with_delivery(entry, delivery, now)
+
+
+def _with_delivery(entry: LoggedMessage, delivery: Delivery, now: int) -> LoggedMessage:
+    location, state = entry.location, entry.state
+    if delivery.settled:
+        location = Location.ARCHIVED
+        state = HubState.COMPLETED if delivery.state is DeliveryState.DELIVERED else HubState.NEVER_PROCESSED
+    elif location is Location.ACCEPTED:
+        state = _waiting_state(delivery, now)
+    last = delivery.last
+    failed = last is not None and last.verdict is Verdict.FAILED
+    succeeded = delivery.state is DeliveryState.DELIVERED
+    return LoggedMessage(
+        project=entry.project,
+        message_id=entry.message_id,
+        type=entry.type,
+        mapping_id=entry.mapping_id,
+        parent_id=entry.parent_id,
+        location=location,
+        state=state,
+        attempts=max(0, delivery.tries - succeeded),
+        created_at=entry.created_at,
+        attempt_at=last.finished_at if last else None,
+        next_at=delivery.due_at,
+        completed_at=delivery.settled_at,
+        last_error=delivery.status(last.subscriber_id).message if failed and last else None,
+        version=delivery.version,
+    )
+
+
+def _waiting_state(delivery: Delivery, now: int) -> HubState:
+    match delivery.state:
+        case DeliveryState.RETRYING:
+            return HubState.FAILING
+        case DeliveryState.PARKED:
+            return HubState.PARKED
+        case DeliveryState.POLLING:
+            return HubState.SCHEDULED
+        case _:
+            return HubState.SCHEDULED if delivery.due_at is not None and delivery.due_at > now else HubState.PENDING

@@ -1,0 +1,100 @@
+"""Mappings of a store: which message types go to which service, under which conditions (hub protocol v5, "Mapping basics")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Attributes
+from dataclasses import dataclass, field
+
+from pushhub.engine.model.backoff import Exponential
+from pushhub.engine.model.queue import PushSettings
+from pushhub.hub.model.filters import Filter
+
+__all__ = ["ServiceMapping", "ServiceOptions", "ServicePush"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceOptions:
+    """How failures of a service are handled.
+
+    Attributes:
+        retries_allowed: Whether failures are tried again at all; otherwise the first one parks the message.
+        retry_base: Seconds of the first wait; each following one doubles.
+        retry_cap: Seconds of the longest wait.
+        max_attempts: Failed tries after which the message is parked; None for no end.
+        lenient: Take a 200 whose ``message_id`` is missing or another one for a success.
+    """
+
+    retries_allowed: bool = True
+    retry_base: float = 30.0
+    retry_cap: float = 3600.0
+    max_attempts: int | None = None
+    lenient: bool = False
+
+    @property
+    def policy(self) -> Exponential:
+        """The retry policy these options stand for. It never gives up for good: a person is asked."""
+        return Exponential(
+            base_s=self.retry_base,
+            cap_s=self.retry_cap,
+            max_attempts=self.max_attempts if self.retries_allowed else 1,
+            parks=True,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceMapping:
+    """One service of an endpoint and what it is sent.
+
+    Attributes:
+        mapping_id: Object id.
+        name: ``<integration>.<service>`` or the owner's own.
+        url: Where the messages are POSTed.
+        token: Sent as ``X-Augury-Token``.
+        messages: Message types it wants.
+        parameter_ids: Ids of the store's parameters sent with each request.
+        filters: All must pass.
+        identifiers: Name to path; see :func:`pushhub.hub.model.identifiers.identity_of`.
+        options: How failures are handled.
+        enabled: Whether new messages are routed to it.
+        required: It cannot be disabled or deleted (a service its endpoint calls required).
+        integration_id: The integration it came from, or None.
+        base_url: URL of that integration; relative poll addresses start from it.
+        created_at: Epoch milliseconds.
+        version: Raised by each write; guards concurrent changes.
+    """
+
+    mapping_id: str
+    name: str
+    url: str
+    token: str
+    messages: tuple[str, ...]
+    parameter_ids: tuple[str, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    identifiers: Attributes[str, str] = field(default_factory=dict)
+    options: ServiceOptions = field(default_factory=ServiceOptions)
+    enabled: bool = True
+    required: bool = False
+    integration_id: str | None = None
+    base_url: str | None = None
+    created_at: int = 0
+    version: int = 0
+
+    def wants(self, message_type: str) -> bool:
+        """Whether messages of that type are looked at for this service at all."""
+        return self.enabled and message_type in self.messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePush(PushSettings):
+    """The push settings of the internal queue behind a mapping.
+
+    Attributes:
+        mapping: The mapping.
+    """
+
+    mapping: ServiceMapping
+
+    @property
+    def policy(self) -> Exponential:
+        """The mapping's own policy."""
+        return self.mapping.options.policy

@@ -1,0 +1,158 @@
+"""Messages of the hub protocol: what a producer pushes, a service is sent, and an answer asks for in return.
+
+A message is first *incoming*: compared with the mappings of its store. For each mapping that wants it there is then one
+*accepted* copy with an id of its own and the incoming message as its parent. Both are ordinary messages of the engine, on internal
+queues whose names no queue of an owner can have. Their headers, which are never sent, hold the type and the parent; their hops count
+the messages that led to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from pushhub.engine.model.message import Message
+
+__all__ = [
+    "INCOMING_QUEUE",
+    "INCOMING_UID",
+    "LIFE_MS",
+    "MAX_CHAIN",
+    "ROUTER",
+    "SERVICE_QUEUES",
+    "HubMessage",
+    "headers_of",
+    "is_message_type",
+    "mapping_of_queue",
+    "parent_of",
+    "service_queue",
+    "type_of",
+]
+
+SERVICE_QUEUES = "hub/"
+"""Prefix of the internal queues. Names of owners' queues never hold a slash."""
+
+INCOMING_QUEUE = SERVICE_QUEUES + "incoming"
+"""The internal queue of messages that wait to be compared with the mappings."""
+
+INCOMING_UID = "incoming"
+"""Generation of that queue; it is never made anew."""
+
+ROUTER = "router"
+"""The one subscriber of that queue: the hub itself, which compares."""
+
+LIFE_MS = 10 * 366 * 86_400_000
+"""How long a message of the hub is kept, delivered or not: ten years. The protocol knows no expiry ("no messages are ever lost")."""
+
+MAX_CHAIN = 50
+"""How many messages may lead to one another (parent, child, grandchild ...) before it is taken for a loop."""
+
+MAX_TYPE = 200
+"""Longest message type, in characters."""
+
+
+def service_queue(mapping_id: str) -> str:
+    """Name of the internal queue of a mapping's accepted messages."""
+    return SERVICE_QUEUES + mapping_id
+
+
+def mapping_of_queue(queue: str) -> str | None:
+    """The mapping behind an internal queue, or None for any other queue."""
+    if not queue.startswith(SERVICE_QUEUES) or queue == INCOMING_QUEUE:
+        return None
+    return queue.removeprefix(SERVICE_QUEUES)
+
+
+def headers_of(message_type: str, parent_id: str | None) -> dict[str, str]:
+    """The headers of the engine's message.
+
+    Args:
+        message_type: Type of the hub message inside, so that it is known without reading the body.
+        parent_id: Decimal id of the message that led to it, if one did.
+    """
+    return {"type": message_type} | ({"parent": parent_id} if parent_id else {})
+
+
+def type_of(message: Message) -> str:
+    """Type of the hub message inside an engine's message."""
+    return message.headers["type"]
+
+
+def parent_of(message: Message) -> str | None:
+    """Decimal id of the message that led to this one."""
+    return message.headers.get("parent")
+
+
+def is_message_type(value: object) -> TypeGuard[str]:
+    """Whether a value can be the type of a message: printable, without white space, at most 200 characters."""
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= MAX_TYPE
+        and value.isprintable()
+        and not any(character.isspace() for character in value)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubMessage:
+    """The content of a message: stored as the body of the engine's message.
+
+    Attributes:
+        type: ``order:new`` and the like.
+        payload: What it is about.
+        source: ``<integration>.<service>`` it came from, on notification messages (sent along).
+        origin: What the producer said it came from (kept, not sent).
+        extra: Every other key the producer or service gave (kept, not sent).
+        quiet: Notifications of its services raise no messages: it descends from one that a notification raised.
+        delay_s: Seconds to wait before services are sent it.
+    """
+
+    type: str
+    payload: dict[str, Any]
+    source: str | None = None
+    origin: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    quiet: bool = False
+    delay_s: int = 0
+
+    def encode(self) -> bytes:
+        """The body of the engine's message."""
+        fields: dict[str, Any] = {"message": self.type, "payload": self.payload}
+        if self.source is not None:
+            fields["source"] = self.source
+        if self.origin is not None:
+            fields["origin"] = self.origin
+        if self.extra:
+            fields["extra"] = dict(self.extra)
+        if self.quiet:
+            fields["quiet"] = True
+        if self.delay_s:
+            fields["delay"] = self.delay_s
+        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @classmethod
+    def decode(cls, body: bytes) -> HubMessage:
+        """Read a body made by :meth:`encode`."""
+        fields: dict[str, Any] = json.loads(body)
+        return cls(
+            type=fields["message"],
+            payload=fields["payload"],
+            source=fields.get("source"),
+            origin=fields.get("origin"),
+            extra=fields.get("extra", {}),
+            quiet=fields.get("quiet", False),
+            delay_s=fields.get("delay", 0),
+        )
+
+    def as_sent(self, object_id: str) -> dict[str, Any]:
+        """The message as services see it and as paths of filters and identifiers walk it.
+
+        Args:
+            object_id: Its id on the wire.
+        """
+        fields: dict[str, Any] = {"message": self.type, "message_id": object_id, "payload": self.payload}
+        if self.source is not None:
+            fields["source"] = self.source
+        return fields

@@ -1,0 +1,81 @@
+"""Notifications: what services tell the people who run a store, once, however often it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pushhub.hub.model.object_ids import derived_object_id
+
+__all__ = ["Level", "Notification", "ReturnedNotification", "message_type", "notification_id"]
+
+
+class Level(StrEnum):
+    """How serious it is (hub protocol v5)."""
+
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnedNotification:
+    """A notification as an answer gives it.
+
+    Attributes:
+        level: How serious.
+        subject: One line.
+        description: Details; varies between repetitions of the same notification.
+        extra: Every other key (``backtrace``, ``reference_type`` ...).
+    """
+
+    level: Level
+    subject: str
+    description: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """A notification of a store.
+
+    Attributes:
+        project: Owner.
+        notification_id: See :func:`notification_id`.
+        message_id: Decimal id of the message whose service said it.
+        level: How serious.
+        subject: One line.
+        description: Of the last occurrence.
+        extra: Of the last occurrence.
+        origin: Name of the mapping.
+        occurrences: How often it was said for that message.
+        logged_at: Epoch milliseconds of the first occurrence.
+        updated_at: Epoch milliseconds of the last one.
+        first_attempt: Number of the delivery's attempt that said it first.
+        attempt: Number of the one that was counted last; an attempt is counted once, however often its answer is processed.
+    """
+
+    project: str
+    notification_id: str
+    message_id: str
+    level: Level
+    subject: str
+    description: str
+    extra: dict[str, Any] = field(default_factory=dict)
+    origin: str
+    occurrences: int
+    logged_at: int
+    updated_at: int
+    first_attempt: int
+    attempt: int
+
+
+def notification_id(project: str, message_id: str, level: Level, subject: str) -> str:
+    """The identity of a notification: message, level and subject. Descriptions hold backtraces, which vary."""
+    return derived_object_id(project, "notification", message_id, level.value, subject)
+
+
+def message_type(level: Level) -> str:
+    """The type of the message that announces a notification of that level."""
+    return f"notification:{level.value}"

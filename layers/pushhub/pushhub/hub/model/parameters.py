@@ -1,0 +1,86 @@
+"""Parameters of a store: named values that travel in ``payload.parameters`` and that services may set in their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pushhub.hub.model.object_ids import derived_object_id
+
+__all__ = ["DataType", "Parameter", "ReturnedParameter", "data_type_of", "parameter_id", "sent_parameters"]
+
+
+class DataType(StrEnum):
+    """What kind of value a parameter holds (hub protocol v5; endpoints also use ``password``)."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    LIST = "list"
+    PASSWORD = "password"  # noqa: S105 (the name of a type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A named value of a store.
+
+    Attributes:
+        project: Owner.
+        name: ``<endpoint>.<parameter>`` or free.
+        value: A scalar, or for lists an array of objects.
+        data_type: See :class:`DataType`.
+        as_of: Epoch milliseconds the value stands for: when the request began whose answer set it, or when a person did.
+            An answer to an older request never replaces a newer value (a watermark must not step back).
+    """
+
+    project: str
+    name: str
+    value: Any
+    data_type: DataType
+    as_of: int
+
+    @property
+    def parameter_id(self) -> str:
+        """Object id."""
+        return parameter_id(self.project, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnedParameter:
+    """A parameter as an answer gives it.
+
+    Attributes:
+        name: Its name.
+        value: Its new value.
+    """
+
+    name: str
+    value: Any
+
+
+def parameter_id(project: str, name: str) -> str:
+    """The object id of the parameter of that name: names are unique in a store, so the id follows from the name."""
+    return derived_object_id(project, "parameter", name)
+
+
+def data_type_of(value: Any) -> DataType:
+    """The type of a value nobody declared."""
+    match value:
+        case bool():
+            return DataType.BOOLEAN
+        case int():
+            return DataType.INTEGER
+        case float():
+            return DataType.FLOAT
+        case list() | dict():
+            return DataType.LIST
+        case _:
+            return DataType.STRING
+
+
+def sent_parameters(parameters: Iterable[Parameter]) -> list[dict[str, Any]]:
+    """Parameters as they travel in a payload: an array of name and value, never a hash (endpoints answer 406 or 500 to one)."""
+    return [{"name": each.name, "value": each.value} for each in parameters]

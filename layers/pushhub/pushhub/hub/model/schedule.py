@@ -1,0 +1,74 @@
+"""Schedulers of a store: a message of one type every so often, so that services which poll others get their turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pushhub.base.errors import Invalid
+
+__all__ = ["MAX_PERIOD_MS", "MIN_PERIOD_MS", "Scheduler", "period_ms", "tick_after"]
+
+_UNITS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
+
+MIN_PERIOD_MS = 60_000
+"""The hub looks at schedulers once a minute."""
+
+MAX_PERIOD_MS = 366 * 86_400_000
+"""A year."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """Emits one message of type ``key`` every ``count`` ``interval``.
+
+    Attributes:
+        project: Owner.
+        scheduler_id: Object id.
+        key: Message type.
+        count: How many intervals apart.
+        interval: ``minutes``, ``hours``, ``days`` or ``weeks``, with or without the s.
+        created_at: Epoch milliseconds.
+        next_at: Epoch milliseconds of the next tick.
+        version: Raised by each write; guards concurrent changes.
+    """
+
+    project: str
+    scheduler_id: str
+    key: str
+    count: int
+    interval: str
+    created_at: int
+    next_at: int
+    version: int = 0
+
+    @property
+    def period_ms(self) -> int:
+        """Milliseconds between ticks."""
+        return period_ms(self.count, self.interval)
+
+
+def period_ms(count: int, interval: str) -> int:
+    """Milliseconds of ``count`` intervals.
+
+    Raises:
+        Invalid: Unknown interval, or a period below a minute or over a year.
+    """
+    unit = _UNITS_MS.get(interval.strip().lower().removesuffix("s"))
+    if unit is None:
+        raise Invalid("interval must be minutes, hours, days or weeks")
+    period = count * unit
+    if not MIN_PERIOD_MS <= period <= MAX_PERIOD_MS:
+        raise Invalid("count must make a period between a minute and a year")
+    return period
+
+
+def tick_after(next_at: int, period: int, now: int) -> int:
+    """The tick that follows one which is being made now; ticks missed meanwhile are left out, the rhythm is kept.
+
+    Args:
+        next_at: Epoch milliseconds of the tick being made.
+        period: Milliseconds between ticks.
+        now: Epoch milliseconds.
+    """
+    missed = max(0, now - next_at) // period
+    return next_at + (missed + 1) * period

@@ -1,0 +1,180 @@
+"""What the hub protocol needs to keep beside the engine's messages and deliveries: a store's settings, and the log of its messages.
+
+Every method may raise :class:`pushhub.base.errors.Unavailable`; times are epoch milliseconds; every key starts with the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.parameters import Parameter
+from pushhub.hub.model.schedule import Scheduler
+
+__all__ = ["HubLog", "HubSettings"]
+
+
+class HubSettings(Protocol):
+    """Mappings, integrations, schedulers and parameters of stores. All reads are consistent."""
+
+    def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
+        """The mapping, or None."""
+        ...
+
+    def mappings(self, project_id: str) -> list[ServiceMapping]:
+        """All mappings of a store, in the order they were made."""
+        ...
+
+    def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
+        """Write a mapping if the stored one still has ``mapping.version`` (absent when that is 0); returns it with the raised version.
+
+        Raises:
+            Conflict: It changed meanwhile, or is gone.
+        """
+        ...
+
+    def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
+        """Remove a mapping; whether there was one."""
+        ...
+
+    def integration(self, project_id: str, integration_id: str) -> Integration | None:
+        """The integration, or None."""
+        ...
+
+    def integrations(self, project_id: str) -> list[Integration]:
+        """All integrations of a store, in the order they were made."""
+        ...
+
+    def put_integration(self, project_id: str, integration: Integration) -> Integration:
+        """As :meth:`put_mapping`."""
+        ...
+
+    def delete_integration(self, project_id: str, integration_id: str) -> bool:
+        """Remove an integration; whether there was one."""
+        ...
+
+    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
+        """The scheduler, or None."""
+        ...
+
+    def schedulers(self, project_id: str) -> list[Scheduler]:
+        """All schedulers of a store, in the order they were made."""
+        ...
+
+    def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
+        """As :meth:`put_mapping`."""
+        ...
+
+    def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
+        """Remove a scheduler; whether there was one."""
+        ...
+
+    def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
+        """Schedulers of all stores whose next tick has come (eventually consistent)."""
+        ...
+
+    def parameters(self, project_id: str) -> list[Parameter]:
+        """All parameters of a store, by name."""
+        ...
+
+    def set_parameter(self, parameter: Parameter) -> bool:
+        """Create or update a parameter by its name; one that exists keeps its type.
+
+        Returns:
+            False when the stored value is of a later ``as_of``: then nothing changes.
+        """
+        ...
+
+    def delete_parameter(self, project_id: str, name: str) -> bool:
+        """Remove a parameter; whether there was one."""
+        ...
+
+    def note_type(self, project_id: str, message_type: str) -> None:
+        """Remember that messages of that type exist in the store."""
+        ...
+
+    def types(self, project_id: str) -> list[str]:
+        """Every type noted, sorted."""
+        ...
+
+    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> bool:
+        """Claim an identity for a message.
+
+        Returns:
+            Whether that message has it, now or from before; False when another one does.
+        """
+        ...
+
+
+class HubLog(Protocol):
+    """How each message of a store stands, what was answered, and the notifications. A projection: it may lag, it never decides."""
+
+    def put(self, entry: LoggedMessage) -> None:
+        """Write an entry unless one with its version or a higher one is there. Children stay as they are."""
+        ...
+
+    def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
+        """Note the messages that a message led to; the entry may not exist yet."""
+        ...
+
+    def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
+        """The entry, read consistently, or None."""
+        ...
+
+    def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
+        """Those of many, in the order asked for; missing ones are left out."""
+        ...
+
+    def listed(
+        self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
+    ) -> list[LoggedMessage]:
+        """Entries of some lists, newest first (eventually consistent).
+
+        Args:
+            project_id: The store.
+            listings: Which lists.
+            before: Only message ids below this one.
+            after: Only message ids above this one.
+            limit: How many at most.
+        """
+        ...
+
+    def count(self, project_id: str, listing: Listing) -> int:
+        """How many entries a list has; of long lists, at least so many as were counted in bounded time."""
+        ...
+
+    def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
+        """Record the answer of an attempt; the first one counts.
+
+        Returns:
+            The one that is stored now.
+        """
+        ...
+
+    def answer(self, project_id: str, message_id: str, attempt: int) -> RecordedAnswer | None:
+        """The recorded answer of an attempt, read consistently, or None."""
+        ...
+
+    def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
+        """The recorded answer of the last attempt that has one."""
+        ...
+
+    def count_notification(self, notification: Notification) -> Notification:
+        """Add a notification's occurrences to those stored, unless its attempt (or a later one) is counted already.
+
+        Returns:
+            As stored now: ``logged_at`` and ``first_attempt`` are those of the first occurrence.
+        """
+        ...
+
+    def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
+        """Notifications of a message."""
+        ...
+
+    def notifications(self, project_id: str, *, limit: int) -> list[Notification]:
+        """Notifications of a store, newest first (eventually consistent)."""
+        ...

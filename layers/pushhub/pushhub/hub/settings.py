@@ -1,0 +1,194 @@
+"""A store's mappings, schedulers and parameters, as its owner changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.errors import NotFound
+from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.object_ids import new_object_id
+from pushhub.hub.model.parameters import Parameter
+from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.ports import HubSettings
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.mapping import read_mapping
+from pushhub.hub.wire.objects import read_parameter, read_scheduler
+from pushhub.ironmq.subscribers import CheckUrl
+
+__all__ = ["HubSettingsOfStore", "check_target"]
+
+
+def check_target(url: str, project_id: str, *, config: ConfigStore, check_url: CheckUrl) -> None:
+    """See that the hub may reach a URL.
+
+    Raises:
+        InvalidObject: The egress guard refuses it.
+    """
+    project = config.project(project_id)
+    refusal = check_url(url, project.allowed_targets if project else ())
+    if refusal is not None:
+        raise InvalidObject({"url": [refusal]})
+
+
+class HubSettingsOfStore:
+    """Reads and changes settings. A change that meets another one raises ``Conflict``.
+
+    Args:
+        settings: Where they are kept.
+        config: For the project's allowed targets.
+        check_url: The egress guard's check at registration.
+        clock: Time.
+    """
+
+    def __init__(self, *, settings: HubSettings, config: ConfigStore, check_url: CheckUrl, clock: Clock) -> None:
+        self._settings = settings
+        self._config = config
+        self._check_url = check_url
+        self._clock = clock
+
+    def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping:
+        """A mapping.
+
+        Raises:
+            NotFound: No such mapping.
+        """
+        mapping = self._settings.mapping(project_id, mapping_id)
+        if mapping is None:
+            raise NotFound("Mapping not found.")
+        return mapping
+
+    def make_mapping(self, project_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
+        """A new mapping.
+
+        Raises:
+            InvalidObject: Something is wrong with it.
+        """
+        now = self._clock.now()
+        fresh = ServiceMapping(mapping_id=new_object_id(now), name="", url="", token="", messages=(), created_at=now)
+        return self._put(project_id, read_mapping(Fields(fields), fresh))
+
+    def change_mapping(self, project_id: str, mapping_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
+        """A mapping with other settings.
+
+        Raises:
+            NotFound: No such mapping.
+            InvalidObject: Something is wrong with it.
+            Conflict: Somebody else changed it meanwhile.
+        """
+        return self._put(project_id, read_mapping(Fields(fields), self.mapping(project_id, mapping_id)))
+
+    def delete_mapping(self, project_id: str, mapping_id: str) -> None:
+        """Remove a mapping; what it is still owed is archived when it is looked at next, and its identities are forgotten.
+
+        Raises:
+            NotFound: No such mapping.
+            InvalidObject: It is required.
+        """
+        if self.mapping(project_id, mapping_id).required:
+            raise InvalidObject({"base": ["The mapping is required by its endpoint"]})
+        self._settings.delete_mapping(project_id, mapping_id)
+
+    def _put(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
+        check_target(mapping.url, project_id, config=self._config, check_url=self._check_url)
+        return self._settings.put_mapping(project_id, mapping)
+
+    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
+        """A scheduler.
+
+        Raises:
+            NotFound: No such scheduler.
+        """
+        scheduler = self._settings.scheduler(project_id, scheduler_id)
+        if scheduler is None:
+            raise NotFound("Scheduler not found.")
+        return scheduler
+
+    def make_scheduler(self, project_id: str, fields: Mapping[str, Any]) -> Scheduler:
+        """A new scheduler; its first tick is one period from now.
+
+        Raises:
+            InvalidObject: Something is wrong with it.
+        """
+        now = self._clock.now()
+        fresh = Scheduler(
+            project=project_id,
+            scheduler_id=new_object_id(now),
+            key="",
+            count=1,
+            interval="hours",
+            created_at=now,
+            next_at=now,
+        )
+        return self._settings.put_scheduler(read_scheduler(Fields(fields), fresh, now))
+
+    def change_scheduler(self, project_id: str, scheduler_id: str, fields: Mapping[str, Any]) -> Scheduler:
+        """A scheduler with other settings.
+
+        Raises:
+            NotFound: No such scheduler.
+            InvalidObject: Something is wrong with it.
+            Conflict: Somebody else changed it meanwhile, or it just ticked.
+        """
+        stored = self.scheduler(project_id, scheduler_id)
+        return self._settings.put_scheduler(read_scheduler(Fields(fields), stored, self._clock.now()))
+
+    def delete_scheduler(self, project_id: str, scheduler_id: str) -> None:
+        """Remove a scheduler.
+
+        Raises:
+            NotFound: No such scheduler.
+        """
+        if not self._settings.delete_scheduler(project_id, scheduler_id):
+            raise NotFound("Scheduler not found.")
+
+    def parameter(self, project_id: str, parameter_id: str) -> Parameter:
+        """A parameter.
+
+        Raises:
+            NotFound: No such parameter.
+        """
+        found = (each for each in self._settings.parameters(project_id) if each.parameter_id == parameter_id)
+        parameter = next(found, None)
+        if parameter is None:
+            raise NotFound("Parameter not found.")
+        return parameter
+
+    def make_parameter(self, project_id: str, fields: Mapping[str, Any]) -> Parameter:
+        """A new parameter, or a new value for the one of that name.
+
+        Raises:
+            InvalidObject: Something is wrong with it.
+        """
+        return self._set(read_parameter(Fields(fields), None, project_id, self._clock.now()))
+
+    def change_parameter(self, project_id: str, parameter_id: str, fields: Mapping[str, Any]) -> Parameter:
+        """A parameter with another value or type.
+
+        Raises:
+            NotFound: No such parameter.
+            InvalidObject: Something is wrong with it.
+        """
+        stored = self.parameter(project_id, parameter_id)
+        read = read_parameter(Fields(fields), stored, project_id, self._clock.now())
+        if read.data_type is not stored.data_type:
+            # A value that is only updated keeps the type it was made with.
+            self._settings.delete_parameter(project_id, stored.name)
+        return self._set(read)
+
+    def delete_parameter(self, project_id: str, parameter_id: str) -> None:
+        """Remove a parameter. Mappings that name it send it no longer.
+
+        Raises:
+            NotFound: No such parameter.
+        """
+        self._settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)
+
+    def _set(self, parameter: Parameter) -> Parameter:
+        if not self._settings.set_parameter(parameter):
+            # Its value is from a moment ahead of this clock; a person's word counts now all the same.
+            self._settings.delete_parameter(parameter.project, parameter.name)
+            self._settings.set_parameter(parameter)
+        return replace(parameter)

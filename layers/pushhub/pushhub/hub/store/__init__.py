@@ -1,0 +1,1 @@
+"""The hub's log and settings on DynamoDB."""

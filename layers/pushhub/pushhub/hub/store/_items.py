@@ -1,0 +1,311 @@
+"""Settings and log of the hub protocol as items of the hub table.
+
+Settings are JSON text in one attribute: they are read whole, and nothing of them is looked for by DynamoDB but what has an attribute beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict
+from typing import Any
+
+from pushhub.base.verdict import Answer
+from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.engine.model.message import BodyRef
+from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
+from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.model.notice import Level, Notification
+from pushhub.hub.model.parameters import DataType, Parameter
+from pushhub.hub.model.schedule import Scheduler
+
+__all__ = [
+    "SHARDS",
+    "decode_answer",
+    "decode_entry",
+    "decode_integration",
+    "decode_mapping",
+    "decode_notification",
+    "decode_parameter",
+    "decode_scheduler",
+    "encode_answer",
+    "encode_entry",
+    "encode_integration",
+    "encode_mapping",
+    "encode_notification",
+    "encode_parameter",
+    "encode_scheduler",
+    "list_key",
+    "log_key",
+    "note_list_key",
+    "store_key",
+    "tick_key",
+]
+
+SHARDS = 4
+"""Partitions that each list of a store is spread over."""
+
+ANSWER_KEPT_S = 86_400
+"""How long an answer outlives its time before the table's TTL may take it, seconds."""
+
+
+def store_key(project: str, sort_key: str) -> Item:
+    """The key of a setting of a store."""
+    return {"pk": text(f"P#{project}"), "sk": text(sort_key)}
+
+
+def log_key(project: str, message_id: str, sort_key: str) -> Item:
+    """The key of something about a message."""
+    return {"pk": text(f"{project}#M#{message_id}"), "sk": text(sort_key)}
+
+
+def list_key(project: str, listing: Listing, shard: int) -> str:
+    """One partition of a list of messages."""
+    return f"{project}#{listing}#{shard}"
+
+
+def note_list_key(project: str, shard: int) -> str:
+    """One partition of the list of a store's notifications."""
+    return f"{project}#notifications#{shard}"
+
+
+def tick_key(shard: int) -> str:
+    """One partition of the list of all schedulers."""
+    return f"TICK#{shard}"
+
+
+def _shard(key: str) -> int:
+    return zlib.crc32(key.encode()) % SHARDS
+
+
+def _json(value: Any) -> Item:
+    return text(json.dumps(value, separators=(",", ":")))
+
+
+def encode_mapping(mapping: ServiceMapping) -> Item:
+    """All attributes but the key."""
+    return {"doc": _json(asdict(mapping)), "version": number(mapping.version)}
+
+
+def decode_mapping(item: Item) -> ServiceMapping:
+    """The mapping from its item."""
+    fields = json.loads(item["doc"]["S"])
+    fields |= {
+        "messages": tuple(fields["messages"]),
+        "parameter_ids": tuple(fields["parameter_ids"]),
+        "filters": _filters(fields["filters"]),
+        "options": ServiceOptions(**fields["options"]),
+    }
+    return ServiceMapping(**fields)
+
+
+def _filters(given: list[dict[str, str]]) -> tuple[Filter, ...]:
+    return tuple(
+        Filter(
+            path=each["path"],
+            operator=Operator(each["operator"]),
+            value=each["value"],
+            match_rule=MatchRule(each["match_rule"]),
+        )
+        for each in given
+    )
+
+
+def encode_integration(integration: Integration) -> Item:
+    """All attributes but the key."""
+    return {"doc": _json(asdict(integration)), "version": number(integration.version)}
+
+
+def decode_integration(item: Item) -> Integration:
+    """The integration from its item."""
+    fields = json.loads(item["doc"]["S"])
+    fields["errors"] = tuple(fields["errors"])
+    if fields["endpoint"] is not None:
+        endpoint = fields["endpoint"]
+        endpoint["errors"] = tuple(endpoint["errors"])
+        endpoint["services"] = tuple(_service(each) for each in endpoint["services"])
+        fields["endpoint"] = EndpointDescription(**endpoint)
+    return Integration(**fields)
+
+
+def _service(fields: dict[str, Any]) -> Service:
+    given = fields["recommends"]
+    recommends = Recommendation(
+        messages=tuple(given["messages"]),
+        identifiers=tuple((name, path) for name, path in given["identifiers"]),
+        filters=_filters(given["filters"]),
+        options=ServiceOptions(**given["options"]),
+        every=tuple(given["every"]) if given["every"] else None,
+    )
+    return Service(**{**fields, "parameters": tuple(fields["parameters"]), "recommends": recommends})
+
+
+def encode_scheduler(scheduler: Scheduler) -> Item:
+    """All attributes but the key, with its place among all schedulers."""
+    return {
+        "doc": _json(asdict(scheduler)),
+        "version": number(scheduler.version),
+        "list_key": text(tick_key(_shard(scheduler.scheduler_id))),
+        "list_place": text(f"{scheduler.next_at:015d}#{scheduler.project}#{scheduler.scheduler_id}"),
+    }
+
+
+def decode_scheduler(item: Item) -> Scheduler:
+    """The scheduler from its item."""
+    return Scheduler(**json.loads(item["doc"]["S"]))
+
+
+def encode_parameter(parameter: Parameter) -> Item:
+    """All attributes but the key."""
+    return {
+        "name": text(parameter.name),
+        "value": _json(parameter.value),
+        "data_type": text(parameter.data_type),
+        "as_of": number(parameter.as_of),
+    }
+
+
+def decode_parameter(item: Item, project: str) -> Parameter:
+    """The parameter from its item."""
+    return Parameter(
+        project=project,
+        name=item["name"]["S"],
+        value=json.loads(item["value"]["S"]),
+        data_type=DataType(item["data_type"]["S"]),
+        as_of=int(item["as_of"]["N"]),
+    )
+
+
+def encode_entry(entry: LoggedMessage) -> Item:
+    """All attributes of a log entry but its key and children."""
+    item: Item = {
+        "type": text(entry.type),
+        "location": text(entry.location),
+        "state": text(entry.state),
+        "attempts": number(entry.attempts),
+        "created_at": number(entry.created_at),
+        "version": number(entry.version),
+        "list_key": text(list_key(entry.project, entry.listing, _shard(entry.message_id))),
+        "list_place": text(entry.message_id),
+    }
+    texts_of = {"mapping_id": entry.mapping_id, "parent_id": entry.parent_id, "last_error": entry.last_error}
+    item |= {name: text(value) for name, value in texts_of.items() if value is not None}
+    times = {"attempt_at": entry.attempt_at, "next_at": entry.next_at, "completed_at": entry.completed_at}
+    return item | {name: number(value) for name, value in times.items() if value is not None}
+
+
+def decode_entry(item: Item) -> LoggedMessage:
+    """The log entry from its item."""
+    project, _, message_id = item["pk"]["S"].split("#")
+    return LoggedMessage(
+        project=project,
+        message_id=message_id,
+        type=item["type"]["S"],
+        mapping_id=_optional(item, "mapping_id"),
+        parent_id=_optional(item, "parent_id"),
+        location=Location(item["location"]["S"]),
+        state=HubState(item["state"]["S"]),
+        attempts=int(item["attempts"]["N"]),
+        created_at=int(item["created_at"]["N"]),
+        attempt_at=numbers(item, "attempt_at"),
+        next_at=numbers(item, "next_at"),
+        completed_at=numbers(item, "completed_at"),
+        last_error=_optional(item, "last_error"),
+        children=tuple(each["S"] for each in item["children"]["L"]) if "children" in item else (),
+        version=int(item["version"]["N"]),
+    )
+
+
+def _optional(item: Item, name: str) -> str | None:
+    value: str | None = item[name]["S"] if name in item else None
+    return value
+
+
+def encode_answer(recorded: RecordedAnswer) -> Item:
+    """All attributes but the key."""
+    answer = recorded.answer
+    item: Item = {
+        "attempt": number(recorded.attempt),
+        "code": number(answer.status_code),
+        "message": text(answer.message),
+        "error_class": text(answer.error_class),
+        "headers": _json(answer.headers),
+        "started_at": number(answer.started_at),
+        "finished_at": number(answer.finished_at),
+        "bytes_out": number(answer.bytes_out),
+        "bytes_in": number(answer.bytes_in),
+        "body": {"B": answer.body},
+    }
+    if recorded.body_ref is not None:
+        ref = recorded.body_ref
+        item["body_ref"] = texts([ref.key, str(ref.offset), str(ref.length)])
+    if recorded.polled is not None:
+        item["polled"] = text(recorded.polled)
+    if recorded.expires_at is not None:
+        item["expires_at"] = number(recorded.expires_at)
+        item["ttl"] = number(recorded.expires_at // 1000 + ANSWER_KEPT_S)
+    return item
+
+
+def decode_answer(item: Item) -> RecordedAnswer:
+    """The recorded answer from its item."""
+    ref = [each["S"] for each in item["body_ref"]["L"]] if "body_ref" in item else None
+    return RecordedAnswer(
+        attempt=int(item["attempt"]["N"]),
+        answer=Answer(
+            status_code=int(item["code"]["N"]),
+            message=item["message"]["S"],
+            error_class=item["error_class"]["S"],
+            body=bytes(item["body"]["B"]),
+            headers=json.loads(item["headers"]["S"]),
+            started_at=int(item["started_at"]["N"]),
+            finished_at=int(item["finished_at"]["N"]),
+            bytes_out=int(item["bytes_out"]["N"]),
+            bytes_in=int(item["bytes_in"]["N"]),
+        ),
+        body_ref=BodyRef(key=ref[0], offset=int(ref[1]), length=int(ref[2])) if ref else None,
+        polled=_optional(item, "polled"),
+        expires_at=numbers(item, "expires_at"),
+    )
+
+
+def encode_notification(notification: Notification) -> Item:
+    """All attributes but the key."""
+    place = f"{notification.logged_at:015d}#{notification.notification_id}"
+    return {
+        "id": text(notification.notification_id),
+        "level": text(notification.level),
+        "subject": text(notification.subject),
+        "description": text(notification.description),
+        "extra": _json(notification.extra),
+        "origin": text(notification.origin),
+        "occurrences": number(notification.occurrences),
+        "logged_at": number(notification.logged_at),
+        "updated_at": number(notification.updated_at),
+        "first_attempt": number(notification.first_attempt),
+        "attempt": number(notification.attempt),
+        "list_key": text(note_list_key(notification.project, _shard(notification.notification_id))),
+        "list_place": text(place),
+    }
+
+
+def decode_notification(item: Item) -> Notification:
+    """The notification from its item."""
+    project, _, message_id = item["pk"]["S"].split("#")
+    return Notification(
+        project=project,
+        notification_id=item["id"]["S"],
+        message_id=message_id,
+        level=Level(item["level"]["S"]),
+        subject=item["subject"]["S"],
+        description=item["description"]["S"],
+        extra=json.loads(item["extra"]["S"]),
+        origin=item["origin"]["S"],
+        occurrences=int(item["occurrences"]["N"]),
+        logged_at=int(item["logged_at"]["N"]),
+        updated_at=int(item["updated_at"]["N"]),
+        first_attempt=int(item["first_attempt"]["N"]),
+        attempt=int(item["attempt"]["N"]),
+    )

@@ -1,0 +1,207 @@
+"""The log of the hub protocol on DynamoDB: how messages stand, what was answered, notifications."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, text, texts
+from pushhub.engine.ports import Clock
+from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.notice import Notification
+from pushhub.hub.store._items import (
+    SHARDS,
+    decode_answer,
+    decode_entry,
+    decode_notification,
+    encode_answer,
+    encode_entry,
+    encode_notification,
+    list_key,
+    log_key,
+    note_list_key,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBHubLog"]
+
+_ENTRY = "ENTRY"
+_ANSWER = "ANSWER#"
+_NOTE = "NOTE#"
+
+COUNT_PAGES = 5
+"""Pages of a megabyte counted per partition of a list; some ten thousand messages each."""
+
+PAGE = 250
+"""Entries read per call and partition: a page of the admin client needs few of many partitions."""
+
+_ONCE = frozenset({"logged_at", "first_attempt", "list_key", "list_place"})
+"""Attributes of a notification that its first occurrence sets for good."""
+
+
+class DynamoDBHubLog:
+    """Implements :class:`pushhub.hub.ports.HubLog`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the hub table (index ``listed``).
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def put(self, entry: LoggedMessage) -> None:
+        """See the port. Attributes the new version does not have are removed."""
+        item = encode_entry(entry)
+        optional = ("mapping_id", "parent_id", "last_error", "attempt_at", "next_at", "completed_at")
+        gone = [name for name in optional if name not in item]
+        names = {f"#{name}": name for name in [*item, *gone]}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in item)
+        if gone:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
+        try:
+            self._table.update(
+                log_key(entry.project, entry.message_id, _ENTRY),
+                UpdateExpression=update,
+                ConditionExpression="attribute_not_exists(#version) OR #version < :version",
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
+            )
+        except ConditionRefused:
+            return  # this version or a later one is there
+
+    def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
+        """See the port."""
+        self._table.update(
+            log_key(project_id, message_id, _ENTRY),
+            UpdateExpression="SET children = :children",
+            ExpressionAttributeValues={":children": texts(children)},
+        )
+
+    def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
+        """See the port."""
+        item = self._table.get(log_key(project_id, message_id, _ENTRY))
+        return decode_entry(item) if item and "version" in item else None
+
+    def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
+        """See the port."""
+        keys = [log_key(project_id, each, _ENTRY) for each in dict.fromkeys(message_ids)]
+        found = {
+            each["pk"]["S"].rpartition("#")[2]: decode_entry(each)
+            for each in self._table.get_many(keys)
+            if "version" in each
+        }
+        return [found[each] for each in message_ids if each in found]
+
+    def listed(
+        self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
+    ) -> list[LoggedMessage]:
+        """See the port."""
+        low, high = after or "0", before or "9" * 19
+        partitions = [
+            self._newest_first(list_key(project_id, listing, shard), low, high, limit)
+            for listing in listings
+            for shard in range(SHARDS)
+        ]
+        merged = heapq.merge(*partitions, key=_place, reverse=True)
+        # The bounds of BETWEEN belong to it, those of the port do not.
+        inside = (each for each in merged if low < _place(each) < high)
+        return [decode_entry(each) for each in islice(inside, limit)]
+
+    def count(self, project_id: str, listing: Listing) -> int:
+        """See the port."""
+        counted = 0
+        for shard in range(SHARDS):
+            pages = self._table.pages(
+                IndexName="listed",
+                Select="COUNT",
+                KeyConditionExpression="list_key = :key",
+                ExpressionAttributeValues={":key": text(list_key(project_id, listing, shard))},
+            )
+            counted += sum(page["Count"] for page in islice(pages, COUNT_PAGES))
+        return counted
+
+    def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
+        """See the port."""
+        key = log_key(project_id, message_id, _answer_place(answer.attempt))
+        try:
+            self._table.put(key | encode_answer(answer), ConditionExpression="attribute_not_exists(pk)")
+        except ConditionRefused as refused:
+            return decode_answer(refused.stored)
+        return answer
+
+    def answer(self, project_id: str, message_id: str, attempt: int) -> RecordedAnswer | None:
+        """See the port."""
+        item = self._table.get(log_key(project_id, message_id, _answer_place(attempt)))
+        return decode_answer(item) if item else None
+
+    def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
+        """See the port."""
+        items = self._about(project_id, message_id, _ANSWER, ScanIndexForward=False, Limit=1)
+        item = next(items, None)
+        return decode_answer(item) if item else None
+
+    def count_notification(self, notification: Notification) -> Notification:
+        """See the port. One conditional write, so that two duplicates cannot both count the same attempt."""
+        item = encode_notification(notification)
+        settings = [
+            f"#{name} = if_not_exists(#{name}, :{name})" if name in _ONCE else f"#{name} = :{name}"
+            for name in item
+            if name != "occurrences"
+        ]
+        update = ", ".join([*settings, "#occurrences = if_not_exists(#occurrences, :zero) + :occurrences"])
+        try:
+            stored = self._table.update(
+                log_key(notification.project, notification.message_id, _NOTE + notification.notification_id),
+                UpdateExpression=f"SET {update}",
+                ConditionExpression="attribute_not_exists(#attempt) OR #attempt < :attempt",
+                ExpressionAttributeNames={f"#{name}": name for name in item},
+                ExpressionAttributeValues={f":{name}": value for name, value in item.items()} | {":zero": {"N": "0"}},
+            )
+        except ConditionRefused as refused:
+            stored = refused.stored
+        return decode_notification(stored)
+
+    def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
+        """See the port."""
+        found = [decode_notification(each) for each in self._about(project_id, message_id, _NOTE)]
+        return sorted(found, key=lambda each: (each.logged_at, each.notification_id))
+
+    def notifications(self, project_id: str, *, limit: int) -> list[Notification]:
+        """See the port."""
+        partitions = [self._newest_first(note_list_key(project_id, shard), "0", "9", limit) for shard in range(SHARDS)]
+        merged = heapq.merge(*partitions, key=_place, reverse=True)
+        return [decode_notification(each) for each in islice(merged, limit)]
+
+    def _about(self, project_id: str, message_id: str, prefix: str, **options: object) -> Iterator[Item]:
+        key = log_key(project_id, message_id, prefix)
+        return self._table.items(
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues={":pk": key["pk"], ":prefix": key["sk"]},
+            ConsistentRead=True,
+            **options,
+        )
+
+    def _newest_first(self, partition: str, low: str, high: str, page: int) -> Iterator[Item]:
+        return self._table.items(
+            IndexName="listed",
+            KeyConditionExpression="list_key = :key AND list_place BETWEEN :low AND :high",
+            ExpressionAttributeValues={":key": text(partition), ":low": text(low), ":high": text(high)},
+            ScanIndexForward=False,
+            Limit=min(page, PAGE),
+        )
+
+
+def _place(item: Item) -> str:
+    place: str = item["list_place"]["S"]
+    return place
+
+
+def _answer_place(attempt: int) -> str:
+    return f"{_ANSWER}{attempt:08d}"

@@ -1,0 +1,208 @@
+"""The settings of the hub protocol on DynamoDB: mappings, integrations, schedulers, parameters, message types and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.ports import Clock
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.parameters import Parameter, parameter_id
+from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.store._items import (
+    SHARDS,
+    decode_integration,
+    decode_mapping,
+    decode_parameter,
+    decode_scheduler,
+    encode_integration,
+    encode_mapping,
+    encode_parameter,
+    encode_scheduler,
+    store_key,
+    tick_key,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBHubSettings"]
+
+_MAPPING = "MAPPING#"
+_INTEGRATION = "INTEGRATION#"
+_SCHEDULER = "SCHEDULER#"
+_PARAMETER = "PARAMETER#"
+_TYPE = "TYPE#"
+
+T = TypeVar("T")
+
+
+class DynamoDBHubSettings:
+    """Implements :class:`pushhub.hub.ports.HubSettings`.
+
+    Nothing is cached: a mapping or parameter changed counts from the next message on, for retries and polls too.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the hub table (index ``listed``).
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
+        """See the port."""
+        return self._one(project_id, _MAPPING + mapping_id, decode_mapping)
+
+    def mappings(self, project_id: str) -> list[ServiceMapping]:
+        """See the port."""
+        return [decode_mapping(each) for each in self._all(project_id, _MAPPING)]
+
+    def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
+        """See the port. The very same change made twice (the client repeats a call that timed out) counts as made."""
+        raised = replace(mapping, version=mapping.version + 1)
+        key = store_key(project_id, _MAPPING + mapping.mapping_id)
+        self._write(key, encode_mapping(raised), raised.version)
+        return raised
+
+    def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
+        """See the port. Its claims stay behind, out of reach: another mapping has another id."""
+        return self._table.delete(store_key(project_id, _MAPPING + mapping_id)) is not None
+
+    def integration(self, project_id: str, integration_id: str) -> Integration | None:
+        """See the port."""
+        return self._one(project_id, _INTEGRATION + integration_id, decode_integration)
+
+    def integrations(self, project_id: str) -> list[Integration]:
+        """See the port."""
+        return [decode_integration(each) for each in self._all(project_id, _INTEGRATION)]
+
+    def put_integration(self, project_id: str, integration: Integration) -> Integration:
+        """See the port."""
+        raised = replace(integration, version=integration.version + 1)
+        key = store_key(project_id, _INTEGRATION + integration.integration_id)
+        self._write(key, encode_integration(raised), raised.version)
+        return raised
+
+    def delete_integration(self, project_id: str, integration_id: str) -> bool:
+        """See the port."""
+        return self._table.delete(store_key(project_id, _INTEGRATION + integration_id)) is not None
+
+    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
+        """See the port."""
+        return self._one(project_id, _SCHEDULER + scheduler_id, decode_scheduler)
+
+    def schedulers(self, project_id: str) -> list[Scheduler]:
+        """See the port."""
+        return [decode_scheduler(each) for each in self._all(project_id, _SCHEDULER)]
+
+    def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
+        """See the port."""
+        raised = replace(scheduler, version=scheduler.version + 1)
+        key = store_key(scheduler.project, _SCHEDULER + scheduler.scheduler_id)
+        self._write(key, encode_scheduler(raised), raised.version)
+        return raised
+
+    def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
+        """See the port."""
+        return self._table.delete(store_key(project_id, _SCHEDULER + scheduler_id)) is not None
+
+    def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
+        """See the port."""
+        found: list[Scheduler] = []
+        for shard in range(SHARDS):
+            items = self._table.items(
+                IndexName="listed",
+                KeyConditionExpression="list_key = :key AND list_place < :bound",
+                ExpressionAttributeValues={":key": text(tick_key(shard)), ":bound": text(f"{now + 1:015d}")},
+                Limit=limit,
+            )
+            found += [decode_scheduler(each) for each in islice(items, limit)]
+        return sorted(found, key=lambda each: each.next_at)[:limit]
+
+    def parameters(self, project_id: str) -> list[Parameter]:
+        """See the port."""
+        found = [decode_parameter(each, project_id) for each in self._all(project_id, _PARAMETER)]
+        return sorted(found, key=lambda each: each.name)
+
+    def set_parameter(self, parameter: Parameter) -> bool:
+        """See the port."""
+        item = encode_parameter(parameter)
+        try:
+            self._table.update(
+                _parameter_key(parameter.project, parameter.name),
+                UpdateExpression="SET #name = :name, #value = :value, as_of = :as_of, "
+                "data_type = if_not_exists(data_type, :data_type)",
+                ConditionExpression="attribute_not_exists(pk) OR as_of <= :as_of",
+                ExpressionAttributeNames={"#name": "name", "#value": "value"},
+                ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
+            )
+        except ConditionRefused:
+            return False
+        return True
+
+    def delete_parameter(self, project_id: str, name: str) -> bool:
+        """See the port."""
+        return self._table.delete(_parameter_key(project_id, name)) is not None
+
+    def note_type(self, project_id: str, message_type: str) -> None:
+        """See the port."""
+        self._table.put(store_key(project_id, _TYPE + message_type))
+
+    def types(self, project_id: str) -> list[str]:
+        """See the port."""
+        return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self._all(project_id, _TYPE))
+
+    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> bool:
+        """See the port. Each claim has a partition of its own, so that no mapping has a busiest one."""
+        try:
+            self._table.put(
+                {
+                    "pk": text(f"{project_id}#C#{mapping_id}#{identity}"),
+                    "sk": text("CLAIM"),
+                    "message_id": text(message_id),
+                },
+                ConditionExpression="attribute_not_exists(pk) OR message_id = :message",
+                ExpressionAttributeValues={":message": text(message_id)},
+            )
+        except ConditionRefused:
+            return False
+        return True
+
+    def _one(self, project_id: str, sort_key: str, decode: Callable[[Item], T]) -> T | None:
+        item = self._table.get(store_key(project_id, sort_key))
+        return decode(item) if item else None
+
+    def _all(self, project_id: str, prefix: str) -> Iterator[Item]:
+        key = store_key(project_id, prefix)
+        return self._table.items(
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues={":pk": key["pk"], ":prefix": key["sk"]},
+            ConsistentRead=True,
+        )
+
+    def _write(self, key: Item, item: Item, version: int) -> None:
+        try:
+            if version == 1:
+                self._table.put(key | item, ConditionExpression="attribute_not_exists(pk)")
+            else:
+                self._table.put(
+                    key | item,
+                    ConditionExpression="#version = :before",
+                    ExpressionAttributeNames={"#version": "version"},
+                    ExpressionAttributeValues={":before": number(version - 1)},
+                )
+        except ConditionRefused as refused:
+            if refused.stored != key | item:
+                raise Conflict(f"{key['sk']['S']} changed") from refused
+
+
+def _parameter_key(project_id: str, name: str) -> Item:
+    return store_key(project_id, _PARAMETER + parameter_id(project_id, name))

@@ -1,0 +1,45 @@
+"""Runs regular expressions of others in a process of its own, which can be ended: Python's engine cannot be stopped from inside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from pushhub.base.errors import Unavailable
+from pushhub.hub.model.filters import PatternTimeout
+
+__all__ = ["MATCH_SECONDS", "MAX_TEXT", "matches"]
+
+MATCH_SECONDS = 1.0
+"""How long one expression may take over all its texts, the start of the process (some 20 ms) included."""
+
+MAX_TEXT = 10_000
+"""How much of a text is looked at, in characters."""
+
+_PROGRAM = """
+import json, re, sys
+pattern, texts = json.load(sys.stdin)
+print(json.dumps([re.search(pattern, text) is not None for text in texts]))
+"""
+
+
+def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Whether the pattern is found in each of the texts.
+
+    Raises:
+        PatternTimeout: It took too long.
+        Unavailable: The process could not be run.
+    """
+    asked = json.dumps([pattern, [text[:MAX_TEXT] for text in texts]])
+    # -I and -S: nothing of the environment or of installed packages, which also makes the start fast.
+    command = [sys.executable, "-I", "-S", "-c", _PROGRAM]
+    try:
+        run = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=MATCH_SECONDS, check=True)  # noqa: S603 (a fixed program; the pattern is only its input)
+    except subprocess.TimeoutExpired as error:
+        raise PatternTimeout(pattern) from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Unavailable("matching a pattern") from error
+    answered: list[bool] = json.loads(run.stdout)
+    return answered

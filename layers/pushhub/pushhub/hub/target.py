@@ -1,0 +1,185 @@
+"""Delivering in the hub's dialect: the target of the internal queues.
+
+One attempt: ask whether its answer is recorded already; if not, POST and record the answer; then do what it asks for. Only then is the engine told the
+outcome, and writes it. A crash before the answer is recorded repeats the request (at least once, same message id); after it, the recorded answer is taken
+instead of asking again, so that an endpoint which answers differently the second time changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pushhub.base.errors import MessageNotFound
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.queue import PushSettings
+from pushhub.engine.ports import BodyStore, Clock, ConfigStore, PushRequest, Sender
+from pushhub.engine.target import Outcome, PushOrder
+from pushhub.hub.effects import Answered, HubEffects
+from pushhub.hub.model.log import RecordedAnswer
+from pushhub.hub.model.mapping import ServiceMapping, ServicePush
+from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.object_ids import to_object_id
+from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.router import HubRouter
+from pushhub.hub.wire.answer import ANSWER_LIMIT, read_answer
+from pushhub.hub.wire.request import request_body, request_headers
+
+__all__ = ["KEPT_OF_FAILURE", "HubTarget"]
+
+KEPT_OF_FAILURE = 65_536
+"""Bytes kept (and read) of the body of a failure."""
+
+KEPT_FAILURES_MS = 30 * 86_400_000
+"""How long answers that are not the result are kept."""
+
+KEPT_HEADERS = ("content-type", "retry-after", "server", "date")
+"""Headers kept of an answer, each up to 500 characters."""
+
+INLINE_ANSWER_LIMIT = 8_192
+"""Bodies of answers up to this many bytes lie in the table; larger ones in the bodies bucket."""
+
+
+class HubTarget:
+    """Implements :class:`pushhub.engine.target.Target` for the dialect ``hub``.
+
+    Args:
+        config: For the project's allowed targets.
+        settings: Parameters.
+        log: Recorded answers.
+        sender: Makes the request.
+        bodies: Large answers that are not the result.
+        kept_bodies: Large answers that are.
+        router: Routes what is on the incoming queue.
+        effects: Does what answers ask for.
+        clock: Times of attempts that need no HTTP.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ConfigStore,
+        settings: HubSettings,
+        log: HubLog,
+        sender: Sender,
+        bodies: BodyStore,
+        kept_bodies: BodyStore,
+        router: HubRouter,
+        effects: HubEffects,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._log = log
+        self._sender = sender
+        self._bodies = bodies
+        self._kept_bodies = kept_bodies
+        self._router = router
+        self._effects = effects
+        self._clock = clock
+
+    def policy(self, push: PushSettings, subscriber_id: str) -> RetryPolicy:  # noqa: ARG002 (one subscriber each)
+        """The mapping's own policy."""
+        return push.policy
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """Route, post or poll.
+
+        Raises:
+            Unavailable: A call of ours failed; the stored state says what is left to do.
+        """
+        if not isinstance(order.push, ServicePush):
+            return self._route(order)
+        mapping = order.push.mapping
+        content = HubMessage.decode(order.body)
+        object_id = to_object_id(order.message.message_id)
+        recorded = self._recorded(order)
+        if recorded is None:
+            recorded = self._record(order, self._ask(order, mapping, content, object_id))
+        answer = self._whole(recorded)
+        reading = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
+        self._effects.apply(
+            Answered(
+                message=order.message,
+                content=content,
+                delivery=order.delivery,
+                mapping=mapping,
+                answer=answer,
+                reading=reading,
+            )
+        )
+        return Outcome(
+            answer=replace(answer, message=reading.error[:200]) if reading.error else answer,
+            verdict=reading.verdict,
+            reserve_ms=reading.wait_s * 1000,
+            update_url=reading.update_url,
+        )
+
+    def _route(self, order: PushOrder) -> Outcome:
+        started_at = self._clock.now()
+        copies = self._router.route(order.message, order.body)
+        answer = Answer(
+            status_code=200,
+            message=f"Routed to {len(copies)} services",
+            started_at=started_at,
+            finished_at=self._clock.now(),
+        )
+        return Outcome(answer=answer, verdict=Verdict.DELIVERED)
+
+    def _ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Answer:
+        """One request, to the service or (once it took the message for later) to its ``update_url``."""
+        by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
+        parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
+        project = self._config.project(order.message.project)
+        return self._sender.send(
+            PushRequest(
+                url=order.delivery.update_url or mapping.url,
+                body=request_body(content, object_id, parameters),
+                headers=request_headers(mapping.token),
+                timeout_s=order.subscriber.timeout_s,
+                answer_limit=ANSWER_LIMIT + 1,
+                allowed_targets=project.allowed_targets if project else (),
+            )
+        )
+
+    def _recorded(self, order: PushOrder) -> RecordedAnswer | None:
+        return self._log.answer(order.message.project, order.message.message_id, order.attempt)
+
+    def _record(self, order: PushOrder, answer: Answer) -> RecordedAnswer:
+        project_id, now = order.message.project, self._clock.now()
+        answer, is_result = _bounded(answer)
+        ref = None
+        if len(answer.body) > INLINE_ANSWER_LIMIT:
+            (ref,) = (self._kept_bodies if is_result else self._bodies).put(project_id, [answer.body], now)
+        return self._log.record(
+            project_id,
+            order.message.message_id,
+            RecordedAnswer(
+                attempt=order.attempt,
+                answer=replace(answer, body=b"") if ref else answer,
+                body_ref=ref,
+                polled=order.delivery.update_url,
+                expires_at=None if is_result else now + KEPT_FAILURES_MS,
+            ),
+        )
+
+    def _whole(self, recorded: RecordedAnswer) -> Answer:
+        if recorded.body_ref is None:
+            return recorded.answer
+        try:
+            return replace(recorded.answer, body=self._bodies.get(recorded.body_ref))
+        except MessageNotFound:
+            # An attempt left open for longer than such bodies are kept: what it said is lost, so it is asked to say it again.
+            return replace(recorded.answer, error_class="bad_response", message="The answer is no longer kept")
+
+
+def _bounded(answer: Answer) -> tuple[Answer, bool]:
+    """An answer cut to what is kept of it, and whether it may be the result. Cut before it is read, so that a repetition reads the same."""
+    kept = {name: answer.headers[name][:500] for name in KEPT_HEADERS if name in answer.headers}
+    answer = replace(answer, headers=kept)
+    if answer.status_code == 200 and not answer.error_class:
+        if len(answer.body) <= ANSWER_LIMIT:
+            return answer, True
+        told = f"The answer is larger than {ANSWER_LIMIT} bytes"
+        return replace(answer, body=answer.body[:KEPT_OF_FAILURE], error_class="too_large", message=told), False
+    return replace(answer, body=answer.body[:KEPT_OF_FAILURE]), False

@@ -1,0 +1,84 @@
+"""Schedulers: each minute, those whose time has come put their message onto the incoming queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.ports import Clock, Telemetry
+from pushhub.hub.intake import HubIntake
+from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.schedule import tick_after
+from pushhub.hub.ports import HubSettings
+
+__all__ = ["HubTicks"]
+
+BATCH = 100
+"""Schedulers looked at per query."""
+
+MARGIN_MS = 10_000
+"""Kept free at the end of an invocation."""
+
+
+class HubTicks:
+    """Makes the ticks.
+
+    Args:
+        settings: Schedulers.
+        intake: Accepts their messages.
+        clock: Time.
+        telemetry: Metrics.
+    """
+
+    def __init__(self, *, settings: HubSettings, intake: HubIntake, clock: Clock, telemetry: Telemetry) -> None:
+        self._settings = settings
+        self._intake = intake
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Make every due tick, once each: its message's id follows from scheduler and time, and the scheduler moves on only after it.
+
+        Ticks missed while nothing ran are left out but for one.
+
+        Args:
+            remaining_ms: Milliseconds this invocation has left.
+
+        Returns:
+            How many were made.
+
+        Raises:
+            Unavailable: The next run goes on.
+        """
+        made: set[tuple[str, int]] = set()
+        while remaining_ms() > MARGIN_MS:
+            now = self._clock.now()
+            # The index lags behind the table for a moment: what ticked just now may still be listed.
+            due = [
+                each
+                for each in self._settings.due_schedulers(now, BATCH)
+                if (each.scheduler_id, each.next_at) not in made
+            ]
+            if not due:
+                break
+            for scheduler in due:
+                made.add((scheduler.scheduler_id, scheduler.next_at))
+                current = self._settings.scheduler(scheduler.project, scheduler.scheduler_id)
+                if current is None or current.next_at > now:
+                    continue
+                self._intake.derive(
+                    current.project,
+                    HubMessage(type=current.key, payload={}, origin="scheduler"),
+                    cause=f"tick/{current.scheduler_id}/{current.next_at}",
+                    at=current.next_at,
+                    parent_id=None,
+                    hops=0,
+                )
+                moved = replace(current, next_at=tick_after(current.next_at, current.period_ms, now))
+                try:
+                    self._settings.put_scheduler(moved)
+                except Conflict:
+                    continue  # somebody changed it just now, or another run made this tick
+        self._telemetry.count("SchedulersTicked", len(made))
+        return len(made)

@@ -1,0 +1,30 @@
+"""Keeps the hub's log in step with the deliveries of its internal queues."""
+
+from __future__ import annotations
+
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import Clock
+from pushhub.hub.model.log import log_entry
+from pushhub.hub.model.message import SERVICE_QUEUES
+from pushhub.hub.ports import HubLog
+
+__all__ = ["HubWatch"]
+
+
+class HubWatch:
+    """Implements :class:`pushhub.engine.deliver.Watcher`.
+
+    Args:
+        log: Kept in step.
+        clock: Time.
+    """
+
+    def __init__(self, *, log: HubLog, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Write the entry of a message of the hub. An older delivery changes nothing, the same one again neither."""
+        if message.queue.startswith(SERVICE_QUEUES) and delivery.version > 0:
+            self._log.put(log_entry(message, delivery, self._clock.now()))

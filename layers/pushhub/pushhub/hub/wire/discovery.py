@@ -1,0 +1,135 @@
+"""``endpoint.json``: what an endpoint says of itself (hub protocol v5, "Configuration" and "Custom integrations").
+
+Real files hold typing errors and older names, so a service is taken as far as it can be understood; one that cannot is left out and
+said so, and the others work.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.base.verdict import Answer
+from pushhub.hub.model.integration import EndpointDescription, Recommendation, Service
+from pushhub.hub.model.mapping import ServiceOptions
+from pushhub.hub.model.message import is_message_type
+from pushhub.hub.model.schedule import period_ms
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.mapping import read_filters, read_identifiers, read_options
+
+__all__ = ["DESCRIPTION_LIMIT", "description_url", "read_description"]
+
+DESCRIPTION_LIMIT = 262_144
+"""Bytes of ``endpoint.json`` that are read (256 KiB)."""
+
+MAX_SERVICES = 100
+
+MAX_STORED = 300_000
+"""Most characters of JSON that a description may come to: it is kept in one item of at most 400 KB."""
+
+
+def description_url(base_url: str) -> str:
+    """Where an endpoint describes itself."""
+    return f"{base_url.rstrip('/')}/endpoint.json"
+
+
+def read_description(answer: Answer) -> EndpointDescription:
+    """What the answer to ``GET endpoint.json`` tells; never raises, faults are in ``errors``."""
+    if answer.error_class or answer.status_code != 200:
+        told = " ".join(each for each in (str(answer.status_code or ""), answer.message or answer.error_class) if each)
+        return EndpointDescription(errors=(f"endpoint.json could not be read: {told}",))
+    if len(answer.body) > DESCRIPTION_LIMIT:
+        return EndpointDescription(errors=(f"endpoint.json is larger than {DESCRIPTION_LIMIT} bytes",))
+    try:
+        fields = parse_object(answer.body)
+    except Invalid as error:
+        return EndpointDescription(errors=(f"endpoint.json {error.message}",))
+    given = fields.get("services")
+    if not isinstance(given, list):
+        return EndpointDescription(errors=("endpoint.json lists no services",))
+    services: list[Service] = []
+    errors: list[str] = []
+    if len(given) > MAX_SERVICES:
+        errors.append(f"only the first {MAX_SERVICES} of {len(given)} services are used")
+    for index, each in enumerate(given[:MAX_SERVICES]):
+        try:
+            service = _service(each)
+        except InvalidObject as error:
+            told = "; ".join(f"{name} {', '.join(messages)}" for name, messages in error.errors.items())
+            errors.append(f"service {_called(each, index)}: {told}")
+        else:
+            if any(service.name == other.name for other in services):
+                errors.append(f"service {service.name} is listed twice; the first one is used")
+            else:
+                services.append(service)
+    described = EndpointDescription(
+        display=_text(fields, "display"),
+        description=_text(fields, "description"),
+        help=_text(fields, "help"),
+        icon_url=_text(fields, "icon_url"),
+        services=tuple(services),
+        errors=tuple(errors),
+    )
+    if len(json.dumps(asdict(described))) > MAX_STORED:
+        return EndpointDescription(errors=("endpoint.json describes more than can be kept",))
+    return described
+
+
+def _called(given: Any, index: int) -> str:
+    name = given.get("name") if isinstance(given, dict) else None
+    return name if isinstance(name, str) else f"number {index + 1}"
+
+
+def _text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value[:2000] if isinstance(value, str) else None
+
+
+def _service(given: Any) -> Service:
+    if not isinstance(given, dict):
+        raise InvalidObject({"it": ["is not an object"]})
+    fields = Fields(given)
+    requires = Fields(fields.section("requires"))
+    declared = requires.sections("parameters", most=200) or requires.sections("paramaters", most=200)
+    service = Service(
+        name=fields.text("name", required=True, longest=100),
+        path=fields.text("path", required=True, longest=500),
+        parameters=tuple(each["name"] for each in declared if isinstance(each.get("name"), str) and each["name"]),
+        recommends=_recommendation(fields),
+        required=fields.flag("required", False),
+        description=given,
+    )
+    fields.check()
+    requires.check()
+    return service
+
+
+def _recommendation(fields: Fields) -> Recommendation:
+    given = Fields(fields.section("recommends"))
+    messages = given.texts("messages" if "messages" in given else "keys", most=200)
+    recommendation = Recommendation(
+        messages=tuple(each for each in messages if is_message_type(each)),
+        identifiers=tuple(read_identifiers(given, "identifiers" if "identifiers" in given else "event_key").items()),
+        filters=read_filters(given),
+        options=read_options(given, ServiceOptions()),
+        every=_schedule(given),
+    )
+    given.check()
+    return recommendation
+
+
+def _schedule(given: Fields) -> tuple[int, str] | None:
+    if "schedule" not in given:
+        return None
+    schedule = Fields(given.section("schedule"))
+    count = schedule.whole("count", 1, least=1, most=1_000_000) or 1
+    interval = schedule.text("interval", "hours")
+    try:
+        period_ms(count, interval)
+    except Invalid as error:
+        given.error("schedule", error.message)
+        return None
+    return count, interval

@@ -1,0 +1,67 @@
+"""JSON from the other side, read with limits: nothing a client or endpoint sends may cost more than it should or come back to haunt a later step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from pushhub.base.errors import Invalid
+
+__all__ = ["MAX_DEPTH", "parse_object"]
+
+MAX_DEPTH = 100
+"""Deepest nesting taken. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in ``body``.
+
+    Stricter than :func:`json.loads` where that is lenient: no NaN or Infinity (nor a number that becomes one), no half surrogate pairs,
+    no nesting deeper than :data:`MAX_DEPTH`. What passes can be written as UTF-8 JSON again.
+
+    Args:
+        body: UTF-8, with or without a byte order mark.
+
+    Raises:
+        Invalid: With a message that fits after "The body ".
+    """
+    if _too_deep(body):
+        raise Invalid(f"is nested deeper than {MAX_DEPTH} levels")
+    try:
+        parsed = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
+        json.dumps(parsed, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise Invalid("is not valid Unicode text") from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid("is not valid JSON") from error
+    if not isinstance(parsed, dict):
+        raise Invalid("is JSON but not an object")
+    return parsed
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _too_deep(body: bytes) -> bool:
+    """Whether brackets are nested too deep, found without parsing: the parser itself would recurse that deep."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return False
+    depth, in_string, escaped = 0, False, False
+    for byte in body:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                in_string = False
+        elif byte == 0x22:
+            in_string = True
+        elif byte in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif byte in b"]}":
+            depth -= 1
+    return False

@@ -1,0 +1,171 @@
+"""Mappings as the administration API and ``endpoint.json`` write them (hub protocol v5, "Mapping basics")."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.hub.model.filters import Filter, MatchRule, Operator, check_pattern, text_of
+from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.model.message import is_message_type
+from pushhub.hub.model.object_ids import is_object_id
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.request import MAX_URL, checked_url
+
+__all__ = ["mapping_view", "read_filters", "read_identifiers", "read_mapping", "read_options"]
+
+MAX_MESSAGES = 200
+MAX_PARAMETERS = 200
+MAX_FILTERS = 50
+MAX_IDENTIFIERS = 20
+MAX_PATH = 500
+MAX_VALUE = 2000
+"""Longest value of a filter, in characters."""
+LONGEST_WAIT_S = 604_800
+"""Seconds; the longest first wait and cap of a back-off."""
+
+
+def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
+    """``mapping`` with the fields that were sent.
+
+    Args:
+        fields: As sent; what is absent stays.
+        mapping: The stored one, or a fresh one with empty name, URL, token and messages.
+
+    Raises:
+        InvalidObject: Something is wrong.
+    """
+    url = fields.text("url", mapping.url, required=True, longest=MAX_URL)
+    if url:
+        try:
+            checked_url(url)
+        except Invalid as error:
+            fields.error("url", error.message)
+    token = fields.text("token", mapping.token, required=True, longest=500)
+    if not token.isascii():
+        fields.error("token", "must be ASCII")
+    read = replace(
+        mapping,
+        name=fields.text("name", mapping.name, required=True, longest=255),
+        url=url,
+        token=token,
+        messages=_messages(fields, mapping),
+        parameter_ids=_parameter_ids(fields, mapping),
+        filters=read_filters(fields) if "filters" in fields else mapping.filters,
+        identifiers=read_identifiers(fields) if "identifiers" in fields else mapping.identifiers,
+        options=read_options(fields, mapping.options),
+        enabled=fields.flag("enabled", mapping.enabled),
+        required=fields.flag("required", mapping.required),
+    )
+    if read.required and not read.enabled:
+        fields.error("enabled", "can't be false: the mapping is required")
+    fields.check()
+    return read
+
+
+def _messages(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+    messages = fields.texts("messages", most=MAX_MESSAGES) if "messages" in fields else mapping.messages
+    if not messages:
+        fields.error("messages", "can't be blank")
+    if not all(is_message_type(each) for each in messages):
+        fields.error("messages", "must be message types such as order:new")
+    return messages
+
+
+def _parameter_ids(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+    if "parameters" not in fields:
+        return mapping.parameter_ids
+    ids = fields.texts("parameters", most=MAX_PARAMETERS)
+    if not all(is_object_id(each) for each in ids):
+        fields.error("parameters", "must be ids of parameters")
+    return ids
+
+
+def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
+    """Filters; what is wrong is noted in ``fields``."""
+    found: list[Filter] = []
+    for index, given in enumerate(fields.sections(name, most=MAX_FILTERS)):
+        try:
+            found.append(_filter(given))
+        except Invalid as error:
+            fields.error(name, f"[{index}] {error.message}")
+    return tuple(found)
+
+
+def _filter(given: dict[str, Any]) -> Filter:
+    path = given.get("path")
+    if not isinstance(path, str) or not 0 < len(path) <= MAX_PATH:
+        raise Invalid("has no path")
+    operator, rule = given.get("operator", "eq"), given.get("match_rule") or MatchRule.ALL
+    if operator not in list(Operator):
+        raise Invalid(f"operator must be one of {' '.join(Operator)}")
+    if rule not in list(MatchRule):
+        raise Invalid("match_rule must be all or any")
+    value = text_of(given.get("value"))
+    if len(value) > MAX_VALUE:
+        raise Invalid(f"value is longer than {MAX_VALUE} characters")
+    if Operator(operator) is Operator.MATCH:
+        try:
+            check_pattern(value)
+        except Invalid as error:
+            raise Invalid(f"value {error.message}") from error
+    return Filter(path=path, operator=Operator(operator), value=value, match_rule=MatchRule(rule))
+
+
+def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str]:
+    """Identifiers; what is wrong is noted in ``fields``."""
+    given = fields.section(name)
+    if len(given) > MAX_IDENTIFIERS:
+        fields.error(name, f"must have at most {MAX_IDENTIFIERS} elements")
+    if not all(
+        isinstance(path, str) and 0 < len(path) <= MAX_PATH and len(key) <= MAX_PATH for key, path in given.items()
+    ):
+        fields.error(name, "must be names and paths")
+        return {}
+    return given
+
+
+def read_options(fields: Fields, options: ServiceOptions) -> ServiceOptions:
+    """Options; those not sent stay. ``allow_retries`` is an older name that endpoints still use."""
+    given = Fields(fields.section("options"))
+    older = given.flag("allow_retries", options.retries_allowed)
+    base = given.number("retry_base", options.retry_base, least=1, most=LONGEST_WAIT_S)
+    cap = given.number("retry_cap", options.retry_cap, least=1, most=LONGEST_WAIT_S)
+    read = ServiceOptions(
+        retries_allowed=given.flag("retries_allowed", older),
+        retry_base=base or options.retry_base,
+        retry_cap=cap or options.retry_cap,
+        max_attempts=given.whole("max_attempts", options.max_attempts, least=1, most=100_000),
+        lenient=given.flag("lenient", options.lenient),
+    )
+    if read.retry_cap < read.retry_base:
+        given.error("retry_cap", "must not be below retry_base")
+    try:
+        given.check()
+    except InvalidObject as error:
+        for name, messages in error.errors.items():
+            for message in messages:
+                fields.error("options", f"{name} {message}")
+    return read
+
+
+def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
+    """A mapping as the API shows it. ``formatted_filters`` is what the admin client reads."""
+    filters = [asdict(each) for each in mapping.filters]
+    return {
+        "id": mapping.mapping_id,
+        "name": mapping.name,
+        "url": mapping.url,
+        "token": mapping.token,
+        "messages": list(mapping.messages),
+        "parameters": list(mapping.parameter_ids),
+        "identifiers": dict(mapping.identifiers),
+        "filters": filters,
+        "formatted_filters": filters,
+        "options": asdict(mapping.options),
+        "enabled": mapping.enabled,
+        "required": mapping.required,
+        "integration_id": mapping.integration_id,
+        "store_id": store_id,
+    }

@@ -1,0 +1,158 @@
+"""Schedulers, parameters, integrations and pushed messages as the hub's API is sent them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.message import HubMessage, is_message_type
+from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
+from pushhub.hub.model.schedule import Scheduler, period_ms
+from pushhub.hub.wire.answer import MAX_VALUE
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.request import MAX_URL, checked_url
+
+__all__ = ["read_integration", "read_parameter", "read_pushed", "read_scheduler"]
+
+_INTEGRATION_NAME = re.compile(r"[a-z0-9_-]{1,100}\Z")
+
+
+def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
+    """A pushed message, and everything that was submitted (the reply echoes it).
+
+    The admin client's test tool nests the whole message under ``message``.
+
+    Raises:
+        InvalidObject: It is none.
+    """
+    try:
+        submitted = parse_object(body)
+    except Invalid as error:
+        raise InvalidObject({"base": [f"The body {error.message}"]}) from error
+    nested = submitted.get("message")
+    given = {**submitted, **nested} if isinstance(nested, dict) else submitted
+    message_type, payload, origin = given.get("message"), given.get("payload"), given.get("origin")
+    fields = Fields(given)
+    if message_type is None or message_type == "":
+        fields.error("message", "can't be blank")
+    elif not is_message_type(message_type):
+        fields.error("message", "must be a message type such as order:new")
+    if payload is None:
+        fields.error("payload", "can't be blank")
+    elif not isinstance(payload, dict):
+        fields.error("payload", "must be an object")
+    fields.check()
+    known = ("message", "payload", "origin", "message_id")
+    message = HubMessage(
+        type=str(message_type),
+        payload=payload or {},
+        origin=origin if isinstance(origin, str) else None,
+        extra={key: value for key, value in given.items() if key not in known},
+    )
+    return message, submitted
+
+
+def read_scheduler(fields: Fields, scheduler: Scheduler, now: int) -> Scheduler:
+    """``scheduler`` with the fields that were sent; its next tick is one period from now when its rhythm changed.
+
+    Raises:
+        InvalidObject: Something is wrong.
+    """
+    key = fields.text("key", scheduler.key, required=True, longest=200)
+    if key and not is_message_type(key):
+        fields.error("key", "must be a message type such as acme:order:poll")
+    count = fields.whole("count", scheduler.count, least=1, most=1_000_000) or scheduler.count
+    interval = fields.text("interval", scheduler.interval, required=True)
+    read = replace(scheduler, key=key, count=count, interval=interval)
+    try:
+        period = period_ms(count, interval)
+    except Invalid as error:
+        fields.error(error.message.partition(" ")[0], error.message.partition(" ")[2])
+        period = 0
+    fields.check()
+    unchanged = (read.count, read.interval) == (scheduler.count, scheduler.interval) and scheduler.version > 0
+    return read if unchanged else replace(read, next_at=now + period)
+
+
+def read_parameter(fields: Fields, parameter: Parameter | None, project: str, now: int) -> Parameter:
+    """A parameter with the fields that were sent.
+
+    Args:
+        fields: As sent.
+        parameter: The stored one, whose name stays; None for a new one.
+        project: Its store.
+        now: Epoch milliseconds.
+
+    Raises:
+        InvalidObject: Something is wrong.
+    """
+    name = parameter.name if parameter else fields.text("name", required=True, longest=255)
+    value = fields.raw("value") if "value" in fields or parameter is None else parameter.value
+    kind = fields.raw("data_type") or (parameter.data_type if parameter else data_type_of(value))
+    if kind not in list(DataType):
+        fields.error("data_type", f"must be one of {' '.join(DataType)}")
+    else:
+        try:
+            value = _typed(value, DataType(kind))
+        except ValueError:
+            fields.error("value", f"is not of the type {DataType(kind).value}")
+    if len(json.dumps(value)) > MAX_VALUE:
+        fields.error("value", f"is longer than {MAX_VALUE} characters")
+    fields.check()
+    return Parameter(project=project, name=name, value=value, data_type=DataType(kind), as_of=now)
+
+
+def _typed(value: Any, kind: DataType) -> Any:
+    """A value of its type; forms send all of them as text."""
+    text = value if isinstance(value, str) else None
+    match kind:
+        case DataType.INTEGER if text is not None:
+            return int(text)
+        case DataType.FLOAT if text is not None:
+            return float(text)
+        case DataType.BOOLEAN if text is not None:
+            if text.lower() not in ("true", "false", "1", "0"):
+                raise ValueError
+            return text.lower() in ("true", "1")
+        case DataType.LIST if text is not None:
+            value = json.loads(text)
+    fitting: dict[DataType, type | tuple[type, ...]] = {
+        DataType.INTEGER: int,
+        DataType.FLOAT: (int, float),
+        DataType.BOOLEAN: bool,
+        DataType.LIST: list,
+        DataType.STRING: str,
+        DataType.PASSWORD: str,
+    }
+    odd_boolean = isinstance(value, bool) and kind is not DataType.BOOLEAN
+    if value is not None and (odd_boolean or not isinstance(value, fitting[kind])):
+        raise ValueError
+    return value
+
+
+def read_integration(fields: Fields, integration: Integration) -> Integration:
+    """``integration`` with the fields that were sent.
+
+    Raises:
+        InvalidObject: Something is wrong.
+    """
+    name = fields.text("name", integration.name, required=True)
+    if name and not _INTEGRATION_NAME.match(name):
+        fields.error("name", "must be lower-case letters, digits, - and _")
+    url = fields.text("url", integration.url, required=True, longest=MAX_URL)
+    if url:
+        try:
+            checked_url(url)
+        except Invalid as error:
+            fields.error("url", error.message)
+    token = fields.text("token", integration.token, longest=500)
+    if not token.isascii():
+        fields.error("token", "must be ASCII")
+    category = fields.text("category", integration.category, required=True, longest=100)
+    fields.check()
+    return replace(integration, name=name, url=url, token=token, category=category)

@@ -1,0 +1,92 @@
+"""The request a service is sent (hub protocol v5, "Consuming messages"): first delivery, retry and poll are the same POST."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from pushhub.base.errors import Invalid
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.parameters import Parameter, sent_parameters
+
+__all__ = ["ANSWER_SECONDS", "MAX_URL", "checked_url", "poll_address", "request_body", "request_headers", "service_url"]
+
+ANSWER_SECONDS = 180
+"""How long the hub waits for an answer (hub protocol v5)."""
+
+MAX_URL = 2048
+"""Longest URL taken, in characters."""
+
+
+def request_body(message: HubMessage, object_id: str, parameters: Sequence[Parameter]) -> bytes:
+    """The JSON body: ``message``, ``message_id``, ``payload`` with the parameters inside, and ``source`` where there is one.
+
+    ``payload.parameters`` is the hub's: what a producer or parent put there is not sent, so that no secret of one service reaches
+    another by way of a copied payload.
+
+    Args:
+        message: What to send.
+        object_id: Id of the accepted copy; the same for every retry and poll.
+        parameters: The mapping's, as they are now.
+    """
+    payload: dict[str, Any] = {key: value for key, value in message.payload.items() if key != "parameters"}
+    if parameters:
+        payload["parameters"] = sent_parameters(parameters)
+    fields = {**message.as_sent(object_id), "payload": payload}
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def request_headers(token: str) -> dict[str, str]:
+    """The headers. The token's name is spelt with dashes: front-end servers drop names with underscores."""
+    return {"Content-Type": "application/json", "Accept": "application/json", "X-Augury-Token": token}
+
+
+def checked_url(url: str) -> str:
+    """A URL the hub may POST to, as far as its form goes; where it leads is the egress guard's to judge.
+
+    Raises:
+        Invalid: Not ``http`` or ``https``, no host, user information in it, control characters, or too long.
+    """
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 (raises ValueError when it is no number)
+    except ValueError as error:
+        raise Invalid("is not a URL") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Invalid("must be an http or https URL")
+    if "@" in parts.netloc:
+        raise Invalid("must not hold user information")
+    if len(url) > MAX_URL:
+        raise Invalid(f"is longer than {MAX_URL} characters")
+    if not url.isprintable() or " " in url:
+        raise Invalid("holds spaces or control characters")
+    return url
+
+
+def service_url(base_url: str, path: str) -> str:
+    """The URL of a service: its endpoint's URL, whatever path that has, and its path."""
+    return f"{base_url.rstrip('/')}/{path.lstrip('/')}"
+
+
+def poll_address(update_url: str, mapping: ServiceMapping) -> str:
+    """Where an answer's ``update_url`` leads.
+
+    A path (``/status/1``) starts from the endpoint's URL when the mapping belongs to an integration, from the host of the mapping's URL
+    otherwise; everything else is resolved against the mapping's URL (RFC 3986).
+
+    Args:
+        update_url: As answered, absolute or relative.
+        mapping: The mapping whose service answered.
+
+    Raises:
+        Invalid: See :func:`checked_url`.
+    """
+    if mapping.base_url is not None and update_url.startswith("/") and not update_url.startswith("//"):
+        return checked_url(service_url(mapping.base_url, update_url))
+    try:
+        return checked_url(urljoin(mapping.url, update_url))
+    except ValueError as error:
+        raise Invalid("is not a URL") from error

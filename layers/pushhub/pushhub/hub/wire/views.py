@@ -1,0 +1,215 @@
+"""What the hub's API shows: messages, queues, notifications, integrations, schedulers, parameters (hub protocol v5, and what its admin client reads)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.base.times import iso_time
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.log import LoggedMessage, RecordedAnswer
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.object_ids import to_object_id
+from pushhub.hub.model.parameters import Parameter
+from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.mapping import mapping_view
+
+__all__ = [
+    "integration_view",
+    "message_view",
+    "notification_view",
+    "parameter_view",
+    "row_view",
+    "scheduler_view",
+]
+
+SHOWN_ANSWER = 65_536
+"""Bytes shown of an answer that is not JSON."""
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else iso_time(at)
+
+
+def _id(message_id: str | None) -> str | None:
+    return None if message_id is None else to_object_id(message_id)
+
+
+def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str | None) -> dict[str, Any]:
+    """A message in a list.
+
+    Args:
+        entry: The message.
+        mapping: Whom it is for; None for incoming messages, and when the mapping was deleted.
+        icon_url: Picture of the mapping's integration.
+    """
+    consumer = mapping.name if mapping else entry.mapping_id
+    return {
+        "id": _id(entry.message_id),
+        "message_id": _id(entry.message_id),
+        "message": entry.type,
+        "state": entry.shown_state.value,
+        "queue_name": entry.location.value,
+        "source": entry.source.value,
+        "consumer": consumer,
+        "destination_name": consumer,
+        "is_consumer_remote": entry.mapping_id is not None,
+        "integration_icon_url": icon_url,
+        "mapping_id": entry.mapping_id,
+        "parent_id": _id(entry.parent_id),
+        "attempts": entry.attempts,
+        "last_error": entry.last_error,
+        "created_at": _time(entry.created_at),
+        "attempt_at": _time(entry.attempt_at),
+        "next_attempt": _time(entry.next_at),
+        "completed_at": _time(entry.completed_at),
+        "locked_at": None,
+    }
+
+
+def message_view(
+    entry: LoggedMessage,
+    content: HubMessage | None,
+    *,
+    mapping: ServiceMapping | None,
+    icon_url: str | None,
+    recorded: RecordedAnswer | None,
+    children: Sequence[LoggedMessage],
+    notifications: Sequence[Notification],
+    store_name: str,
+) -> dict[str, Any]:
+    """A message with everything about it.
+
+    Args:
+        entry: How it stands.
+        content: What is in it; None when it is no longer kept.
+        mapping: Whom it is for.
+        icon_url: Picture of the mapping's integration.
+        recorded: The last answer, its body whole.
+        children: Messages it led to.
+        notifications: Said for it.
+        store_name: For people.
+    """
+    answered = _answered(recorded) if recorded else None
+    fields = answered if isinstance(answered, dict) else {}
+    return {
+        **row_view(entry, mapping, icon_url),
+        "payload": content.payload if content else None,
+        "origin": content.origin if content else None,
+        "extra": dict(content.extra) if content else {},
+        "store_id": entry.project,
+        "store_name": store_name,
+        "consumer_class": "Augury::Consumers::Remote" if entry.mapping_id else None,
+        "can_attempt": entry.can_attempt,
+        "result": answered,
+        "events": fields.get("events") or [],
+        "last_answer": _answer_view(recorded) if recorded else None,
+        "children": [_child_view(each) for each in children],
+        "notifications": [notification_view(each) for each in notifications],
+        "references": None,
+        "reference_token": None,
+        "mapping": mapping_view(mapping, entry.project) if mapping else None,
+    }
+
+
+def _child_view(entry: LoggedMessage) -> dict[str, Any]:
+    return {
+        "id": _id(entry.message_id),
+        "message": entry.type,
+        "state": entry.shown_state.value,
+        "location": entry.location.value,
+    }
+
+
+def _answered(recorded: RecordedAnswer) -> Any:
+    """The answer's JSON, or its text."""
+    body = recorded.answer.body
+    try:
+        return parse_object(body)
+    except Invalid:
+        return body[:SHOWN_ANSWER].decode(errors="replace")
+
+
+def _answer_view(recorded: RecordedAnswer) -> dict[str, Any]:
+    answer = recorded.answer
+    return {
+        "attempt": recorded.attempt,
+        "status": answer.status_code,
+        "error": answer.error_class or None,
+        "message": answer.message,
+        "content_type": answer.headers.get("content-type"),
+        "polled": recorded.polled,
+        "at": iso_time(answer.finished_at),
+        "duration_ms": answer.duration_ms,
+    }
+
+
+def notification_view(notification: Notification) -> dict[str, Any]:
+    """A notification."""
+    extra = notification.extra
+    return {
+        "id": notification.notification_id,
+        "store_id": notification.project,
+        "message_id": to_object_id(notification.message_id),
+        "level": notification.level.value,
+        "subject": notification.subject,
+        "description": notification.description,
+        "occurrences": notification.occurrences,
+        "logged_on": iso_time(notification.logged_at),
+        "last_update": iso_time(notification.updated_at),
+        "origin": notification.origin,
+        "reference_type": extra.get("reference_type"),
+        "reference_id": extra.get("reference_id"),
+        "reference_token": extra.get("reference_token"),
+        "details": {key: value for key, value in extra.items() if not key.startswith("reference_")},
+    }
+
+
+def parameter_view(parameter: Parameter) -> dict[str, Any]:
+    """A parameter."""
+    return {
+        "id": parameter.parameter_id,
+        "name": parameter.name,
+        "value": parameter.value,
+        "data_type": parameter.data_type.value,
+        "store_id": parameter.project,
+    }
+
+
+def scheduler_view(scheduler: Scheduler) -> dict[str, Any]:
+    """A scheduler."""
+    return {
+        "id": scheduler.scheduler_id,
+        "key": scheduler.key,
+        "count": scheduler.count,
+        "interval": scheduler.interval,
+        "next_at": iso_time(scheduler.next_at),
+        "store_id": scheduler.project,
+    }
+
+
+def integration_view(integration: Integration, store_id: str) -> dict[str, Any]:
+    """An integration; pending as long as it has no services."""
+    endpoint = integration.endpoint
+    described: Mapping[str, Any] = {
+        "display": endpoint.display if endpoint else None,
+        "description": endpoint.description if endpoint else None,
+        "help": endpoint.help if endpoint else None,
+        "icon_url": endpoint.icon_url if endpoint else None,
+        "services": [each.description for each in endpoint.services] if endpoint else [],
+    }
+    return {
+        "id": integration.integration_id,
+        "name": integration.name,
+        "url": integration.url,
+        "token": integration.token,
+        "category": integration.category,
+        **described,
+        "state": "ready" if described["services"] else "pending",
+        "error_messages": list(integration.errors) or None,
+        "store_id": store_id,
+    }

@@ -1,0 +1,1 @@
+"""IronMQ v3: push and pull queues."""

@@ -1,0 +1,109 @@
+"""Alerts of pull queues: which triggers a change of size crossed, and whether they may speak (IronMQ "Queue Alerts")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.queue import Alert, Queue
+from pushhub.engine.ports import Clock, ConfigStore, LineStore
+from pushhub.ironmq.wire.alerts import alert_body
+
+__all__ = ["Alerts", "Fired", "crosses"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """An alert that fired.
+
+    Attributes:
+        queue: Name of the queue to tell.
+        body: What to tell it.
+    """
+
+    queue: str
+    body: bytes
+
+
+def crosses(alert: Alert, before: int, after: int) -> bool:
+    """Whether a change of size passes the trigger in the alert's direction: reaching it counts, leaving it does not.
+
+    A progressive alert has triggers at every multiple of its number.
+
+    Args:
+        alert: Its type, trigger and direction count.
+        before: Size before the change.
+        after: Size after it.
+    """
+    if alert.direction == "asc":
+        low, high = before, after
+    else:
+        # Falling from 11 to 10 reaches 10, so the half-open span is turned around.
+        low, high = after - 1, before - 1
+    if high <= low:
+        return False
+    if alert.type == "fixed":
+        return low < alert.trigger <= high
+    return max(high, 0) // alert.trigger > max(low, 0) // alert.trigger
+
+
+def _enough(alerts: Sequence[Alert], change: int) -> int | None:
+    """The size beyond which a change cannot cross a trigger, whatever the size really is; None when there is no such size."""
+    if any(each.type == "progressive" for each in alerts):
+        return None
+    return max(each.trigger for each in alerts) + abs(change) + 1
+
+
+class Alerts:
+    """Finds the alerts that a change fires.
+
+    Args:
+        config: Remembers when an alert last fired, with its queue.
+        lines: Tells sizes.
+        clock: Time.
+    """
+
+    def __init__(self, *, config: ConfigStore, lines: LineStore, clock: Clock) -> None:
+        self._config = config
+        self._lines = lines
+        self._clock = clock
+
+    def fired(self, queue: Queue, change: int) -> list[Fired]:
+        """The alerts fired by a change that was just made. The size is read only for queues that have alerts, and no further than it matters.
+
+        Args:
+            queue: The queue, as read for the change.
+            change: Messages added, or (negative) taken away.
+
+        Raises:
+            Unavailable: The size or the memory of a snooze could not be read or written.
+        """
+        if not queue.alerts or not change:
+            return []
+        now = self._clock.now()
+        after = self._lines.size(queue.project, queue.line_uid, now, at_most=_enough(queue.alerts, change))
+        crossed = [each for each in queue.alerts if crosses(each, max(0, after - change), after)]
+        return [
+            Fired(queue=each.queue, body=alert_body(each, queue.name, after, now))
+            for each in crossed
+            if self._may_speak(queue, each, now)
+        ]
+
+    def _may_speak(self, queue: Queue, alert: Alert, now: int) -> bool:
+        """Whether the alert is not snoozed; if it has a snooze, this starts it.
+
+        The conditional write lets only one of several concurrent changes speak.
+        """
+        if not alert.snooze:
+            return True
+        fresh = self._config.queue(queue.project, queue.name, fresh=True)
+        stored = next((each for each in fresh.alerts if each.alert_id == alert.alert_id), None) if fresh else None
+        if fresh is None or stored is None or now < stored.fired_at + stored.snooze * 1000:
+            return False
+        alerts = tuple(replace(each, fired_at=now) if each is stored else each for each in fresh.alerts)
+        try:
+            self._config.update_queue(replace(fresh, alerts=alerts))
+        except Conflict:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""IronMQ's HTTP routes."""

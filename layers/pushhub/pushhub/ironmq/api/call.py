@@ -1,0 +1,82 @@
+"""One request to the queue API on its way to a use case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pushhub.base.errors import Invalid, MessageNotFound
+from pushhub.ironmq.wire.names import check_queue_name, is_message_id
+from pushhub.web.http import Request
+from pushhub.web.json import parse_object
+
+__all__ = ["Call"]
+
+SCHEMES = ("oauth", "bearer")
+
+
+@dataclass(kw_only=True)
+class Call:
+    """A request, what its path names, and what it carries.
+
+    Attributes:
+        request: The request.
+        names: What the route's pattern names: ``project``, ``queue``, ``message``.
+        json_body: Whether the route reads a JSON body; where it does not, a body is ignored.
+        authorized: Whether a token of the project was shown.
+    """
+
+    request: Request
+    names: dict[str, str]
+    json_body: bool
+    authorized: bool = False
+
+    @property
+    def project(self) -> str:
+        """The project's id, as given."""
+        return self.names["project"]
+
+    @cached_property
+    def queue(self) -> str:
+        """The queue's name, checked.
+
+        Raises:
+            Invalid: No queue can have it.
+        """
+        return check_queue_name(self.names["queue"])
+
+    @property
+    def message_id(self) -> str:
+        """The message's id.
+
+        Raises:
+            MessageNotFound: No message can have it.
+        """
+        if not is_message_id(self.names["message"]):
+            raise MessageNotFound
+        return self.names["message"]
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The JSON body.
+
+        Raises:
+            Invalid: It cannot be read.
+        """
+        return parse_object(self.request.body)
+
+    def token(self) -> str:
+        """The token shown: in the ``Authorization`` header, the query, or the body (IronMQ's PHP client); or empty."""
+        scheme, _, credentials = self.request.headers.get("authorization", "").strip().partition(" ")
+        if scheme.lower() in SCHEMES and credentials.strip():
+            return credentials.strip()
+        if self.request.query.get("oauth"):
+            return self.request.query["oauth"]
+        if not self.json_body:
+            return ""
+        try:
+            in_body = self.fields.get("oauth")
+        except Invalid:
+            return ""
+        return in_body if isinstance(in_body, str) else ""

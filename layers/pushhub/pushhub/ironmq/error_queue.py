@@ -1,0 +1,114 @@
+"""What becomes of a delivery that no try could bring home: a message in the queue's error queue."""
+
+from __future__ import annotations
+
+from pushhub.base.errors import MessageNotFound
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import Message, NewMessage
+from pushhub.engine.model.queue import Subscriber
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, Telemetry
+from pushhub.engine.target import MAX_HOPS
+from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.wire.error_queue import error_message_body
+
+__all__ = ["Exhausted"]
+
+
+class Exhausted:
+    """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
+
+    Args:
+        config: Queues.
+        messages: Messages and deliveries.
+        bodies: Claim-checked bodies.
+        ingest: Posts to the error queue, once per delivery however often it is asked.
+        telemetry: Wide events and metrics.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ConfigStore,
+        messages: MessageStore,
+        bodies: BodyStore,
+        ingest: Ingest,
+        telemetry: Telemetry,
+    ) -> None:
+        self._config = config
+        self._messages = messages
+        self._bodies = bodies
+        self._ingest = ingest
+        self._telemetry = telemetry
+
+    def run(self, order: WorkOrder) -> None:
+        """Handle one exhausted delivery. Safe to repeat.
+
+        Raises:
+            Unavailable: Try again later.
+        """
+        # What is remembered may be older than the message, and an error message skipped for that would be lost.
+        queue = self._config.queue(order.message.project, order.message.queue, fresh=True)
+        if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
+            self._skip(order, "queue_deleted")
+            return
+        if not queue.push.error_queue:
+            self._skip(order, "no_error_queue")
+            return
+        if order.message.hops >= MAX_HOPS:
+            self._skip(order, "too_many_hops")
+            return
+        delivery = self._messages.delivery(order)
+        if delivery is None or delivery.state is not DeliveryState.EXHAUSTED or delivery.settled_at is None:
+            self._skip(order, "not_exhausted")
+            return
+        message = self._messages.message(order.message.project, order.message.queue_uid, order.message.message_id)
+        if message is None:
+            self._skip(order, "message_gone")
+            return
+        subscribers = [queue.push.subscriber(each) or _removed(each) for each in self._owed(message, delivery)]
+        message_id = self._ingest.post_caused(
+            queue.project,
+            queue.push.error_queue,
+            NewMessage(
+                body=error_message_body(message, self._body(message), delivery, subscribers), hops=message.hops + 1
+            ),
+            cause=f"exhausted/{queue.uid}/{delivery.delivery_id}",
+            at=delivery.settled_at,
+        )
+        self._telemetry.count("ErrorMessagesPosted")
+        self._telemetry.event(
+            "error_message_posted",
+            project=queue.project,
+            queue=queue.name,
+            message_id=message.message_id,
+            delivery_id=delivery.delivery_id,
+            error_queue=queue.push.error_queue,
+            error_message_id=message_id,
+        )
+
+    @staticmethod
+    def _owed(message: Message, delivery: Delivery) -> tuple[str, ...]:
+        return message.subscriber_ids if message.unicast else (delivery.subscriber_id,)
+
+    def _body(self, message: Message) -> bytes | None:
+        try:
+            return body_of(message, self._bodies)
+        except MessageNotFound:
+            return None
+
+    def _skip(self, order: WorkOrder, reason: str) -> None:
+        """Nothing to post; the exhausted delivery stays in sight in the index of unsettled deliveries."""
+        self._telemetry.event(
+            "error_message_skipped",
+            project=order.message.project,
+            queue=order.message.queue,
+            message_id=order.message.message_id,
+            subscriber_id=order.subscriber_id,
+            reason=reason,
+        )
+
+
+def _removed(subscriber_id: str) -> Subscriber:
+    return Subscriber(subscriber_id=subscriber_id, name="", url="")

@@ -1,0 +1,299 @@
+"""Messages of pull queues: reserve, peek, get, touch, release, delete; and dead letters, which move when reserved too often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.queue import Queue
+from pushhub.engine.ports import BodyStore, Clock, ConfigStore, LineMessage, LineStore
+from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
+from pushhub.web.answer_size import AnswerRoom
+
+__all__ = ["Lines", "ReadMessage"]
+
+ANSWER_WITHIN_MS = 28_000
+"""A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 1.0
+"""Pauses between the looks of a long poll double from the first to the longest."""
+
+POP_RESERVATION_MS = 60_000
+"""Messages that are deleted at once are held at least so long, that no other consumer gets them before they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMessage:
+    """A message as read, with its bytes.
+
+    Attributes:
+        held: The message and its reservation.
+        body: Its bytes.
+    """
+
+    held: LineMessage
+    body: bytes
+
+    def shown(self, *, reserved: bool) -> dict[str, object]:
+        """As it is answered; with its reservation, or without."""
+        return render_message(
+            self.held.message.message_id,
+            self.body,
+            reserved_count=self.held.reserved_count,
+            reservation_id=self.held.reservation_id if reserved else None,
+        )
+
+
+class Lines:
+    """Works with the lines of pull queues.
+
+    Args:
+        config: Notices a queue that was cleared during a long poll.
+        lines: The lines.
+        bodies: Large bodies.
+        ingest: Moves dead letters and fires alerts.
+        clock: Time.
+    """
+
+    def __init__(
+        self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, ingest: Ingest, clock: Clock
+    ) -> None:
+        self._config = config
+        self._lines = lines
+        self._bodies = bodies
+        self._ingest = ingest
+        self._clock = clock
+
+    def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
+        """Reserve messages, waiting for a first one as long as asked for; none when none came.
+
+        Args:
+            queue: A pull queue.
+            request: How many, how long, and whether to delete them at once.
+            compressed: The answer may be compressed, so that one message fits whatever its size.
+
+        Raises:
+            Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it is.
+        """
+        deadline = self._clock.now() + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
+        pause_s = FIRST_PAUSE_S
+        while True:
+            taken = self._take(queue, request, compressed=compressed)
+            left_s = (deadline - self._clock.now()) / 1000
+            if taken or left_s <= 0:
+                return self._deleted(queue, taken) if request.delete else taken
+            self._clock.sleep(min(pause_s, left_s))
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            queue = self._config.queue(queue.project, queue.name) or queue
+
+    def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> list[ReadMessage]:
+        """Reserve messages and move the dead letters among them out of the way until enough or no more are found."""
+        timeout_ms = (request.timeout_s or queue.message_timeout) * 1000
+        if request.delete:
+            timeout_ms = max(timeout_ms, POP_RESERVATION_MS)
+        taken: list[LineMessage] = []
+        more = True
+        while more and len(taken) < request.count:
+            wanted = request.count - len(taken)
+            held = self._lines.reserve(
+                queue.project, queue.line_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
+            )
+            more = self._sort_out(queue, held, taken)
+        return self._read(queue, taken, compressed=compressed)
+
+    def _sort_out(self, queue: Queue, held: Sequence[LineMessage], taken: list[LineMessage]) -> bool:
+        """Add messages to those taken, dead letters aside; whether others may stand behind these."""
+        moved = False
+        for position, each in enumerate(held):
+            try:
+                dead = self._moved_to_dead_letters(queue, each)
+            except Unavailable:
+                self._give_back(queue, held[position:])
+                if not taken:
+                    raise
+                return False
+            moved |= dead
+            if not dead:
+                taken.append(each)
+        return moved
+
+    def _moved_to_dead_letters(self, queue: Queue, held: LineMessage) -> bool:
+        if queue.dead_letter is None or held.reserved_count <= queue.dead_letter.max_reservations:
+            return False
+        message = held.message
+        try:
+            body = body_of(message, self._bodies)
+        except MessageNotFound:
+            # Left to _read, which drops messages without bytes.
+            return False
+        self._ingest.transfer(
+            queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
+        )
+        self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
+        self._ingest.size_changed(queue, -1)
+        return True
+
+    def _read(self, queue: Queue, held: Sequence[LineMessage], *, compressed: bool) -> list[ReadMessage]:
+        """Read the bodies of as many messages as fit into one answer; the others go back to the front of the line."""
+        room = AnswerRoom()
+        read: list[ReadMessage] = []
+        for position, each in enumerate(held):
+            try:
+                message = self._fitting(each, room, first=not read, compressed=compressed)
+            except MessageNotFound:
+                # Its bytes outlived their time; without them it would only block the line.
+                self._remove(queue, each.message.message_id, each.reservation_id)
+                continue
+            except (Unanswerable, Unavailable):
+                self._give_back(queue, held[position:])
+                if not read:
+                    raise
+                break
+            read.append(message)
+        return read
+
+    def _fitting(self, held: LineMessage, room: AnswerRoom, *, first: bool, compressed: bool) -> ReadMessage:
+        """The message with its body, if the answer has room for it.
+
+        Raises:
+            MessageNotFound: Its body is gone.
+            Unanswerable: There is no room left.
+        """
+        if not (first or room.may_take(held.message.body_size)):
+            raise Unanswerable
+        read = ReadMessage(held=held, body=body_of(held.message, self._bodies))
+        if not room.takes(json.dumps(read.shown(reserved=True), ensure_ascii=False)):
+            if not (first and compressed):
+                raise Unanswerable
+            room.close()
+        return read
+
+    def _give_back(self, queue: Queue, held: Sequence[LineMessage]) -> None:
+        """Take reservations back of which nobody was told. What cannot be given back returns when its reservation ends."""
+        for each in held:
+            with suppress(Forbidden, MessageNotFound, Unavailable):
+                self._lines.release(
+                    queue.project,
+                    queue.line_uid,
+                    each.message.message_id,
+                    reservation_id=each.reservation_id or "",
+                    delay_ms=0,
+                    now=self._clock.now(),
+                    counted=False,
+                )
+
+    def _deleted(self, queue: Queue, taken: Sequence[ReadMessage]) -> list[ReadMessage]:
+        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are deleted go out, too."""
+        deleted: list[ReadMessage] = []
+        for position, each in enumerate(taken):
+            try:
+                self._remove(queue, each.held.message.message_id, each.held.reservation_id)
+            except (Forbidden, MessageNotFound):
+                # Its reservation ended on the way, so it is somebody else's.
+                continue
+            except Unavailable:
+                deleted.append(each)
+                self._give_back(queue, [later.held for later in taken[position + 1 :]])
+                break
+            deleted.append(each)
+        self._ingest.size_changed(queue, -len(deleted))
+        return deleted
+
+    def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
+        self._lines.delete(
+            queue.project,
+            queue.line_uid,
+            message_id,
+            reservation_id=reservation_id,
+            now=self._clock.now(),
+            leaving=leaving,
+        )
+
+    def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
+        """The next messages without reserving them; reserved and delayed ones are not shown."""
+        found = self._lines.peek(queue.project, queue.line_uid, count=count, now=self._clock.now())
+        room = AnswerRoom()
+        shown: list[ReadMessage] = []
+        for each in found:
+            try:
+                shown.append(self._fitting(each, room, first=not shown, compressed=True))
+            except MessageNotFound:
+                continue
+            except Unanswerable:
+                break
+        return shown
+
+    def get(self, queue: Queue, message_id: str) -> ReadMessage:
+        """One message, reserved or not.
+
+        Raises:
+            MessageNotFound: No such message.
+        """
+        held = self._lines.get(queue.project, queue.line_uid, message_id, self._clock.now())
+        if held is None:
+            raise MessageNotFound
+        return ReadMessage(held=held, body=body_of(held.message, self._bodies))
+
+    def touch(self, queue: Queue, message_id: str, reservation_id: str, timeout_s: int | None) -> str:
+        """Reserve a reserved message anew; the new reservation id, the old one dies.
+
+        Raises:
+            MessageNotFound: No such message.
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        return self._lines.touch(
+            queue.project,
+            queue.line_uid,
+            message_id,
+            reservation_id=reservation_id,
+            timeout_ms=(timeout_s or queue.message_timeout) * 1000,
+            now=self._clock.now(),
+        )
+
+    def release(self, queue: Queue, message_id: str, reservation_id: str, delay_s: int) -> None:
+        """Give a reserved message back to the front of the line, at once or after a delay.
+
+        Raises:
+            MessageNotFound: No such message.
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        self._lines.release(
+            queue.project,
+            queue.line_uid,
+            message_id,
+            reservation_id=reservation_id,
+            delay_ms=delay_s * 1000,
+            now=self._clock.now(),
+        )
+
+    def delete(self, queue: Queue, deletions: Sequence[Deletion]) -> None:
+        """Delete messages: reserved ones with their reservation, others without. One bad entry refuses them all.
+
+        Raises:
+            MessageNotFound: One does not exist.
+            Invalid: One is reserved and its reservation was not shown.
+            Forbidden: A reservation is not the current one, or timed out.
+        """
+        if len(deletions) > 1:
+            for each in deletions:
+                self._check(queue, each)
+        for each in deletions:
+            self._remove(queue, each.message_id, each.reservation_id)
+        self._ingest.size_changed(queue, -len(deletions))
+
+    def _check(self, queue: Queue, deletion: Deletion) -> None:
+        """The rule of :meth:`pushhub.engine.ports.LineStore.delete`, asked without deleting."""
+        held = self._lines.get(queue.project, queue.line_uid, deletion.message_id, self._clock.now())
+        if held is None:
+            raise MessageNotFound
+        current = held.reservation_id if held.reserved_until > self._clock.now() else None
+        if deletion.reservation_id is None and current is not None:
+            raise Invalid(RESERVATION_REQUIRED)
+        if deletion.reservation_id is not None and deletion.reservation_id != current:
+            raise Forbidden("Reservation has timed out")

@@ -1,0 +1,129 @@
+"""Messages of push queues: reading one with what became of its deliveries, and deleting one.
+
+A message stays readable after it was delivered or given up, until its time is over. Deleting it makes what is still owed void
+(its unsettled deliveries are cancelled), and a message with a cancelled delivery no longer exists for its readers. One that
+owes nothing any more cannot be undone: deleting it is answered as done and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import Queue
+from pushhub.engine.ports import BodyStore, Clock, MessageStore
+from pushhub.ironmq.wire.messages import render_message
+from pushhub.web.answer_size import AnswerRoom
+
+__all__ = ["PushMessages", "PushedMessage"]
+
+CHANGE_ROUNDS = 8
+"""How often a change is made again on top of somebody else's before it is given up."""
+
+PEEK_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushedMessage:
+    """A message of a push queue.
+
+    Attributes:
+        message: The message.
+        deliveries: Each delivery owed by its ``subscriber_id``; untried ones as they were at acceptance.
+    """
+
+    message: Message
+    deliveries: Mapping[str, Delivery]
+
+
+class PushMessages:
+    """Reads and deletes messages of push queues.
+
+    Args:
+        messages: Messages and deliveries.
+        bodies: Large bodies.
+        clock: Time.
+    """
+
+    def __init__(self, *, messages: MessageStore, bodies: BodyStore, clock: Clock) -> None:
+        self._messages = messages
+        self._bodies = bodies
+        self._clock = clock
+
+    def get(self, queue: Queue, message_id: str) -> PushedMessage:
+        """A message with its deliveries.
+
+        Raises:
+            MessageNotFound: No such message, or it was deleted.
+        """
+        pushed = self._stored(queue, message_id)
+        if any(each.state is DeliveryState.CANCELLED for each in pushed.deliveries.values()):
+            raise MessageNotFound
+        return pushed
+
+    def body(self, message: Message) -> bytes:
+        """The message's bytes.
+
+        Raises:
+            MessageNotFound: They are gone.
+        """
+        return body_of(message, self._bodies)
+
+    def peek(self, queue: Queue, count: int) -> list[dict[str, object]]:
+        """Messages that wait after a failed attempt, oldest first, as they are shown, and as many as fit into an answer.
+
+        Those are what ``size`` counts.
+        """
+        waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
+        ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
+        room = AnswerRoom()
+        found: list[dict[str, object]] = []
+        for message_id in ids:
+            if len(found) == count:
+                break
+            try:
+                message = self.get(queue, message_id).message
+                if found and not room.may_take(message.body_size):
+                    break
+                shown = render_message(message_id, self.body(message), reserved_count=0)
+            except MessageNotFound:
+                continue
+            if not room.takes(json.dumps(shown, ensure_ascii=False)):
+                if found:
+                    break
+                room.close()
+            found.append(shown)
+        return found
+
+    def delete(self, queue: Queue, message_id: str) -> None:
+        """Delete a message: it is not pushed any more.
+
+        Raises:
+            MessageNotFound: No such message, or it was deleted before.
+        """
+        self.get(queue, message_id)
+        for _ in range(CHANGE_ROUNDS):
+            deliveries = self._stored(queue, message_id).deliveries.values()
+            try:
+                for delivery in deliveries:
+                    if not delivery.settled:
+                        self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
+            except Conflict:
+                # An attempt was recorded meanwhile.
+                continue
+            return
+        raise Unavailable("deleting a message under contention")
+
+    def _stored(self, queue: Queue, message_id: str) -> PushedMessage:
+        found = self._messages.message_with_deliveries(queue.project, queue.uid, message_id)
+        if found is None or found[0].accepted_at <= queue.cleared_at:
+            raise MessageNotFound
+        message, stored = found
+        deliveries = {each: opening(message, each) for each in message.delivery_subscribers}
+        deliveries.update((each.subscriber_id, each) for each in stored)
+        return PushedMessage(message=message, deliveries=deliveries)

@@ -1,0 +1,140 @@
+"""What settings make of a queue: pure functions from what is stored and what is asked for to what is to be stored.
+
+Creating and updating follow the same rules except that a new queue takes its type, and needs a subscriber if it is a push queue.
+Whatever is not asked for stays as it is (IronMQ v3: PUT on an existing queue merges).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pushhub.base.errors import Forbidden, Invalid
+from pushhub.base.ids import new_secret, new_uid
+from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
+from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
+from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER
+
+__all__ = ["Admit", "changed_queue", "new_queue", "pull_queue"]
+
+Admit = Callable[[Sequence[Subscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
+"""Checks and names new subscribers, given those the queue has: see :mod:`pushhub.ironmq.subscribers`."""
+
+
+def pull_queue(project_id: str, name: str, now: int) -> Queue:
+    """A new pull queue with default settings.
+
+    Args:
+        project_id: Owner.
+        name: Its name.
+        now: Epoch milliseconds.
+    """
+    return Queue(project=project_id, name=name, uid=new_uid(), line_uid=new_uid(), secret=new_secret(), created_at=now)
+
+
+def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Admit, now: int) -> Queue:
+    """A queue as a create request asks for it; ``multicast`` when it has push settings but no type.
+
+    Args:
+        project_id: Owner.
+        name: Its name.
+        settings: What is asked for.
+        admit: Checks subscribers.
+        now: Epoch milliseconds.
+
+    Raises:
+        Invalid: A push queue without subscribers, or settings of one type on the other.
+    """
+    implied = QueueType.MULTICAST if settings.push is not None else QueueType.PULL
+    queue = replace(pull_queue(project_id, name, now), type=settings.type or implied)
+    if queue.is_push:
+        if settings.push is None or not settings.push.subscribers:
+            raise Invalid(NO_SUBSCRIBER)
+        queue = replace(queue, push=PushSettings(subscribers=()))
+    return _with_settings(queue, settings, admit)
+
+
+def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit) -> Queue:
+    """A stored queue as an update request asks for it.
+
+    Args:
+        queue: As stored.
+        settings: What is asked for.
+        admit: Checks subscribers.
+
+    Raises:
+        Forbidden: Another type than the queue's is asked for.
+        Invalid: Settings of one type on the other.
+    """
+    if settings.type is not None and settings.type is not queue.type:
+        raise Forbidden("Trying to Change Immutable Queue Parameters")
+    return _with_settings(queue, settings, admit)
+
+
+def _with_settings(queue: Queue, settings: QueueSettings, admit: Admit) -> Queue:
+    return replace(
+        queue,
+        message_timeout=settings.message_timeout or queue.message_timeout,
+        message_expiration=settings.message_expiration or queue.message_expiration,
+        push=_push(queue, settings.push, admit),
+        dead_letter=_dead_letter(queue, settings.dead_letter),
+        alerts=_alerts(queue, settings.alerts),
+    )
+
+
+def _push(queue: Queue, given: PushSettingsGiven | None, admit: Admit) -> PushSettings | None:
+    if given is None:
+        return queue.push
+    if queue.push is None:
+        raise Invalid("Pull queues cannot have subscribers")
+    push = queue.push
+    if given.subscribers is not None:
+        if not given.subscribers:
+            raise Invalid(NO_SUBSCRIBER)
+        push = replace(push, subscribers=admit(given.subscribers, push.subscribers))
+    if given.error_queue == queue.name:
+        raise Invalid("A queue cannot be its own error queue")
+    return replace(
+        push,
+        retries=push.retries if given.retries is None else given.retries,
+        retries_delay=given.retries_delay or push.retries_delay,
+        error_queue=push.error_queue if given.error_queue is None else given.error_queue,
+    )
+
+
+def _dead_letter(queue: Queue, given: DeadLetterSettings | None) -> DeadLetter | None:
+    if given is None:
+        return queue.dead_letter
+    if queue.is_push:
+        raise Invalid("Push queues cannot have a dead letter queue; use error_queue")
+    stored = queue.dead_letter
+    if given.queue_name == "" and stored is not None:
+        return None
+    if given.queue_name == queue.name:
+        raise Invalid("A queue cannot be its own dead letter queue")
+    name = given.queue_name or (stored.queue_name if stored else "")
+    if not name:
+        raise Invalid("dead_letter.queue_name must not be empty")
+    dead_letter = stored or DeadLetter(queue_name=name)
+    return DeadLetter(queue_name=name, max_reservations=given.max_reservations or dead_letter.max_reservations)
+
+
+def _alerts(queue: Queue, given: Sequence[Alert] | None) -> tuple[Alert, ...]:
+    """The new alerts; one that was there before keeps its id and the memory of when it last fired."""
+    if given is None:
+        return queue.alerts
+    if queue.is_push:
+        if given:
+            raise Invalid("Push queues do not support alerts.")
+        return ()
+    stored = {_alert_key(each): each for each in queue.alerts}
+    return tuple(
+        replace(stored[_alert_key(each)], snooze=each.snooze)
+        if _alert_key(each) in stored
+        else replace(each, alert_id=new_uid())
+        for each in given
+    )
+
+
+def _alert_key(alert: Alert) -> tuple[str, str, int, str]:
+    return alert.type, alert.direction, alert.trigger, alert.queue

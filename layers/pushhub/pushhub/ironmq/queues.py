@@ -1,0 +1,186 @@
+"""Making, changing, showing, listing, clearing and deleting queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pushhub.base.errors import Conflict, QueueNotFound, Unavailable
+from pushhub.base.ids import new_uid
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.queue import Queue
+from pushhub.engine.ports import Clock, ConfigStore, LineStore, MessageStore
+from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
+from pushhub.ironmq.subscribers import Registration
+from pushhub.ironmq.wire.queues import Page, QueueSettings
+
+__all__ = ["QueueInfo", "Queues"]
+
+CHANGE_ROUNDS = 8
+"""How often a change is made again on top of somebody else's before it is given up."""
+
+COUNT_PAGE = 500
+COUNT_PAGES = 20
+"""How far the waiting deliveries of a cleared push queue are counted one by one: 10,000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueInfo:
+    """A queue with its counts.
+
+    Attributes:
+        queue: The queue.
+        size: Pull queues: messages in the line, reserved and delayed ones included. Push queues: deliveries that wait
+            after a first attempt.
+        total_messages: Messages ever posted.
+    """
+
+    queue: Queue
+    size: int
+    total_messages: int
+
+
+class Queues:
+    """Looks after queues.
+
+    Args:
+        config: Queues and counts.
+        messages: For the size of push queues.
+        lines: For the size of pull queues.
+        registration: Checks subscribers.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ConfigStore,
+        messages: MessageStore,
+        lines: LineStore,
+        registration: Registration,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._messages = messages
+        self._lines = lines
+        self._registration = registration
+        self._clock = clock
+
+    def get(self, project_id: str, name: str) -> Queue:
+        """The queue as it is now.
+
+        Raises:
+            QueueNotFound: No such queue.
+        """
+        queue = self._config.queue(project_id, name, fresh=True)
+        if queue is None:
+            raise QueueNotFound
+        return queue
+
+    def info(self, queue: Queue) -> QueueInfo:
+        """The queue's counts."""
+        size = (
+            self._waiting(queue)
+            if queue.is_push
+            else self._lines.size(queue.project, queue.line_uid, self._clock.now())
+        )
+        return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
+
+    def _waiting(self, queue: Queue) -> int:
+        """Waiting deliveries. Those a clear made void still lie in the index until they are looked at; they do not count."""
+        if not queue.cleared_at:
+            return self._messages.unsettled_count(queue.project, queue.uid)
+        count, cursor = 0, None
+        for _ in range(COUNT_PAGES):
+            page, cursor = self._messages.unsettled(queue.project, queue.uid, limit=COUNT_PAGE, after=cursor)
+            waiting = [each for each in page if each.state is not DeliveryState.EXHAUSTED]
+            count += sum(each.accepted_at > queue.cleared_at for each in waiting)
+            # Exhausted deliveries come after all waiting ones.
+            if cursor is None or len(waiting) < len(page):
+                break
+        return count
+
+    def put(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        """Make a queue, or change it if it exists: what is not asked for stays.
+
+        Raises:
+            Invalid: A setting is not acceptable for this type of queue.
+            Forbidden: Another type than the queue has.
+        """
+        for _ in range(CHANGE_ROUNDS):
+            stored = self._config.queue(project_id, name, fresh=True)
+            try:
+                queue = self._created(project_id, name, settings) if stored is None else self._changed(stored, settings)
+            except Conflict:
+                continue
+            self._make_dead_letter_queue(queue)
+            return queue
+        raise Unavailable("changing a queue under contention")
+
+    def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        """Change a queue: what is not asked for stays.
+
+        Raises:
+            QueueNotFound: No such queue.
+            Invalid: A setting is not acceptable for this type of queue.
+            Forbidden: Another type than the queue has.
+        """
+        queue = self._retried(project_id, name, lambda stored: self._changed(stored, settings))
+        self._make_dead_letter_queue(queue)
+        return queue
+
+    def delete(self, project_id: str, name: str) -> None:
+        """Delete a queue with everything in it: a queue made anew under its name sees none of it.
+
+        Raises:
+            QueueNotFound: No such queue.
+        """
+        if not self._config.delete_queue(project_id, name):
+            raise QueueNotFound
+
+    def names(self, project_id: str, page: Page) -> list[str]:
+        """Names of queues in byte order."""
+        return self._config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
+
+    def clear(self, project_id: str, name: str) -> None:
+        """Take all messages out of a queue. A pull queue gets a new line; what a push queue still owes is void.
+
+        Raises:
+            QueueNotFound: No such queue.
+        """
+        self._retried(project_id, name, lambda stored: self._config.update_queue(self._cleared(stored)))
+
+    def _cleared(self, queue: Queue) -> Queue:
+        if queue.is_push:
+            return replace(queue, cleared_at=max(self._clock.now(), queue.cleared_at + 1))
+        return replace(queue, line_uid=new_uid())
+
+    def _created(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        admit = self._registration.of(project_id, name)
+        queue = new_queue(project_id, name, settings, admit=admit, now=self._clock.now())
+        self._config.create_queue(queue)
+        return queue
+
+    def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
+        changed = changed_queue(stored, settings, admit=self._registration.of(stored.project, stored.name))
+        return stored if changed == stored else self._config.update_queue(changed)
+
+    def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
+        for _ in range(CHANGE_ROUNDS):
+            try:
+                return change(self.get(project_id, name))
+            except Conflict:
+                continue
+        raise Unavailable("changing a queue under contention")
+
+    def _make_dead_letter_queue(self, queue: Queue) -> None:
+        """The dead letter queue exists from the moment it is named (IronMQ v3); one that exists is used as it is."""
+        if queue.dead_letter is None:
+            return
+        name = queue.dead_letter.queue_name
+        if self._config.queue(queue.project, name, fresh=True) is not None:
+            return
+        try:
+            self._config.create_queue(pull_queue(queue.project, name, self._clock.now()))
+        except Conflict:
+            return

@@ -1,0 +1,1 @@
+"""Pull queues on DynamoDB."""

@@ -1,0 +1,102 @@
+"""Messages in the line of a pull queue as items of the lines table: their place in the line, and who holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import LineMessage
+from pushhub.engine.store._message_items import decode_fields, encode_fields
+
+__all__ = [
+    "AVAILABLE",
+    "AWAY",
+    "Candidate",
+    "away_before",
+    "decode_candidate",
+    "decode_line_message",
+    "encode_line_item",
+    "line_key",
+    "message_key",
+    "place_at",
+]
+
+AVAILABLE = "0#"
+"""Prefix of ``place`` while nobody holds a message: the rest is its id, so these are in the order of the line."""
+
+AWAY = "1#"
+"""Prefix of ``place`` while a message is reserved or delayed: the rest is until when, then its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A message as the index shows it.
+
+    Attributes:
+        message_id: Its id, which is also its rank in the line.
+        place: Where it stood when the index was read; a reservation is good only while it still stands there.
+        expires_at: Epoch milliseconds.
+    """
+
+    message_id: str
+    place: str
+    expires_at: int
+
+
+def line_key(project_id: str, line_uid: str) -> dict[str, str]:
+    """Partition key of a line."""
+    return text(f"{project_id}#{line_uid}")
+
+
+def message_key(project_id: str, line_uid: str, message_id: str) -> Item:
+    """Key of a message in a line."""
+    return {"pk": line_key(project_id, line_uid), "sk": text(message_id)}
+
+
+def place_at(message_id: str, until: int | None) -> str:
+    """The place of a message that is available (None), or away until then (epoch milliseconds)."""
+    return f"{AVAILABLE}{message_id}" if until is None else f"{AWAY}{until:015d}#{message_id}"
+
+
+def away_before(now: int) -> str:
+    """A bound for ``place``: messages that were away and are back at ``now`` have a smaller one."""
+    return f"{AWAY}{now + 1:015d}"
+
+
+def encode_line_item(message: Message, *, reserved_count: int = 0) -> Item:
+    """The whole item of a message that enters a line, delayed when it is due later than it was accepted."""
+    delayed_until = message.due_at if message.due_at > message.accepted_at else None
+    item = message_key(message.project, message.queue_uid, message.message_id)
+    item["kind"] = text("line")
+    item["place"] = text(place_at(message.message_id, delayed_until))
+    if reserved_count:
+        item["reserved_count"] = number(reserved_count)
+    return item | encode_fields(message)
+
+
+def decode_candidate(item: Item) -> Candidate:
+    """What the index says of a message."""
+    return Candidate(message_id=item["sk"]["S"], place=item["place"]["S"], expires_at=int(item["expires_at"]["N"]))
+
+
+def decode_line_message(image: Item, now: int = 0) -> LineMessage:
+    """The message from its item, or from an image of it in the table's stream.
+
+    Args:
+        image: The item.
+        now: A reservation that ended by then is left out (epoch milliseconds); 0 shows it as stored.
+    """
+    project, line_uid = image["pk"]["S"].rsplit("#", 1)
+    message = decode_fields(image, project=project, queue_uid=line_uid, message_id=image["sk"]["S"])
+    reserved_until = numbers(image, "reserved_until") or 0
+    held = "reservation_id" in image and reserved_until > now
+    unseen = numbers(image, "unseen") or 0
+    return LineMessage(
+        message=message,
+        # What is stored rises with each reservation, so that the delivery records can be numbered by it.
+        reserved_count=(numbers(image, "reserved_count") or 0) - unseen,
+        unseen=unseen,
+        reservation_id=image["reservation_id"]["S"] if held else None,
+        reserved_until=reserved_until if held else 0,
+    )

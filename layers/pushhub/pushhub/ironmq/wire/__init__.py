@@ -1,0 +1,1 @@
+"""IronMQ's shapes: what clients send and are sent. Pure functions only."""

@@ -1,0 +1,26 @@
+"""Refusals and faults as IronMQ v3 answers: a status and ``{"msg": ...}``.
+
+503 and 504 are never used: clients take them for an invitation to retry at once.
+"""
+
+from __future__ import annotations
+
+from pushhub.base.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+
+__all__ = ["FAULT_MESSAGE", "status_of"]
+
+FAULT_MESSAGE = "Internal server error"
+"""The ``msg`` of a 500; what went wrong is for the log."""
+
+_STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
+    (Unauthorized, 401),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Unanswerable, 406),
+    (TooLarge, 413),
+)
+
+
+def status_of(error: RequestRefused) -> int:
+    """The HTTP status of a refusal: 400 unless it is one of a special kind."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)

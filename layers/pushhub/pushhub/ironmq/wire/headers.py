@@ -1,0 +1,163 @@
+"""Which HTTP headers an owner may have sent with pushes: per message (``push_headers``) and per subscriber.
+
+IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes, and none of the names that
+belong to the hub. The rest keeps requests well-formed: names are tokens (RFC 9110 5.6.2), values hold no control characters, and
+headers that frame the message or belong to one connection stay with the sender.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pushhub.base.errors import Invalid
+
+__all__ = [
+    "HOPS_HEADER",
+    "WEBHOOK_PREFIX",
+    "check_header_value",
+    "push_headers_of",
+    "subscriber_headers_of",
+    "webhook_hops",
+    "webhook_push_headers",
+]
+
+MAX_PUSH_HEADERS = 5
+MAX_PUSH_HEADER_NAME_BYTES = 64
+MAX_PUSH_HEADER_VALUE_BYTES = 1024
+WEBHOOK_PREFIX = "x-subscribers-"
+"""What the name of a push header is preceded by in a webhook request (IronMQ v3)."""
+
+HOPS_HEADER = "Pushhub-Hops"
+"""From one hub to another: how many queues a message has passed. Our addition; other hubs ignore it."""
+
+MAX_HOPS_DIGITS = 3
+
+_HUB_NAMES = frozenset(
+    {
+        "content-type",
+        "user-agent",
+        "iron-message-id",
+        "iron-reservation-id",
+        "iron-subscriber-name",
+        "iron-subscriber-message-url",
+    }
+)
+_CONNECTION_NAMES = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
+
+
+def check_header_value(value: str, what: str) -> str:
+    """The value, if it can travel in a header: Latin-1 without control characters, no white space at its ends.
+
+    Raises:
+        Invalid: It cannot.
+    """
+    if _VALUE.fullmatch(value) is None:
+        raise Invalid(f"{what} must be Latin-1 text without control characters")
+    if value != value.strip():
+        raise Invalid(f"{what} must not begin or end with white space")
+    return value
+
+
+def _check_name(name: str, what: str) -> str:
+    if not name:
+        raise Invalid(f"{what} name must not be empty")
+    if _TOKEN.fullmatch(name) is None:
+        raise Invalid(f"{what} name holds characters that are not allowed")
+    if name.lower() in _CONNECTION_NAMES:
+        raise Invalid(f"{what} {name} cannot be set")
+    return name
+
+
+def _check_push_header(name: str, value: object) -> str:
+    _check_name(name, "Push header")
+    if name.lower() in _HUB_NAMES:
+        raise Invalid(f"Push header {name} cannot be set")
+    if len(name) > MAX_PUSH_HEADER_NAME_BYTES:
+        raise Invalid(f"Push header name is longer than {MAX_PUSH_HEADER_NAME_BYTES} bytes")
+    if not isinstance(value, str):
+        raise Invalid("Push header value must be a string")
+    if not value:
+        raise Invalid("Push header value must not be empty")
+    if len(value.encode()) > MAX_PUSH_HEADER_VALUE_BYTES:
+        raise Invalid(f"Push header value is longer than {MAX_PUSH_HEADER_VALUE_BYTES} bytes")
+    return check_header_value(value, "Push header value")
+
+
+def push_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
+    """The ``push_headers`` of a posted message.
+
+    Raises:
+        Invalid: A restriction is violated.
+    """
+    given = given or {}
+    if len(given) > MAX_PUSH_HEADERS:
+        raise Invalid(f"A message can have at most {MAX_PUSH_HEADERS} push headers")
+    headers = {name: _check_push_header(name, value) for name, value in given.items()}
+    _refuse_duplicates(headers, "Push header")
+    return headers
+
+
+def subscriber_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
+    """The ``headers`` of a subscriber. Names that are always the hub's are taken and overridden at each push.
+
+    Raises:
+        Invalid: A name or value cannot travel, or the header is the sender's own.
+    """
+    headers: dict[str, str] = {}
+    for name, value in (given or {}).items():
+        _check_name(name, "Subscriber header")
+        if not isinstance(value, str):
+            raise Invalid("Subscriber header value must be a string")
+        headers[name] = check_header_value(value, "Subscriber header value")
+    _refuse_duplicates(headers, "Subscriber header")
+    return headers
+
+
+def _refuse_duplicates(headers: Mapping[str, str], what: str) -> None:
+    if len({name.lower() for name in headers}) != len(headers):
+        raise Invalid(f"{what} names must differ by more than case")
+
+
+def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
+    """Push headers of a webhook request: ``X-Subscribers-NAME: value``. Those that break a rule are ignored (IronMQ v3).
+
+    Args:
+        request_headers: Names in lower case.
+    """
+    headers: dict[str, str] = {}
+    for name, value in request_headers.items():
+        if not name.startswith(WEBHOOK_PREFIX) or len(headers) == MAX_PUSH_HEADERS:
+            continue
+        try:
+            headers[name.removeprefix(WEBHOOK_PREFIX)] = _check_push_header(name.removeprefix(WEBHOOK_PREFIX), value)
+        except Invalid:
+            continue
+    return headers
+
+
+def webhook_hops(request_headers: Mapping[str, str]) -> int:
+    """How many queues the message of a webhook request has passed: 0 unless another hub says so, which can only shorten its way.
+
+    Args:
+        request_headers: Names in lower case.
+    """
+    given = request_headers.get(HOPS_HEADER.lower(), "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_HOPS_DIGITS else 0

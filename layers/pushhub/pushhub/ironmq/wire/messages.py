@@ -1,0 +1,234 @@
+"""Messages on the wire: posting, reserving, deleting, and how they are shown (IronMQ v3 "Messages")."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.errors import Invalid, MessageNotFound
+from pushhub.engine.model.message import NewMessage
+from pushhub.ironmq.wire.headers import push_headers_of, webhook_hops, webhook_push_headers
+from pushhub.ironmq.wire.names import is_message_id
+from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
+
+__all__ = [
+    "RESERVATION_REQUIRED",
+    "Deletion",
+    "ReserveRequest",
+    "parse_deletion",
+    "parse_deletions",
+    "parse_messages",
+    "parse_peek",
+    "parse_release",
+    "parse_reserve",
+    "parse_touch",
+    "render_message",
+    "webhook_message",
+]
+
+MAX_BATCH = 100
+"""Messages in one post, reservation, peek or deletion."""
+MAX_DELAY_S = 604_800
+MAX_TIMEOUT_S = 86_400
+MAX_WAIT_S = 30
+MAX_REPLACED_BYTES = 1_048_576
+"""The largest body of bytes that are no text which is shown as text as well."""
+RESERVATION_REQUIRED = "A reservation_id is required"
+"""What touch, release, and deleting a reserved message without its reservation are refused with; clients know it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReserveRequest:
+    """A request to reserve messages.
+
+    Attributes:
+        count: How many at most.
+        timeout_s: Seconds to reserve them, None for the queue's own.
+        wait_s: Seconds to wait for a first one.
+        delete: Delete them at once.
+    """
+
+    count: int
+    timeout_s: int | None
+    wait_s: int
+    delete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """One message to delete, or one push to acknowledge.
+
+    Attributes:
+        message_id: The message.
+        reservation_id: Its reservation, None when none was shown.
+        subscriber_name: Who acknowledges a push, None when not told.
+    """
+
+    message_id: str
+    reservation_id: str | None = None
+    subscriber_name: str | None = None
+
+
+def parse_messages(fields: Fields) -> list[NewMessage]:
+    """The messages of a post, in order.
+
+    Raises:
+        Invalid: None or too many, or one is not acceptable.
+    """
+    given = listed(fields, "messages")
+    if not given:
+        raise Invalid("messages must be an array of at least one message")
+    if len(given) > MAX_BATCH:
+        raise Invalid(f"At most {MAX_BATCH} messages can be posted at once")
+    return [_message(each) for each in given]
+
+
+def _message(given: Any) -> NewMessage:
+    if not isinstance(given, dict):
+        raise Invalid("Message must be an object")
+    body = text(given, "body")
+    if body is None:
+        raise Invalid("Message body is required")
+    return NewMessage(
+        body=body.encode(),
+        delay_s=integer(given, "delay", least=0, most=MAX_DELAY_S) or 0,
+        headers=push_headers_of(section(given, "push_headers")),
+    )
+
+
+def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
+    """The message of a webhook request: the body's bytes as they are, whatever they are.
+
+    Args:
+        body: The request's body.
+        headers: The request's headers, names in lower case.
+    """
+    return NewMessage(body=body, headers=webhook_push_headers(headers), hops=webhook_hops(headers))
+
+
+def parse_reserve(fields: Fields) -> ReserveRequest:
+    """Read a reservation request. Timeouts below the documented 30 seconds are taken: clients use them.
+
+    Raises:
+        Invalid: Wrong type or out of range.
+    """
+    return ReserveRequest(
+        count=integer(fields, "n", least=1, most=MAX_BATCH) or 1,
+        timeout_s=integer(fields, "timeout", least=1, most=MAX_TIMEOUT_S),
+        wait_s=integer(fields, "wait", least=0, most=MAX_WAIT_S) or 0,
+        delete=boolean(fields, "delete"),
+    )
+
+
+def parse_peek(query: Mapping[str, str]) -> int:
+    """How many messages a peek asks for.
+
+    Raises:
+        Invalid: No number, or too many.
+    """
+    count = number_in_query(query, "n", default=1)
+    if count > MAX_BATCH:
+        raise Invalid(f"n must be from 1 to {MAX_BATCH}")
+    return count
+
+
+def _reservation(fields: Fields) -> str:
+    reservation_id = text(fields, "reservation_id")
+    if not reservation_id:
+        raise Invalid(RESERVATION_REQUIRED)
+    return reservation_id
+
+
+def parse_touch(fields: Fields) -> tuple[str, int | None]:
+    """(reservation id, seconds or None for the queue's own) of a touch.
+
+    Raises:
+        Invalid: No reservation id, wrong type or out of range.
+    """
+    return _reservation(fields), integer(fields, "timeout", least=1, most=MAX_TIMEOUT_S)
+
+
+def parse_release(fields: Fields) -> tuple[str, int]:
+    """(reservation id, delay in seconds) of a release.
+
+    Raises:
+        Invalid: No reservation id, wrong type or out of range.
+    """
+    return _reservation(fields), integer(fields, "delay", least=0, most=MAX_DELAY_S) or 0
+
+
+def parse_deletion(message_id: str, fields: Fields, query: Mapping[str, str]) -> Deletion:
+    """Read a request to delete one message.
+
+    The query counts where the body says nothing: it holds the capability of ``Iron-Subscriber-Message-Url``, for
+    subscribers that send a bare DELETE.
+
+    Raises:
+        Invalid: Wrong type.
+    """
+    return Deletion(
+        message_id=message_id,
+        reservation_id=text(fields, "reservation_id") or query.get("reservation_id") or None,
+        subscriber_name=text(fields, "subscriber_name") or query.get("subscriber_name") or None,
+    )
+
+
+def parse_deletions(fields: Fields) -> list[Deletion] | None:
+    """The messages of a batch deletion, without repetitions; None when no ``ids`` are given, which clears the queue.
+
+    Raises:
+        Invalid: ``ids`` is not an array of 1..100 messages; null is no array, so that it never clears a queue.
+        MessageNotFound: One could never be a message.
+    """
+    if "ids" not in fields:
+        return None
+    given = listed(fields, "ids")
+    if not given:
+        raise Invalid("ids must be an array of at least one message")
+    if len(given) > MAX_BATCH:
+        raise Invalid(f"At most {MAX_BATCH} messages can be deleted at once")
+    return list(dict.fromkeys(_deletion(each) for each in given))
+
+
+def _deletion(given: Any) -> Deletion:
+    """``{"id", "reservation_id"?, "subscriber_name"?}`` or the plain id; ids as numbers are taken too."""
+    entry = given if isinstance(given, dict) else {"id": given}
+    message_id = entry.get("id")
+    if isinstance(message_id, int) and not isinstance(message_id, bool):
+        message_id = str(message_id)
+    if not isinstance(message_id, str) or not message_id:
+        raise Invalid("ids must hold message ids")
+    if not is_message_id(message_id):
+        raise MessageNotFound
+    return Deletion(
+        message_id=message_id,
+        reservation_id=text(entry, "reservation_id") or None,
+        subscriber_name=text(entry, "subscriber_name") or None,
+    )
+
+
+def render_message(
+    message_id: str, body: bytes, *, reserved_count: int, reservation_id: str | None = None
+) -> dict[str, object]:
+    """A message as it is shown. Bytes that are no UTF-8 text come replaced in ``body`` and exact in ``body_base64``.
+
+    Of more than a megabyte of such bytes only the exact form is shown, so that they fit into an answer; ``body`` is empty then.
+
+    Args:
+        message_id: Its id.
+        body: Its bytes.
+        reserved_count: Times it was reserved.
+        reservation_id: Only where it was just reserved.
+    """
+    shown: dict[str, object] = {"id": message_id}
+    try:
+        shown["body"] = body.decode()
+    except UnicodeDecodeError:
+        shown["body"] = body.decode(errors="replace") if len(body) <= MAX_REPLACED_BYTES else ""
+        shown["body_base64"] = base64.b64encode(body).decode()
+    shown["reserved_count"] = reserved_count
+    if reservation_id is not None:
+        shown["reservation_id"] = reservation_id
+    return shown

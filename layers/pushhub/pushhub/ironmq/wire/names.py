@@ -1,0 +1,47 @@
+"""Names of queues and the shape of ids, as they appear in IronMQ v3 paths and bodies."""
+
+from __future__ import annotations
+
+import re
+
+from pushhub.base.errors import Invalid
+
+__all__ = ["MAX_QUEUE_NAME_BYTES", "check_queue_name", "is_message_id", "is_project_id"]
+
+MAX_QUEUE_NAME_BYTES = 255
+"""Longest queue name in bytes of UTF-8."""
+
+_MESSAGE_ID = re.compile(r"[0-9]{1,19}")
+_PROJECT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f/\ufffd\ud800-\udfff]")
+
+
+def check_queue_name(name: str, what: str = "Queue name") -> str:
+    """The name, if a queue may have it: anything but ``/`` and control characters (clients use spaces, ``:``, ``+``, ``=``).
+
+    The replacement character is refused too: it is what a gateway makes of bytes that are not UTF-8.
+
+    Args:
+        name: Decoded.
+        what: How an error calls it.
+
+    Raises:
+        Invalid: It may not.
+    """
+    if not name:
+        raise Invalid(f"{what} must not be empty")
+    if _UNUSABLE.search(name):
+        raise Invalid(f"{what} must not contain a slash or control characters")
+    if len(name.encode()) > MAX_QUEUE_NAME_BYTES:
+        raise Invalid(f"{what} is longer than {MAX_QUEUE_NAME_BYTES} bytes")
+    return name
+
+
+def is_message_id(text: str) -> bool:
+    """Whether a message could have this id."""
+    return _MESSAGE_ID.fullmatch(text) is not None
+
+
+def is_project_id(text: str) -> bool:
+    """Whether a project could have this id."""
+    return _PROJECT_ID.fullmatch(text) is not None

@@ -1,0 +1,196 @@
+"""Queue settings and queue info on the wire (IronMQ v3 "Queues")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pushhub.base.errors import Invalid
+from pushhub.engine.model.queue import Alert, Queue, QueueType, Subscriber
+from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
+from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.ironmq.wire.subscribers import parse_subscribers, render_subscriber
+from pushhub.web.json import Fields, integer, listed, number_in_query, section, text
+
+__all__ = [
+    "DeadLetterSettings",
+    "Page",
+    "PushSettingsGiven",
+    "QueueSettings",
+    "parse_page",
+    "parse_queue",
+    "render_queue",
+    "render_queue_info",
+]
+
+MAX_TIMEOUT_S = 86_400
+MAX_EXPIRATION_S = 2_592_000
+MAX_RETRIES = 100
+MIN_RETRIES_DELAY_S = 3
+MAX_RETRIES_DELAY_S = 86_400
+MAX_RESERVATIONS = 1000
+DEFAULT_PER_PAGE = 30
+MAX_PER_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushSettingsGiven:
+    """The ``push`` object of a request; None where nothing was asked for.
+
+    Attributes:
+        subscribers: The whole new list; empty when an empty one was asked for (which is refused later).
+        retries: Tries after the first.
+        retries_delay: Seconds between tries.
+        error_queue: Its name, empty to have none.
+    """
+
+    subscribers: tuple[Subscriber, ...] | None = None
+    retries: int | None = None
+    retries_delay: int | None = None
+    error_queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterSettings:
+    """The ``dead_letter`` object of a request; None where nothing was asked for.
+
+    Attributes:
+        queue_name: The target queue, empty to have none.
+        max_reservations: Reservations allowed.
+    """
+
+    queue_name: str | None = None
+    max_reservations: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """What a create or update request asks for; None where nothing was asked for.
+
+    Attributes:
+        type: The queue's type.
+        message_timeout: Default reservation in seconds.
+        message_expiration: Life of a message in seconds.
+        push: Push settings.
+        dead_letter: Dead-letter settings.
+        alerts: The whole new list of alerts.
+    """
+
+    type: QueueType | None = None
+    message_timeout: int | None = None
+    message_expiration: int | None = None
+    push: PushSettingsGiven | None = None
+    dead_letter: DeadLetterSettings | None = None
+    alerts: tuple[Alert, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which queue names to list.
+
+    Attributes:
+        limit: How many at most.
+        after: Only those greater than this name.
+        prefix: Only those that begin so.
+    """
+
+    limit: int
+    after: str
+    prefix: str
+
+
+def parse_queue(fields: Fields) -> QueueSettings:
+    """Read a create or update request. ``name``, ``size`` and other fields of queue info are ignored.
+
+    Raises:
+        Invalid: A setting has the wrong type or is out of range.
+    """
+    queue = section(fields, "queue") or {}
+    alerts = listed(queue, "alerts")
+    return QueueSettings(
+        type=_type(queue),
+        message_timeout=integer(queue, "message_timeout", least=1, most=MAX_TIMEOUT_S),
+        message_expiration=integer(queue, "message_expiration", least=1, most=MAX_EXPIRATION_S),
+        push=_push(section(queue, "push")),
+        dead_letter=_dead_letter(section(queue, "dead_letter")),
+        alerts=None if alerts is None else parse_alerts(alerts),
+    )
+
+
+def _type(queue: Fields) -> QueueType | None:
+    # Older revisions of the API called it push_type; taking it silently for nothing would make the wrong kind of queue.
+    given = text(queue, "type") or text(queue, "push_type")
+    if not given:
+        return None
+    try:
+        return QueueType(given)
+    except ValueError as error:
+        raise Invalid("type must be one of: pull, multicast, unicast") from error
+
+
+def _push(push: Fields | None) -> PushSettingsGiven | None:
+    if not push:
+        return None
+    subscribers = listed(push, "subscribers")
+    error_queue = text(push, "error_queue")
+    return PushSettingsGiven(
+        subscribers=None if subscribers is None else parse_subscribers(subscribers),
+        retries=integer(push, "retries", least=0, most=MAX_RETRIES, zero_is_unset=False),
+        retries_delay=integer(push, "retries_delay", least=MIN_RETRIES_DELAY_S, most=MAX_RETRIES_DELAY_S),
+        error_queue=check_queue_name(error_queue, "error_queue") if error_queue else error_queue,
+    )
+
+
+def _dead_letter(dead_letter: Fields | None) -> DeadLetterSettings | None:
+    if not dead_letter:
+        return None
+    queue_name = text(dead_letter, "queue_name")
+    return DeadLetterSettings(
+        queue_name=check_queue_name(queue_name, "dead_letter.queue_name") if queue_name else queue_name,
+        max_reservations=integer(dead_letter, "max_reservations", least=1, most=MAX_RESERVATIONS),
+    )
+
+
+def parse_page(query: Mapping[str, str]) -> Page:
+    """Read the query of a list request; a page size over the maximum is the maximum.
+
+    Raises:
+        Invalid: The page size is no number.
+    """
+    return Page(
+        limit=min(number_in_query(query, "per_page", default=DEFAULT_PER_PAGE), MAX_PER_PAGE),
+        after=query.get("previous", ""),
+        prefix=query.get("prefix", ""),
+    )
+
+
+def render_queue(queue: Queue) -> dict[str, object]:
+    """Queue info without the counts, as a create request answers it. The secret is never shown."""
+    shown: dict[str, object] = {
+        "project_id": queue.project,
+        "id": queue.uid,
+        "name": queue.name,
+        "message_timeout": queue.message_timeout,
+        "message_expiration": queue.message_expiration,
+        "type": queue.type.value,
+    }
+    if queue.push is not None:
+        shown["push"] = {
+            "subscribers": [render_subscriber(each) for each in queue.push.subscribers],
+            "retries": queue.push.retries,
+            "retries_delay": queue.push.retries_delay,
+            "error_queue": queue.push.error_queue,
+        }
+    if queue.dead_letter is not None:
+        shown["dead_letter"] = {
+            "queue_name": queue.dead_letter.queue_name,
+            "max_reservations": queue.dead_letter.max_reservations,
+        }
+    if queue.alerts:
+        shown["alerts"] = [render_alert(each) for each in queue.alerts]
+    return shown
+
+
+def render_queue_info(queue: Queue, *, size: int, total_messages: int) -> dict[str, object]:
+    """Queue info with its counts."""
+    return {**render_queue(queue), "size": size, "total_messages": total_messages}

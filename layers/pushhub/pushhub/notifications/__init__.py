@@ -1,0 +1,1 @@
+"""Cumulocity Notifications 2.0: topics, and consumers over WebSocket."""

@@ -1,0 +1,1 @@
+"""The REST routes of Notifications 2.0."""

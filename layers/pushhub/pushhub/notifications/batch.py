@@ -1,0 +1,64 @@
+"""A batch of wake-ups: one look per subscriber, side by side, and each wake-up kept that has to come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.ports import Telemetry
+from pushhub.notifications.ports import ReceivedWake, WakeQueue
+from pushhub.notifications.sender import Pump
+
+__all__ = ["PumpBatch"]
+
+_AFTER_FAILURE_S = 2
+
+
+class PumpBatch:
+    """Looks at the backlogs of a batch.
+
+    Args:
+        pump: Looks at one.
+        queue: Where the wake-ups came from.
+        executor: Runs the looks.
+        telemetry: Told of failures.
+    """
+
+    def __init__(self, *, pump: Pump, queue: WakeQueue, executor: Executor, telemetry: Telemetry) -> None:
+        self._pump = pump
+        self._queue = queue
+        self._executor = executor
+        self._telemetry = telemetry
+
+    def run(self, wakes: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> list[str]:
+        """Look; the SQS ids of wake-ups that have to come back.
+
+        Args:
+            wakes: In the order received; several of one subscriber are answered by one look for the newest.
+            remaining_ms: Milliseconds the invocation has left.
+        """
+        groups: dict[str, list[ReceivedWake]] = {}
+        for each in wakes:
+            groups.setdefault(each.wake.subscriber_uid, []).append(each)
+        looks = {uid: self._executor.submit(self._look, group, remaining_ms) for uid, group in groups.items()}
+        keep: list[str] = []
+        for uid, look in looks.items():
+            seconds = look.result()
+            if seconds is not None:
+                # All of a group come back together, so their order stays.
+                self._queue.defer({each.receipt_handle: seconds for each in groups[uid]})
+                keep += [each.sqs_id for each in groups[uid]]
+        return keep
+
+    def _look(self, group: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> int | None:
+        newest = max((each.wake for each in group), key=lambda wake: wake.version)
+        try:
+            return self._pump.look(newest, remaining_ms)
+        except Unavailable as error:
+            self._telemetry.count("LooksFailed")
+            self._telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, operation=error.operation)
+        except Exception as error:  # noqa: BLE001 (one subscriber's trouble must not keep the others waiting)
+            self._telemetry.count("LooksFailed")
+            self._telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, error=repr(error))
+        return _AFTER_FAILURE_S

@@ -1,0 +1,340 @@
+"""Consumers connect, acknowledge and leave: what happens on the WebSocket routes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Set
+from contextlib import suppress
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict, Unauthorized, Unavailable
+from pushhub.base.ids import new_uid
+from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.notifications.log import Retention
+from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
+from pushhub.notifications.model.topic import Topic, position_at
+from pushhub.notifications.ports import (
+    BacklogStore,
+    Connection,
+    ConnectionStore,
+    Sockets,
+    TopicStore,
+)
+from pushhub.notifications.waker import Waker
+from pushhub.notifications.wire.frames import UNSUBSCRIBE, AckIds
+from pushhub.notifications.wire.tokens import Claims, Tokens
+
+__all__ = ["FORGET_FROM", "GRACE_MS", "IDLE_MS", "Consumers", "Departures", "known_dead"]
+
+GRACE_MS = 5_000
+"""How long a connection may be unknown to API Gateway because its handshake is not finished, milliseconds."""
+
+IDLE_MS = 300_000
+"""Without traffic for this long a connection is closed (Notifications 2.0: 5 minutes), milliseconds."""
+
+FORGET_FROM = 200
+"""Acknowledgements noted on a connection from which on the pump is woken to absorb them for good."""
+
+QUIET_MS = 30_000
+"""A consumer that was sent nothing for this long is asked after when a sibling connects, milliseconds."""
+
+_ROUNDS = 10
+_LOOK_AGAIN_S = 0.25
+_REMEMBERED = 20_000
+
+
+def known_dead(consumer: Consumer, now: int) -> bool:
+    """Whether a consumer that API Gateway does not know is dead, rather than about to finish its handshake.
+
+    Args:
+        consumer: The consumer.
+        now: Epoch milliseconds.
+    """
+    return consumer.active_at > consumer.joined_at or now - consumer.joined_at >= GRACE_MS
+
+
+class Departures:
+    """Takes consumers off backlogs.
+
+    Args:
+        backlogs: The subscribers' backlogs.
+        connections: Their connections.
+        waker: Wakes the pump for the consumers that stay.
+    """
+
+    def __init__(self, *, backlogs: BacklogStore, connections: ConnectionStore, waker: Waker) -> None:
+        self._backlogs = backlogs
+        self._connections = connections
+        self._waker = waker
+
+    def drop(self, topic: Topic, subscriber: str, connection_id: str) -> Backlog | None:
+        """Take one consumer off: what it had not acknowledged is to be sent again. Safe to repeat, and when it is not there.
+
+        Returns:
+            The backlog as it is then, None when the subscriber is gone.
+
+        Raises:
+            Unavailable: Nothing may be assumed.
+        """
+        for _ in range(_ROUNDS):
+            backlog = self._backlogs.backlog(topic, subscriber)
+            if backlog is None or backlog.consumer(connection_id) is None:
+                self._connections.close(connection_id)
+                return backlog
+            noted = self._connections.connections([connection_id]).get(connection_id)
+            left = leave(backlog, connection_id, noted.acknowledged if noted else frozenset())
+            try:
+                self._backlogs.save(left)
+            except Conflict:
+                continue
+            self._connections.close(connection_id)
+            self._waker.these([left])
+            return left
+        raise Unavailable("taking a consumer off its backlog")
+
+
+class Consumers:
+    """The life of a connection.
+
+    Args:
+        tokens: Checks tokens.
+        ack_ids: Reads acknowledgements.
+        config: Knows the projects.
+        topics: Where a new subscriber starts.
+        backlogs: The subscribers' backlogs.
+        connections: Their connections.
+        sockets: Asked whether a connection in the way still lives; closed after an unsubscription.
+        departures: Takes consumers off.
+        waker: Wakes the pump.
+        clock: Time.
+        retention: Bounds of a topic that is made here.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        ack_ids: AckIds,
+        config: ConfigStore,
+        topics: TopicStore,
+        backlogs: BacklogStore,
+        connections: ConnectionStore,
+        sockets: Sockets,
+        departures: Departures,
+        waker: Waker,
+        clock: Clock,
+        retention: Retention,
+    ) -> None:
+        self._tokens = tokens
+        self._ack_ids = ack_ids
+        self._config = config
+        self._topics = topics
+        self._backlogs = backlogs
+        self._connections = connections
+        self._sockets = sockets
+        self._departures = departures
+        self._waker = waker
+        self._clock = clock
+        self._retention = retention
+        self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    def may_connect(self, token: str) -> None:
+        """Whether a handshake with this token would be accepted now; changes nothing.
+
+        Raises:
+            Unauthorized: The token is bad or has expired.
+            AlreadyConnected: A consumer is in the way.
+        """
+        claims = self._claims(token)
+        backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
+        if backlog is not None:
+            live = backlog
+            for each in self._gone(backlog):
+                live = leave(live, each.connection_id, frozenset())
+            join(live, self._consumer("-", ""), shared=claims.shared, end=0)
+
+    def connect(self, token: str, name: str, connection_id: str) -> Connection:
+        """Make a connection a consumer of its token's subscriber, which is made if need be.
+
+        Args:
+            token: From the handshake.
+            name: The client's own name for itself; may be empty.
+            connection_id: API Gateway's id of the connection.
+
+        Raises:
+            Unauthorized: The token is bad or has expired.
+            AlreadyConnected: A consumer is in the way.
+            Unavailable: Nothing may be assumed; the client has to connect again.
+        """
+        claims = self._claims(token)
+        for _ in range(_ROUNDS):
+            backlog = self._subscriber(claims)
+            if claims.shared and backlog.shared:
+                backlog = self._without_long_dead(claims, backlog)
+            else:
+                backlog = self._without_dead(claims, backlog)
+            head = self._topics.admit(claims.topic, backlog.uid, ceiling=self._retention.size)
+            joined = join(
+                backlog,
+                self._consumer(connection_id, name),
+                shared=claims.shared,
+                end=position_at(head.sequence + 1),
+            )
+            connection = self._open(claims, joined.uid, connection_id)
+            try:
+                self._backlogs.save(joined)
+            except Conflict:
+                self._clear_up(joined)
+                continue
+            self._waker.these([joined])
+            return connection
+        self._connections.close(connection_id)
+        raise Unavailable("joining a backlog")
+
+    def _clear_up(self, joined: Backlog) -> None:
+        """After a lost race: nothing may be owed to a subscriber that was removed meanwhile."""
+        now = self._backlogs.backlog(joined.topic, joined.subscriber)
+        if now is None or now.uid != joined.uid:
+            self._topics.dismiss(joined.topic, joined.uid)
+
+    def _without_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
+        """The backlog without consumers whose connection is gone although nobody has told us.
+
+        One that joined a moment ago may not have finished its handshake: it is given that moment.
+        """
+        while gone := self._gone(backlog):
+            dead = [each for each in gone if known_dead(each, self._clock.now())]
+            for each in dead:
+                self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
+            if len(dead) < len(gone):
+                self._clock.sleep(_LOOK_AGAIN_S)
+            backlog = self._subscriber(claims)
+        return backlog
+
+    def _without_long_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
+        """The backlog without siblings that died unnoticed a while ago: nobody is in anybody's way, so only the quiet ones are asked after."""
+        now = self._clock.now()
+        quiet = replace(
+            backlog, consumers=tuple(each for each in backlog.consumers if now - each.active_at >= QUIET_MS)
+        )
+        for each in self._gone(quiet):
+            self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
+            backlog = self._subscriber(claims)
+        return backlog
+
+    def disconnect(self, connection_id: str) -> None:
+        """A connection has ended. Safe to repeat."""
+        connection = self._connections.connections([connection_id]).get(connection_id)
+        if connection is not None:
+            self._departures.drop(connection.topic, connection.subscriber, connection_id)
+
+    def receive(self, connection_id: str, text: str) -> None:
+        """A frame from a consumer: an acknowledgement, several of them on lines of their own, or the wish to be unsubscribed.
+
+        Anything else is ignored.
+
+        Raises:
+            Unavailable: Nothing may be assumed; the notifications are sent again after the next reconnect.
+        """
+        if text.strip() == UNSUBSCRIBE:
+            connection = self._connections.connections([connection_id]).get(connection_id)
+            if connection is not None:
+                self.remove(connection.topic, connection.subscriber)
+            return
+        read = [self._ack_ids.read(line.strip(), connection_id) for line in text.split("\n")]
+        fresh = {ack for ack in read if ack is not None and (connection_id, ack.position) not in self._recent}
+        for shared in (False, True):
+            positions = {ack.position for ack in fresh if ack.shared is shared}
+            if positions:
+                self._acknowledge(connection_id, positions, shared=shared)
+
+    def _acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> None:
+        connection = self._connections.acknowledge(connection_id, positions, shared=shared)
+        if connection is None:
+            return
+        for position in positions:
+            self._recent[connection_id, position] = None
+        while len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
+        if connection.stalled or len(connection.acknowledged) >= FORGET_FROM:
+            self._waker.subscriber(connection.topic, connection.subscriber)
+
+    def remove(self, topic: Topic, subscriber: str) -> bool:
+        """Remove a subscriber with its backlog, and close its connections; whether there was one."""
+        backlog = self._absorbed(topic, subscriber)
+        if backlog is None:
+            return False
+        # First nothing more is owed to it, then its backlog goes: in between it can connect again and goes on.
+        self._topics.dismiss(topic, backlog.uid)
+        self._backlogs.delete(backlog)
+        for consumer in backlog.consumers:
+            self._connections.close(consumer.connection_id)
+            self._sockets.close(consumer.connection_id)
+        return True
+
+    def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
+        """The backlog after what its consumers acknowledged was absorbed for good."""
+        for _ in range(_ROUNDS):
+            backlog = self._backlogs.backlog(topic, subscriber)
+            if backlog is None:
+                return None
+            connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+            noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
+            # What was sent a moment ago may be acknowledged before the pump has recorded it.
+            early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
+            absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
+            if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
+                return backlog
+            with suppress(Conflict):
+                self._backlogs.save(absorbed)
+                return absorbed
+        raise Unavailable("absorbing acknowledgements")
+
+    def _claims(self, token: str) -> Claims:
+        claims = self._tokens.check(token, self._clock.now() / 1000)
+        if self._config.project(claims.topic.project) is None:
+            raise Unauthorized("Invalid token")
+        return claims
+
+    def _subscriber(self, claims: Claims) -> Backlog:
+        """The subscriber's backlog, made if need be.
+
+        It is stored before anything is owed to it: so nothing is ever owed to a subscriber that does not exist.
+        """
+        for _ in range(_ROUNDS):
+            found = self._backlogs.backlog(claims.topic, claims.subscriber)
+            if found is not None:
+                return found
+            new = Backlog(
+                topic=claims.topic,
+                subscriber=claims.subscriber,
+                uid=new_uid(),
+                created_at=self._clock.now(),
+                version=1,
+            )
+            with suppress(Conflict):
+                self._backlogs.save(new)
+                return new
+        raise Unavailable("making a subscriber")
+
+    def _gone(self, backlog: Backlog) -> list[Consumer]:
+        """Consumers whose connection API Gateway does not know (any more, or yet)."""
+        return [each for each in backlog.consumers if self._sockets.active_at(each.connection_id) is None]
+
+    def _consumer(self, connection_id: str, name: str) -> Consumer:
+        now = self._clock.now()
+        return Consumer(connection_id=connection_id, name=name or connection_id, joined_at=now, active_at=now)
+
+    def _open(self, claims: Claims, uid: str, connection_id: str) -> Connection:
+        # Before the backlog names it: a pump that finds a consumer without its connection takes it for dead.
+        now = self._clock.now()
+        connection = Connection(
+            connection_id=connection_id,
+            topic=claims.topic,
+            subscriber=claims.subscriber,
+            subscriber_uid=uid,
+            shared=claims.shared,
+            opened_at=now,
+        )
+        self._connections.open(connection, check_at=now + IDLE_MS)
+        return connection

@@ -1,0 +1,142 @@
+"""Appending to a topic, in one order for all publishers, and telling them when its backlog is full.
+
+A publisher takes the next place in the log (one write to the topic's head, which also says whom the commit is owed to), then writes its commit into
+that place. A reader that finds a place empty while a later one is filled waits a moment, then gives the place up for good by filling it
+with an empty commit; the slow publisher finds that and takes another place. So no reader ever passes a commit that appears later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.ports import Clock
+from pushhub.notifications.model.backlog import Backlog
+from pushhub.notifications.model.topic import Commit, Head, Notification, Reservation, Topic, chunked, sequence_of
+from pushhub.notifications.ports import BacklogStore, TopicFull, TopicStore
+from pushhub.notifications.waker import Waker
+from pushhub.notifications.wire.errors import BacklogFull
+
+__all__ = ["APPEND_WITHIN_MS", "Retention", "TopicLog"]
+
+APPEND_WITHIN_MS = 20_000
+"""A place that was not filled this long after it was taken is left to the readers, milliseconds."""
+
+_ROUNDS = 5
+_SCAN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How much of a topic is kept for subscribers that have not acknowledged it.
+
+    Attributes:
+        age_ms: Milliseconds until a notification expires (Notifications 2.0: 36 hours).
+        volatile_age_ms: The same for non-persistent topics.
+        size: Bytes of a topic's backlog (Notifications 2.0: 25 MiB).
+    """
+
+    age_ms: int = 129_600_000
+    volatile_age_ms: int = 600_000
+    size: int = 26_214_400
+
+    def of(self, topic: Topic) -> int:
+        """Milliseconds until notifications of a topic expire."""
+        return self.volatile_age_ms if topic.non_persistent else self.age_ms
+
+
+class TopicLog:
+    """Appends notifications to topics and wakes their subscribers.
+
+    Args:
+        topics: Heads and logs.
+        backlogs: For who is connected, and what the oldest unacknowledged notification is.
+        waker: Wakes the pump.
+        clock: Time.
+        retention: Bounds of a backlog.
+    """
+
+    def __init__(
+        self, *, topics: TopicStore, backlogs: BacklogStore, waker: Waker, clock: Clock, retention: Retention
+    ) -> None:
+        self._topics = topics
+        self._backlogs = backlogs
+        self._waker = waker
+        self._clock = clock
+        self._retention = retention
+
+    def append(self, topic: Topic, notifications: Sequence[Notification]) -> None:
+        """Append notifications in order. Those of a topic without subscribers are dropped, as nobody is owed them.
+
+        Args:
+            topic: Where.
+            notifications: At least one.
+
+        Raises:
+            BacklogFull: The subscribers have not acknowledged enough; some of the notifications may have been appended.
+            Unavailable: Nothing may be assumed.
+        """
+        if topic.non_persistent and not any(each.consumers for each in self._backlogs.backlogs(topic)):
+            return
+        written = [self._commit(topic, chunk) for chunk in chunked(notifications)]
+        if any(written):
+            self._waker.topic(topic)
+
+    def _commit(self, topic: Topic, notifications: tuple[Notification, ...]) -> bool:
+        """Write one commit; False when nobody is owed it."""
+        for _ in range(_ROUNDS):
+            place = self._place(topic, sum(each.size for each in notifications))
+            if place is None:
+                return False
+            commit = self._filled(topic, place, notifications)
+            # Late by this much, the place may have been passed by readers who need not mark what nobody can be writing any more.
+            if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
+                continue
+            try:
+                self._topics.append(commit)
+            except Conflict:
+                continue
+            return True
+        raise Unavailable("appending to a topic")
+
+    def _filled(self, topic: Topic, place: Reservation, notifications: tuple[Notification, ...]) -> Commit:
+        return Commit(
+            topic=topic,
+            topic_uid=place.topic_uid,
+            sequence=place.sequence,
+            notifications=notifications,
+            accepted_at=place.reserved_at,
+            expires_at=place.reserved_at + self._retention.of(topic),
+            previous_at=place.previous_at,
+            size_before=place.size_before,
+            owed_to=tuple(sorted(place.subscribers)),
+        )
+
+    def _place(self, topic: Topic, size: int) -> Reservation | None:
+        """The next place, once there is room."""
+        for _ in range(_ROUNDS):
+            try:
+                return self._topics.reserve(topic, size, self._clock.now())
+            except TopicFull as full:
+                ceiling = self._oldest_needed(topic, full.head) + self._retention.size
+                if ceiling <= full.head.ceiling:
+                    raise BacklogFull(topic.name, self._retention.size) from full
+                self._topics.raise_ceiling(topic, ceiling)
+        raise Unavailable("reserving a place in a topic")
+
+    def _oldest_needed(self, topic: Topic, head: Head) -> int:
+        """Bytes committed to the topic before the oldest notification that any subscriber still needs."""
+        needs = [self._needed_from(each, head) for each in self._backlogs.backlogs(topic)]
+        return min(needs, default=head.size)
+
+    def _needed_from(self, backlog: Backlog, head: Head) -> int:
+        if backlog.oldest is None:
+            return head.size
+        first, now = sequence_of(backlog.oldest), self._clock.now()
+        while commits := self._topics.commits(backlog.topic, first, _SCAN):
+            for commit in commits:
+                if commit.notifications and commit.expires_at > now:
+                    return commit.size_before
+            first = commits[-1].sequence + 1
+        return head.size

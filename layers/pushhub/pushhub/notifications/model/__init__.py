@@ -1,0 +1,1 @@
+"""Topics, backlogs and subscriptions as plain data and pure functions."""

@@ -1,0 +1,65 @@
+"""Delivery records of notifications from changes of their table: the change says which positions, the topics say what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pushhub.engine.model.records import DeliveryRecord
+from pushhub.notifications.model.records import (
+    BacklogChange,
+    CommitChange,
+    needed_of_change,
+    records_of_backlog,
+    records_of_commit,
+    records_of_expiry,
+)
+from pushhub.notifications.model.topic import Commit, Topic
+from pushhub.notifications.ports import BacklogStore, TopicStore
+
+__all__ = ["NotificationRecords"]
+
+_COMMITS_PER_READ = 100
+
+
+class NotificationRecords:
+    """Makes records of changes.
+
+    Args:
+        topics: The logs.
+        backlogs: Asked what is still owed when a commit is removed by age.
+    """
+
+    def __init__(self, *, topics: TopicStore, backlogs: BacklogStore) -> None:
+        self._topics = topics
+        self._backlogs = backlogs
+
+    def of(self, change: BacklogChange | CommitChange) -> tuple[DeliveryRecord, ...]:
+        """The records of one change, in order; making them again makes the same ones.
+
+        Raises:
+            Unavailable: A table could not be read.
+        """
+        if isinstance(change, CommitChange):
+            if not change.removed:
+                return tuple(records_of_commit(change.commit))
+            backlogs = self._backlogs.backlogs(change.commit.topic) if change.commit.owed_to else []
+            return tuple(records_of_expiry(change.commit, backlogs, change.changed_at))
+        sequences, passed = needed_of_change(change)
+        if change.before is None or (not sequences and passed is None):
+            return ()
+        topic = change.before.topic
+        commits = self._topics.commits_at(topic, sorted(sequences))
+        return tuple(records_of_backlog(change, commits, self._range(topic, passed)))
+
+    def _range(self, topic: Topic, passed: tuple[int, int] | None) -> Iterator[Commit]:
+        if passed is None:
+            return
+        first, last = passed
+        while commits := self._topics.commits(topic, first, min(_COMMITS_PER_READ, last - first + 1)):
+            for commit in commits:
+                if commit.sequence > last:
+                    return
+                yield commit
+            first = commits[-1].sequence + 1
+            if first > last:
+                return

@@ -1,0 +1,1 @@
+"""Topics, backlogs and connections on DynamoDB, SQS and the gateway's connections."""

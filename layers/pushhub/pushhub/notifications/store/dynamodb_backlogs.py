@@ -1,0 +1,176 @@
+"""Backlogs and connections on DynamoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.ports import Clock
+from pushhub.notifications.model.backlog import Backlog
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.ports import Connection
+from pushhub.notifications.store._items import (
+    backlog_key,
+    connection_key,
+    decode_backlog,
+    decode_connection,
+    encode_backlog,
+    encode_connection,
+    topic_key,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBBacklogStore", "DynamoDBConnectionStore"]
+
+_IDLE_SHARD = "connections"
+
+
+class DynamoDBBacklogStore:
+    """Implements :class:`pushhub.notifications.ports.BacklogStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table.
+        clock: Waits between rounds.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def backlog(self, topic: Topic, subscriber: str) -> Backlog | None:
+        """See the port."""
+        item = self._table.get(backlog_key(topic, subscriber))
+        return decode_backlog(item) if item else None
+
+    def backlogs(self, topic: Topic) -> list[Backlog]:
+        """See the port."""
+        items = self._table.items(
+            KeyConditionExpression="pk = :topic AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues={":topic": text(topic_key(topic)), ":prefix": text("S#")},
+            ConsistentRead=True,
+        )
+        return [decode_backlog(each) for each in items]
+
+    def save(self, backlog: Backlog) -> None:
+        """See the port. The very same write made twice counts as made."""
+        item = encode_backlog(backlog)
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
+        if backlog.version > 1:
+            condition = {
+                "ConditionExpression": "#version = :before AND uid = :uid",
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": {":before": number(backlog.version - 1), ":uid": text(backlog.uid)},
+            }
+        try:
+            self._table.put(item, **condition)
+        except ConditionRefused as refused:
+            if not refused.stored or decode_backlog(refused.stored) != backlog:
+                raise Conflict("the backlog changed") from refused
+
+    def delete(self, backlog: Backlog) -> None:
+        """See the port."""
+        try:
+            self._table.delete(
+                backlog_key(backlog.topic, backlog.subscriber),
+                ConditionExpression="uid = :uid",
+                ExpressionAttributeValues={":uid": text(backlog.uid)},
+            )
+        except ConditionRefused:
+            return
+
+
+class DynamoDBConnectionStore:
+    """Implements :class:`pushhub.notifications.ports.ConnectionStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table.
+        clock: Waits between rounds.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def open(self, connection: Connection, *, check_at: int) -> None:
+        """See the port."""
+        idle = {"idle_shard": text(_IDLE_SHARD), "check_at": number(check_at)}
+        self._table.put(encode_connection(connection) | idle)
+
+    def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
+        """See the port."""
+        if len(connection_ids) == 1:
+            item = self._table.get(connection_key(connection_ids[0]))
+            return {connection_ids[0]: decode_connection(item)} if item else {}
+        items = self._table.get_many([connection_key(each) for each in connection_ids])
+        return {each.connection_id: each for each in map(decode_connection, items)}
+
+    def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
+        """See the port."""
+        return self._change(
+            connection_id,
+            UpdateExpression="ADD acknowledged :positions",
+            ConditionExpression="attribute_exists(pk) AND #shared = :shared",
+            ExpressionAttributeNames={"#shared": "shared"},
+            ExpressionAttributeValues={":positions": _numbers(positions), ":shared": {"BOOL": shared}},
+        )
+
+    def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
+        """See the port."""
+        if not stalled:
+            return self._change(
+                connection_id, UpdateExpression="REMOVE stalled", ConditionExpression="attribute_exists(pk)"
+            )
+        return self._change(
+            connection_id,
+            UpdateExpression="SET stalled = :true",
+            ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeValues={":true": {"BOOL": True}},
+        )
+
+    def forget(self, connection_id: str, positions: Iterable[int]) -> None:
+        """See the port."""
+        self._change(
+            connection_id,
+            UpdateExpression="DELETE acknowledged :positions",
+            ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeValues={":positions": _numbers(positions)},
+        )
+
+    def close(self, connection_id: str) -> Connection | None:
+        """See the port."""
+        item = self._table.delete(connection_key(connection_id))
+        return decode_connection(item) if item else None
+
+    def idle(self, now: int, limit: int) -> list[str]:
+        """See the port."""
+        items = self._table.items(
+            IndexName="idle",
+            KeyConditionExpression="idle_shard = :shard AND check_at <= :now",
+            ExpressionAttributeValues={":shard": text(_IDLE_SHARD), ":now": number(now)},
+            Limit=limit,
+        )
+        return [each["pk"]["S"].removeprefix("C#") for each, _ in zip(items, range(limit), strict=False)]
+
+    def check_again(self, connection_id: str, check_at: int) -> None:
+        """See the port."""
+        self._change(
+            connection_id,
+            UpdateExpression="SET check_at = :check_at",
+            ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeValues={":check_at": number(check_at)},
+        )
+
+    def _change(self, connection_id: str, **update: Any) -> Connection | None:
+        try:
+            return decode_connection(self._table.update(connection_key(connection_id), **update))
+        except ConditionRefused:
+            return None
+
+
+def _numbers(positions: Iterable[int]) -> Item:
+    return {"NS": [str(each) for each in positions]}

@@ -1,0 +1,137 @@
+"""Topics on DynamoDB: a head that numbers commits and says whom they are owed to, and the commits themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict
+from pushhub.base.ids import new_uid
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.ports import Clock
+from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
+from pushhub.notifications.ports import TopicFull
+from pushhub.notifications.store._items import (
+    commit_key,
+    decode_commit,
+    decode_head,
+    encode_commit,
+    head_key,
+    log_key,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBTopicStore"]
+
+
+class DynamoDBTopicStore:
+    """Implements :class:`pushhub.notifications.ports.TopicStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table.
+        clock: Waits between rounds.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
+        """See the port."""
+        fresh = {"sequence": 0, "size": 0, "ceiling": ceiling, "reserved_at": 0, "previous_at": 0}
+        given = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in fresh)
+        item = self._table.update(
+            head_key(topic),
+            UpdateExpression=f"SET uid = if_not_exists(uid, :uid), {given} ADD subscribers :subscribers",
+            ExpressionAttributeNames={f"#{name}": name for name in fresh},
+            ExpressionAttributeValues={
+                ":uid": text(new_uid()),
+                ":subscribers": {"SS": [subscriber_uid]},
+                **{f":{name}": number(value) for name, value in fresh.items()},
+            },
+        )
+        return decode_head(item)
+
+    def dismiss(self, topic: Topic, subscriber_uid: str) -> None:
+        """See the port."""
+        try:
+            self._table.update(
+                head_key(topic),
+                UpdateExpression="DELETE subscribers :subscribers",
+                ConditionExpression="attribute_exists(pk)",
+                ExpressionAttributeValues={":subscribers": {"SS": [subscriber_uid]}},
+            )
+        except ConditionRefused:
+            return
+
+    def head(self, topic: Topic) -> Head | None:
+        """See the port."""
+        item = self._table.get(head_key(topic))
+        return decode_head(item) if item else None
+
+    def reserve(self, topic: Topic, size: int, now: int) -> Reservation | None:
+        """See the port. Repeated by the SDK it takes a second place; the first stays empty and is given up by the readers."""
+        try:
+            item = self._table.update(
+                head_key(topic),
+                UpdateExpression="SET previous_at = reserved_at, reserved_at = :now ADD #sequence :one, #size :size",
+                ConditionExpression="attribute_exists(subscribers) AND #size < ceiling",
+                ExpressionAttributeNames={"#sequence": "sequence", "#size": "size"},
+                ExpressionAttributeValues={":now": number(now), ":one": number(1), ":size": number(size)},
+            )
+        except ConditionRefused as refused:
+            if "subscribers" not in refused.stored:
+                return None
+            raise TopicFull(decode_head(refused.stored)) from refused
+        head = decode_head(item)
+        return Reservation(
+            topic_uid=head.uid,
+            sequence=head.sequence,
+            size_before=head.size - size,
+            reserved_at=now,
+            previous_at=int(item["previous_at"]["N"]),
+            subscribers=head.subscribers,
+        )
+
+    def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
+        """See the port."""
+        try:
+            self._table.update(
+                head_key(topic),
+                UpdateExpression="SET ceiling = :ceiling",
+                ConditionExpression="ceiling < :ceiling",
+                ExpressionAttributeValues={":ceiling": number(ceiling)},
+            )
+        except ConditionRefused:
+            return
+
+    def append(self, commit: Commit) -> None:
+        """See the port."""
+        item = encode_commit(commit)
+        try:
+            self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
+        except ConditionRefused as refused:
+            if refused.stored != item:
+                raise Conflict("the place is taken") from refused
+
+    def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
+        """See the port. One page of a query: up to 1 MiB."""
+        pages = self._table.pages(
+            KeyConditionExpression="pk = :log AND sk >= :first",
+            ExpressionAttributeValues={":log": text(log_key(topic)), ":first": commit_key(topic, first)["sk"]},
+            ConsistentRead=True,
+            Limit=limit,
+        )
+        for page in pages:
+            items: list[Item] = page["Items"]
+            if items:
+                return [decode_commit(each) for each in items]
+        return []
+
+    def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
+        """See the port."""
+        items = self._table.get_many([commit_key(topic, each) for each in sequences])
+        return {commit.sequence: commit for commit in map(decode_commit, items)}

@@ -1,0 +1,73 @@
+"""Subscriptions: made, listed and removed. What was published before stays in its topic, and so do its subscribers."""
+
+from __future__ import annotations
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.ports import Clock
+from pushhub.notifications.ids import NotificationIds
+from pushhub.notifications.model.subscription import Subscription
+from pushhub.notifications.ports import SubscriptionStore
+from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
+from pushhub.notifications.wire.subscriptions import Selection, parse_subscription
+
+__all__ = ["NotificationSubscriptions"]
+
+
+class NotificationSubscriptions:
+    """Manages the publishing rules of projects.
+
+    Args:
+        subscriptions: Where they are kept.
+        ids: Makes their ids.
+        clock: Time.
+    """
+
+    def __init__(self, *, subscriptions: SubscriptionStore, ids: NotificationIds, clock: Clock) -> None:
+        self._subscriptions = subscriptions
+        self._ids = ids
+        self._clock = clock
+
+    def create(self, project_id: str, body: bytes) -> Subscription:
+        """Make a subscription from a request's body.
+
+        Raises:
+            Invalid: The body is wrong.
+            DuplicateSubscription: There is one of that source, context and name.
+        """
+        rule = parse_subscription(body, project=project_id, subscription_id=self._ids.next(), now=self._clock.now())
+        try:
+            self._subscriptions.create(rule)
+        except Conflict as error:
+            raise DuplicateSubscription(
+                source=rule.source or project_id, context=rule.context.value, name=rule.name
+            ) from error
+        return rule
+
+    def get(self, project_id: str, subscription_id: str) -> Subscription:
+        """One by its id.
+
+        Raises:
+            SubscriptionNotFound: There is none.
+        """
+        rule = self._subscriptions.subscription(project_id, subscription_id)
+        if rule is None:
+            raise SubscriptionNotFound
+        return rule
+
+    def select(self, project_id: str, selection: Selection) -> list[Subscription]:
+        """Those selected, oldest first."""
+        return [each for each in self._subscriptions.subscriptions(project_id) if selection.takes(each)]
+
+    def delete(self, project_id: str, subscription_id: str) -> None:
+        """Remove one.
+
+        Raises:
+            SubscriptionNotFound: There is none.
+        """
+        if not self._subscriptions.delete(self.get(project_id, subscription_id)):
+            raise SubscriptionNotFound
+
+    def delete_selected(self, project_id: str, selection: Selection) -> None:
+        """Remove those selected."""
+        for rule in self.select(project_id, selection):
+            self._subscriptions.delete(rule)

@@ -1,0 +1,69 @@
+"""A queue's subscriber whose URL names a topic: each message becomes a notification, as a webhook would have become a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pushhub.base.errors import RequestRefused
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.queue import PushSettings
+from pushhub.engine.ports import Clock
+from pushhub.engine.target import Outcome, PushOrder
+from pushhub.notifications.ids import NotificationIds
+from pushhub.notifications.log import TopicLog
+from pushhub.notifications.model.topic import Notification, Topic
+from pushhub.notifications.publish import checked
+from pushhub.notifications.wire.publish import one_line_of_bytes
+from pushhub.notifications.wire.url import parse_topic_url, source_in
+
+__all__ = ["TopicTarget"]
+
+
+class TopicTarget:
+    """Appends messages of queues to topics. A message whose attempt is repeated may be appended twice, as webhooks may be called twice.
+
+    Args:
+        log: Makes what takes the notifications, when the first one comes: most hubs push elsewhere.
+        ids: Makes their ids.
+        clock: Times of attempts.
+    """
+
+    def __init__(self, *, log: Callable[[], TopicLog], ids: NotificationIds, clock: Clock) -> None:
+        self._log = log
+        self._ids = ids
+        self._clock = clock
+
+    def policy(self, push: PushSettings, subscriber_id: str) -> RetryPolicy:  # noqa: ARG002 (the same for all)
+        """The queue's ``retries`` and ``retries_delay``."""
+        return push.policy
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """Append the message; a full backlog, or a body too large for a frame, is a failed try."""
+        started = self._clock.now()
+        refusal = self._append(order)
+        answer = Answer(
+            status_code=200 if refusal is None else 500,
+            message="OK" if refusal is None else refusal[:200],
+            started_at=started,
+            finished_at=self._clock.now(),
+            bytes_out=len(order.body),
+        )
+        return Outcome(answer=answer, verdict=Verdict.DELIVERED if refusal is None else Verdict.FAILED)
+
+    def _append(self, order: PushOrder) -> str | None:
+        """Append one message; the reason when that is refused."""
+        target = parse_topic_url(order.subscriber.url)
+        topic = Topic(project=order.queue.project, name=target.topic, non_persistent=target.non_persistent)
+        notification = Notification(
+            message_id=self._ids.next(),
+            api=target.api,
+            source=target.source or source_in(order.body, order.queue.name),
+            action=target.action,
+            body=one_line_of_bytes(order.body),
+        )
+        try:
+            self._log().append(topic, [checked(topic, notification)])
+        except RequestRefused as error:
+            return error.message
+        return None

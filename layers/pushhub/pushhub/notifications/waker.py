@@ -1,0 +1,69 @@
+"""Waking the pump: one wake-up per version of a backlog is enough, and one is always sent.
+
+Whoever writes something a pump has to see (a commit, a consumer, an acknowledgement it waits for) writes it first, then reads the backlog, then
+sends a wake-up that bears the version read. The pump raises the version after it got the wake-up and looks again after that. So
+a second wake-up of the same version is either still to be looked at or was followed by that second look: it may be dropped, here or by the queue.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from pushhub.engine.ports import Clock
+from pushhub.notifications.model.backlog import Backlog
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue
+
+__all__ = ["Waker"]
+
+_REMEMBERED = 10_000
+_REMEMBERED_MS = 240_000
+"""Below the five minutes for which SQS drops a repeated wake-up, so this drops nothing that SQS would take."""
+
+
+class Waker:
+    """Sends wake-ups, and leaves out those this process sent already.
+
+    Args:
+        backlogs: Read for their versions.
+        queue: Takes the wake-ups.
+        clock: Ends the memory of what was sent.
+    """
+
+    def __init__(self, *, backlogs: BacklogStore, queue: WakeQueue, clock: Clock) -> None:
+        self._backlogs = backlogs
+        self._queue = queue
+        self._clock = clock
+        self._sent: OrderedDict[tuple[str, int], int] = OrderedDict()
+
+    def topic(self, topic: Topic) -> None:
+        """Wake every subscriber of a topic that has a consumer; what there is to see was written before."""
+        self.these(self._backlogs.backlogs(topic))
+
+    def subscriber(self, topic: Topic, subscriber: str) -> None:
+        """Wake one subscriber; what there is to see was written before."""
+        backlog = self._backlogs.backlog(topic, subscriber)
+        if backlog is not None:
+            self.these([backlog])
+
+    def these(self, backlogs: Iterable[Backlog]) -> None:
+        """Wake the subscribers of backlogs just read or written; those without a consumer have no use for it.
+
+        Raises:
+            Unavailable: Some may not have been woken.
+        """
+        now = self._clock.now()
+        wakes = [Wake.of(each) for each in backlogs if each.consumers]
+        fresh = [each for each in wakes if now - self._sent.get(_key(each), 0) >= _REMEMBERED_MS]
+        if not fresh:
+            return
+        self._queue.wake(fresh)
+        for each in fresh:
+            self._sent[_key(each)] = now
+        while len(self._sent) > _REMEMBERED:
+            self._sent.popitem(last=False)
+
+
+def _key(wake: Wake) -> tuple[str, int]:
+    return wake.subscriber_uid, wake.version

@@ -1,0 +1,1 @@
+"""Shapes of Notifications 2.0: frames, tokens, REST documents. Pure functions only."""

@@ -1,0 +1,109 @@
+"""What a publisher posts, and how it becomes the one line of text that a frame carries."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.notifications.model.subscription import APIS
+from pushhub.notifications.model.topic import COMMIT_NOTIFICATIONS
+from pushhub.notifications.wire.subscriptions import parse_source_id
+from pushhub.web.json import Fields, parse_value, text
+
+__all__ = ["ACTIONS", "Draft", "one_line", "one_line_of_bytes", "parse_drafts"]
+
+ACTIONS = ("CREATE", "UPDATE", "DELETE")
+"""What can have happened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A notification as its publisher gave it.
+
+    Attributes:
+        api: One of the types of notifications.
+        source: What it is about.
+        action: One of :data:`ACTIONS`.
+        data: JSON value; None for binary data.
+        base64_data: Binary data as base64, None for JSON.
+    """
+
+    api: str
+    source: str
+    action: str
+    data: Any = None
+    base64_data: str | None = None
+
+
+def parse_drafts(body: bytes) -> list[Draft]:
+    """What ``POST /notification2/notifications`` brings: one object or an array of up to 100.
+
+    Raises:
+        Invalid: Not that, or a field of one is missing or wrong.
+    """
+    value = parse_value(body)
+    given = value if isinstance(value, list) else [value]
+    if not 1 <= len(given) <= COMMIT_NOTIFICATIONS:
+        raise Invalid(f"An array must hold 1 to {COMMIT_NOTIFICATIONS} notifications")
+    return [_draft(each) for each in given]
+
+
+def _draft(fields: object) -> Draft:
+    if not isinstance(fields, dict):
+        raise Invalid("A notification must be a JSON object")
+    api = fields.get("api")
+    if api not in APIS:
+        raise Invalid(f"api must be one of {', '.join(APIS)}")
+    action = "CREATE" if fields.get("action") is None else fields["action"]
+    if action not in ACTIONS:
+        raise Invalid(f"action must be one of {', '.join(ACTIONS)}")
+    source = fields.get("source")
+    if isinstance(source, dict):
+        source = source.get("id")
+    if ("data" in fields) == (fields.get("data_base64") is not None):
+        raise Invalid("A notification must have either data or data_base64")
+    return Draft(
+        api=api,
+        source=parse_source_id(source),
+        action=action,
+        data=fields.get("data"),
+        base64_data=_base64_data(fields),
+    )
+
+
+def _base64_data(fields: Fields) -> str | None:
+    given = text(fields, "data_base64")
+    if given is None:
+        return None
+    try:
+        return base64.b64encode(base64.b64decode(given, validate=True)).decode()
+    except (binascii.Error, ValueError) as error:
+        raise Invalid("data_base64 is not valid base64") from error
+
+
+def one_line(data: Any) -> str:
+    """A JSON value as one line, for clients that split frames at every character Unicode calls a line break.
+
+    Raises:
+        Invalid: It holds a number too large to be written.
+    """
+    try:
+        dumped = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError as error:
+        raise Invalid("data holds a number that is too large") from error
+    return dumped.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def one_line_of_bytes(body: bytes) -> str:
+    """A queue message's body as one line: text as it is, JSON of several lines rewritten, anything else as base64."""
+    try:
+        decoded = body.decode()
+        if len(decoded.splitlines()) <= 1 and not decoded.endswith(("\n", "\r")):
+            return decoded
+        return one_line(parse_value(body))
+    except (UnicodeDecodeError, Invalid):
+        return base64.b64encode(body).decode()

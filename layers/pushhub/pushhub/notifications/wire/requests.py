@@ -1,0 +1,65 @@
+"""Requests around consumers: tokens, handshakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pushhub.base.errors import Invalid
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.wire.subscriptions import parse_name
+from pushhub.web.json import boolean, integer, parse_object, text
+
+__all__ = ["TokenRequest", "parse_consumer_name", "parse_token_request"]
+
+_DEFAULT_MINUTES = 1440
+_MAX_MINUTES = 525_600_000
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """What a token is to say.
+
+    Attributes:
+        topic: What may be consumed.
+        subscriber: As whom.
+        shared: Whether several consumers may be connected.
+        minutes: How long it is good for.
+    """
+
+    topic: Topic
+    subscriber: str
+    shared: bool
+    minutes: int
+
+
+def parse_token_request(body: bytes, project: str) -> TokenRequest:
+    """What ``POST /notification2/token`` asks for. Tokens are always signed, whatever ``signed`` says.
+
+    Raises:
+        Invalid: A field is missing or wrong.
+    """
+    fields = parse_object(body)
+    subscriber = text(fields, "subscriber") or ""
+    if not 1 <= len(subscriber) <= _MAX_NAME or not subscriber.isprintable():
+        raise Invalid(f"subscriber must be a string of 1 to {_MAX_NAME} printable characters")
+    if fields.get("type") not in (None, "notification"):
+        raise Invalid("type must be 'notification'")
+    boolean(fields, "signed")
+    minutes = integer(fields, "expiresInMinutes", least=0, most=_MAX_MINUTES, zero_is_unset=False)
+    return TokenRequest(
+        topic=Topic(
+            project=project,
+            name=parse_name(fields.get("subscription")),
+            non_persistent=boolean(fields, "nonPersistent"),
+        ),
+        subscriber=subscriber,
+        shared=boolean(fields, "shared"),
+        minutes=_DEFAULT_MINUTES if minutes is None else minutes,
+    )
+
+
+def parse_consumer_name(query: Mapping[str, str]) -> str:
+    """The client's own name from a handshake's query; empty when it gives none, cut where it is too long."""
+    return query.get("consumer", "").strip()[:_MAX_NAME]

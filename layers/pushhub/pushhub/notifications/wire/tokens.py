@@ -1,0 +1,141 @@
+"""Consumers' tokens: JWTs that name a topic and a subscriber, signed with a key that only the tenant's tokens are signed with.
+
+Shape and traps (Notifications 2.0, its Java, Python and Go clients): booleans are the string ``"true"`` or left out; ``topic`` is
+``<tenant>/relnotif/<subscription>``; clients decode the payload with the *standard* base64 alphabet, so it must be free of ``-`` and
+``_``, which is to say that its text must be ASCII without ``>``, ``?`` and ``~``; there is no padding.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.errors import Unauthorized
+from pushhub.notifications.model.topic import Topic
+
+__all__ = ["Claims", "Tokens"]
+
+_MAX_CHARACTERS = 4096
+_TOPIC_PARTS = 3
+_RELIABLE = "relnotif"
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in ">?~\x7f"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a token says.
+
+    Attributes:
+        topic: What may be consumed.
+        subscriber: As whom.
+        shared: Whether several consumers may be connected.
+        issued_at: Epoch seconds.
+        expires_at: Epoch seconds; connecting is refused from then on, an open connection stays.
+    """
+
+    topic: Topic
+    subscriber: str
+    shared: bool = False
+    issued_at: int
+    expires_at: int
+
+    def as_fields(self) -> dict[str, str | int]:
+        """The JSON of the claims, but for the token's own id."""
+        topic = self.topic
+        fields: dict[str, str | int] = {
+            "sub": self.subscriber,
+            "webSocketOnly": "true",
+            "topic": f"{topic.project}/{_RELIABLE}/{topic.name}",
+        }
+        if self.shared:
+            fields["shared"] = "true"
+        if topic.non_persistent:
+            fields["volatile"] = "true"
+        return fields | {"iat": self.issued_at, "exp": self.expires_at}
+
+
+class Tokens:
+    """Makes and checks tokens.
+
+    Args:
+        secrets: Gives the secrets of this deployment: the first one signs, all of them are good for checking.
+    """
+
+    def __init__(self, secrets: Callable[[], Sequence[bytes]]) -> None:
+        self._secrets = secrets
+
+    def sign(self, claims: Claims) -> str:
+        """A token."""
+        fields = claims.as_fields() | {"jti": str(uuid.uuid4())}
+        text = json.dumps(fields, separators=(",", ":")).translate(_ESCAPES)
+        signed = f"{_HEADER}.{_encoded(text.encode())}"
+        return f"{signed}.{_signature(self._secrets()[0], claims.topic.project, signed)}"
+
+    def check(self, token: str, now_s: float) -> Claims:
+        """The claims of a token.
+
+        Args:
+            token: As the client gave it.
+            now_s: Epoch seconds.
+
+        Raises:
+            Unauthorized: Malformed, unsigned, signed otherwise or by somebody else, or expired.
+        """
+        signed, _, signature = token.rpartition(".")
+        header, _, payload = signed.partition(".")
+        if len(token) > _MAX_CHARACTERS or not token.isascii() or _object(header).get("alg") != "HS256":
+            raise Unauthorized("Invalid token")
+        claims = _claims(_object(payload))
+        good = (_signature(secret, claims.topic.project, signed) for secret in self._secrets())
+        if not any(hmac.compare_digest(each, signature) for each in good):
+            raise Unauthorized("Invalid token")
+        if now_s >= claims.expires_at:
+            raise Unauthorized("Token has expired")
+        return claims
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+_HEADER = _encoded(b'{"alg":"HS256"}')
+
+
+def _signature(secret: bytes, project: str, signed: str) -> str:
+    # A key of its own for each tenant: a token of one can never be made into a token of another.
+    key = hmac.digest(secret, b"notification2/" + project.encode("utf-8", "surrogatepass"), hashlib.sha256)
+    return _encoded(hmac.digest(key, signed.encode(), hashlib.sha256))
+
+
+def _object(part: str) -> dict[str, Any]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise Unauthorized("Invalid token") from error
+    if not isinstance(value, dict):
+        raise Unauthorized("Invalid token")
+    return value
+
+
+def _claims(fields: dict[str, Any]) -> Claims:
+    names = [fields.get(name) for name in ("sub", "topic")]
+    times = [fields.get(name) for name in ("iat", "exp")]
+    if not all(isinstance(each, str) for each in names) or not all(type(each) is int for each in times):
+        raise Unauthorized("Invalid token")
+    parts = str(fields["topic"]).split("/")
+    if len(parts) != _TOPIC_PARTS or parts[1] != _RELIABLE:
+        raise Unauthorized("Invalid token")
+    return Claims(
+        topic=Topic(project=parts[0], name=parts[2], non_persistent=fields.get("volatile") == "true"),
+        subscriber=fields["sub"],
+        shared=fields.get("shared") == "true",
+        issued_at=fields["iat"],
+        expires_at=fields["exp"],
+    )

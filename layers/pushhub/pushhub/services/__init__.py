@@ -1,1 +1,0 @@
-"""The use cases, written against :mod:`pushhub.ports` only."""

@@ -1,0 +1,258 @@
+"""API Gateway HTTP APIs as plain requests and responses (payload format 2.0), and a small router.
+
+Written out instead of taken from a framework because a function pays for its imports at every cold start.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+from pushhub.base.errors import Invalid, NotFound, RequestRefused, Unanswerable
+from pushhub.web.answer_size import ANSWER_BYTES, as_base64, as_text
+
+__all__ = [
+    "NO_CONTENT",
+    "MethodNotAllowed",
+    "Request",
+    "Response",
+    "Router",
+    "accepts_gzip",
+    "event_from_response",
+    "request_from_event",
+    "serve",
+]
+
+Handler = TypeVar("Handler")
+
+NO_CONTENT = 204
+
+MAX_QUERY_FIELDS = 100
+_MOST_PER_CHARACTER = 12
+_ACCEPTS_GZIP = re.compile(r"(?:^|,)\s*(?:x-)?gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))")
+OVERRIDE = "x-http-method-override"
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+REPLACEMENT = "\ufffd".encode()
+
+
+class MethodNotAllowed(RequestRefused):
+    """The path exists, the method does not.
+
+    Args:
+        allowed: The methods it has.
+    """
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        super().__init__("Method not allowed")
+        self.allowed = tuple(sorted(allowed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """An HTTP request.
+
+    Attributes:
+        method: In upper case; a POST with ``X-HTTP-Method-Override`` has the method that names.
+        path: Decoded.
+        query: Decoded; of a name given twice, the first value.
+        headers: Names in lower case.
+        body: The exact bytes; empty with a method that gives a body no meaning (some clients send one all the same).
+        source_ip: Whence it came.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    source_ip: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """An HTTP response with a JSON body.
+
+    Attributes:
+        status: HTTP status.
+        body: A JSON object, or an array.
+        headers: On top of ``Content-Type``.
+    """
+
+    status: int
+    body: Mapping[str, object] | Sequence[object]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def request_from_event(event: Mapping[str, Any]) -> Request:
+    """The request in an HTTP API event.
+
+    Raises:
+        Invalid: Path or query is not UTF-8, or the body is not what the event says.
+    """
+    context = event["requestContext"]
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    method = context["http"]["method"].upper()
+    if method == "POST" and headers.get(OVERRIDE):
+        method = headers[OVERRIDE].strip().upper()
+    return Request(
+        method=method,
+        path=_path(event.get("rawPath") or "/", context.get("stage") or "$default"),
+        query=_query(event.get("rawQueryString") or ""),
+        headers=headers,
+        body=b"" if method in WITHOUT_BODY else _body(event, headers.get("content-length", "")),
+        source_ip=context["http"].get("sourceIp", ""),
+    )
+
+
+def _path(raw_path: str, stage: str) -> str:
+    """The gateway hands the path over decoded except for ``%25``, behind the name of any stage but the default one."""
+    if stage != "$default" and (raw_path + "/").startswith(f"/{stage}/"):
+        raw_path = raw_path[len(stage) + 1 :] or "/"
+    try:
+        return unquote(raw_path, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Invalid("Path is not UTF-8") from error
+
+
+def _query(raw_query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(raw_query, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+    except ValueError as error:
+        raise Invalid("Query is malformed") from error
+    return dict(reversed(pairs))
+
+
+def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
+    """The body's bytes; one that the gateway could not read as the text its type says is refused, not taken as it was mended."""
+    body = event.get("body") or ""
+    if event.get("isBase64Encoded"):
+        try:
+            return base64.b64decode(body, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise Invalid("Request body could not be read") from error
+    try:
+        # Some gateways smuggle bytes that are no UTF-8 through a string as lone surrogates.
+        encoded = str(body).encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        raise Invalid("Request body is not UTF-8") from error
+    # Others put U+FFFD in the place of such bytes, which makes the body longer or shorter than it was sent.
+    if REPLACEMENT in encoded and sent_length.isdecimal() and int(sent_length) != len(encoded):
+        raise Invalid("Request body is not UTF-8")
+    return encoded
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Whether an answer may be compressed."""
+    return _ACCEPTS_GZIP.search(request.headers.get("accept-encoding", "").lower()) is not None
+
+
+def event_from_response(response: Response, *, head: bool = False, compressible: bool = False) -> dict[str, Any]:
+    """What a function returns to an HTTP API: as text, or what is too large for that as base64, or compressed.
+
+    Args:
+        response: The response.
+        head: It answers a HEAD request, so the body is left out.
+        compressible: The client takes gzip.
+
+    Raises:
+        Unanswerable: The body does not fit.
+    """
+    headers = {"Content-Type": "application/json", **response.headers}
+    body = "" if head else json.dumps(response.body, ensure_ascii=False)
+    encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
+    if encoded:
+        content = body.encode()
+        if as_base64(body) > ANSWER_BYTES:
+            if not compressible:
+                raise Unanswerable
+            content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
+        body = base64.b64encode(content).decode()
+        if len(body) > ANSWER_BYTES:
+            raise Unanswerable
+    return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": encoded}
+
+
+def serve(
+    event: Mapping[str, Any], *, answer: Callable[[Request], Response], refused: Callable[[RequestRefused], Response]
+) -> dict[str, Any]:
+    """Answer an HTTP API event, in the shapes of one API.
+
+    Args:
+        event: Payload format 2.0.
+        answer: Answers a request; never raises.
+        refused: Prints what cannot be read as a request, or cannot be answered for want of room.
+    """
+    try:
+        request = request_from_event(event)
+        response = answer(request)
+        bodiless = request.method == "HEAD" or response.status == NO_CONTENT
+        return event_from_response(response, head=bodiless, compressible=accepts_gzip(request))
+    except RequestRefused as error:
+        return event_from_response(refused(error))
+
+
+class Router(Generic[Handler]):
+    """Finds the handler of a method and path.
+
+    Args:
+        routes: (method, pattern, handler); a pattern's ``{name}`` segments match any text but none at all.
+    """
+
+    def __init__(self, routes: Iterable[tuple[str, str, Handler]]) -> None:
+        self._patterns: dict[tuple[str, ...], dict[str, Handler]] = {}
+        for method, pattern, handler in routes:
+            self._patterns.setdefault(tuple(pattern.split("/")), {})[method] = handler
+
+    def find(self, method: str, path: str) -> tuple[Handler, dict[str, str]]:
+        """The handler, and what the pattern's names stand for. HEAD is served by GET's handler.
+
+        Raises:
+            NotFound: No such path.
+            MethodNotAllowed: No such method there.
+        """
+        methods, names = self._match(path)
+        handler = methods.get("GET" if method == "HEAD" else method)
+        if handler is None:
+            raise MethodNotAllowed(self._allowed(methods))
+        return handler, names
+
+    def allowed(self, path: str) -> tuple[str, ...]:
+        """The methods of a path, in order.
+
+        Raises:
+            NotFound: No such path.
+        """
+        return tuple(sorted(self._allowed(self._match(path)[0])))
+
+    @staticmethod
+    def _allowed(methods: Mapping[str, Handler]) -> set[str]:
+        return {*methods, "OPTIONS", *({"HEAD"} if "GET" in methods else ())}
+
+    def _match(self, path: str) -> tuple[dict[str, Handler], dict[str, str]]:
+        segments = tuple(path.split("/"))
+        for pattern, methods in self._patterns.items():
+            names = _names(pattern, segments)
+            if names is not None:
+                return methods, names
+        raise NotFound
+
+
+def _names(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    names: dict[str, str] = {}
+    for expected, segment in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            if not segment:
+                return None
+            names[expected[1:-1]] = segment
+        elif expected != segment:
+            return None
+    return names

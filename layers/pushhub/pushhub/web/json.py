@@ -1,0 +1,178 @@
+"""Reading IronMQ v3 request bodies strictly: everything odd is refused before anything is stored.
+
+Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not set").
+Fields nobody asks for are ignored, as clients send many.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pushhub.base.errors import Invalid
+
+__all__ = [
+    "MAX_REQUEST_BYTES",
+    "Fields",
+    "boolean",
+    "integer",
+    "listed",
+    "number_in_query",
+    "parse_object",
+    "parse_value",
+    "section",
+    "text",
+]
+
+MAX_REQUEST_BYTES = 4_194_304
+"""The largest request body taken, in bytes (4 MiB)."""
+
+MAX_QUERY_DIGITS = 6
+
+Fields = Mapping[str, Any]
+"""A JSON object."""
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Read a request body; no body at all is an empty object.
+
+    Raises:
+        Invalid: Not UTF-8, not JSON, not an object, a key given twice, NaN or Infinity, half a surrogate pair, or
+            nested too deeply to read.
+    """
+    value = parse_value(body) if body else {}
+    if not isinstance(value, dict):
+        raise Invalid("Request body must be a JSON object")
+    return value
+
+
+def parse_value(body: bytes) -> Any:
+    """Read a request body that may be any JSON value.
+
+    Raises:
+        Invalid: As :func:`parse_object`, and when it is empty.
+    """
+    try:
+        decoded = body.decode()
+        value = json.loads(decoded, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise Invalid("Request body is not UTF-8") from error
+    except RecursionError as error:
+        raise Invalid("JSON is nested too deeply") from error
+    except ValueError as error:
+        raise Invalid("Request body is not valid JSON") from error
+    if "\\ud" in decoded.lower():
+        _refuse_surrogates(value)
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise Invalid("JSON object has a key twice")
+    return fields
+
+
+def _no_constant(constant: str) -> Any:
+    raise Invalid(f"{constant} is not JSON")
+
+
+def _refuse_surrogates(value: Any) -> None:
+    for each in _strings(value):
+        if any("\ud800" <= character <= "\udfff" for character in each):
+            raise Invalid("JSON string holds half a surrogate pair")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every string and key in a JSON value, without recursion: nesting is up to the sender."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def text(fields: Fields, name: str) -> str | None:
+    """A string, or None when absent or null.
+
+    Raises:
+        Invalid: Of another type.
+    """
+    value = fields.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Invalid(f"{name} must be a string")
+    return value
+
+
+def integer(fields: Fields, name: str, *, least: int, most: int, zero_is_unset: bool = True) -> int | None:
+    """A whole number within bounds, or None when absent, null, or (unless told otherwise) zero.
+
+    Raises:
+        Invalid: Of another type (a fraction, a string, a boolean), or out of bounds.
+    """
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid(f"{name} must be a whole number")
+    if value == 0 and zero_is_unset:
+        return None
+    if not least <= value <= most:
+        raise Invalid(f"{name} must be from {least} to {most}")
+    return value
+
+
+def boolean(fields: Fields, name: str) -> bool:
+    """A boolean; False when absent or null.
+
+    Raises:
+        Invalid: Of another type.
+    """
+    value = fields.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Invalid(f"{name} must be true or false")
+    return bool(value)
+
+
+def section(fields: Fields, name: str) -> Fields | None:
+    """An object, or None when absent or null.
+
+    Raises:
+        Invalid: Of another type.
+    """
+    value = fields.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise Invalid(f"{name} must be an object")
+    return value
+
+
+def listed(fields: Fields, name: str) -> Sequence[Any] | None:
+    """An array, or None when absent or null.
+
+    Raises:
+        Invalid: Of another type.
+    """
+    value = fields.get(name)
+    if value is not None and not isinstance(value, list):
+        raise Invalid(f"{name} must be an array")
+    return value
+
+
+def number_in_query(query: Mapping[str, str], name: str, *, default: int) -> int:
+    """A whole number of a query string; ``default`` when absent, empty or zero.
+
+    Raises:
+        Invalid: Not a whole number, negative, or of more than six digits.
+    """
+    given = query.get(name, "")
+    if not given:
+        return default
+    if not (given.isascii() and given.isdigit() and len(given) <= MAX_QUERY_DIGITS):
+        raise Invalid(f"{name} must be a whole number")
+    return int(given) or default

@@ -1,0 +1,145 @@
+"""Batches that DynamoDB leaves undone, pages, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+from mypy_boto3_dynamodb import DynamoDBClient
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.table import Item, Table, text
+
+Answer = Callable[[Callable[..., Any], dict[str, Any]], Any]
+
+
+class Bench:
+    """A table behind a client that can be made to fail."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.client = Intercepted(client)
+        self.clock = FakeClock(jitter=1.0)
+        self.table = Table(cast(DynamoDBClient, self.client), aws.CONFIG_TABLE, self.clock)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.dynamodb() as client:
+        yield Bench(client)
+
+
+def items(count: int) -> list[Item]:
+    return [{"pk": text("p"), "sk": text(f"{number:03d}")} for number in range(count)]
+
+
+def writes_only(done: int) -> Answer:
+    """The service writes the first entries of a batch and leaves the rest."""
+
+    def answer(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        (entries,) = parameters["RequestItems"].values()
+        if done:
+            real(RequestItems={aws.CONFIG_TABLE: entries[:done]})
+        return {"UnprocessedItems": {aws.CONFIG_TABLE: entries[done:]}}
+
+    return answer
+
+
+def reads_only(done: int) -> Answer:
+    """The service reads the first keys of a batch and leaves the rest."""
+
+    def answer(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        (wanted,) = parameters["RequestItems"].values()
+        keys = wanted["Keys"]
+        found = real(RequestItems={aws.CONFIG_TABLE: {**wanted, "Keys": keys[:done]}})
+        return {**found, "UnprocessedKeys": {aws.CONFIG_TABLE: {**wanted, "Keys": keys[done:]}}}
+
+    return answer
+
+
+def test_what_a_batch_write_leaves_is_written_in_further_rounds(bench: Bench) -> None:
+    # Given a service that first writes 20, then 3 of a batch
+    bench.client.next("batch_write_item", writes_only(20))
+    bench.client.next("batch_write_item", writes_only(3))
+    # When 30 items are written
+    bench.table.put_many(items(30))
+    # Then all are there, only the rest was sent again, and it waited ever longer
+    assert len(list(bench.table.items(**everything()))) == 30
+    sizes = [len(call["RequestItems"][aws.CONFIG_TABLE]) for _, call in bench.client.calls if "RequestItems" in call]
+    assert sizes == [25, 5, 2, 5]
+    assert bench.clock.slept == [0.05, 0.1]
+
+
+def test_a_batch_write_that_stays_undone_is_unavailable(bench: Bench) -> None:
+    for _ in range(5):
+        bench.client.next("batch_write_item", writes_only(0))
+    with pytest.raises(Unavailable, match="BatchWriteItem"):
+        bench.table.put_many(items(2))
+    assert bench.client.count("batch_write_item") == 5
+    assert sum(bench.clock.slept) < 1
+
+
+def test_what_a_batch_read_leaves_is_read_in_further_rounds(bench: Bench) -> None:
+    # Given 130 items and a service that first reads 60 of a hundred
+    bench.table.put_many(items(130))
+    bench.client.next("batch_get_item", reads_only(60))
+    # When all are read, then all are found
+    found = bench.table.get_many(items(130))
+    assert sorted(each["sk"]["S"] for each in found) == [each["sk"]["S"] for each in items(130)]
+    assert bench.client.count("batch_get_item") == 3
+
+
+def test_a_batch_read_that_stays_undone_is_unavailable(bench: Bench) -> None:
+    for _ in range(5):
+        bench.client.next("batch_get_item", reads_only(1))
+    with pytest.raises(Unavailable, match="BatchGetItem"):
+        bench.table.get_many(items(20))
+
+
+def test_every_batch_read_is_consistent(bench: Bench) -> None:
+    bench.table.get_many(items(101))
+    reads = [call["RequestItems"][aws.CONFIG_TABLE] for _, call in bench.client.calls]
+    assert [read["ConsistentRead"] for read in reads] == [True, True]
+
+
+def test_pages_are_read_only_as_far_as_asked_for(bench: Bench) -> None:
+    # Given ten items in pages of three
+    bench.table.put_many(items(10))
+    found = bench.table.items(**everything(), Limit=3)
+    # When four are taken, then two pages were read
+    assert [next(found)["sk"]["S"] for _ in range(4)] == ["000", "001", "002", "003"]
+    assert bench.client.count("query") == 2
+    assert len(list(found)) == 6
+
+
+@pytest.mark.parametrize("failure", [aws.fails, aws.times_out])
+@pytest.mark.parametrize(
+    ("operation", "call"),
+    [
+        ("get_item", lambda table: table.get(items(1)[0])),
+        ("put_item", lambda table: table.put(items(1)[0])),
+        ("update_item", lambda table: table.update(items(1)[0], UpdateExpression="REMOVE a")),
+        ("delete_item", lambda table: table.delete(items(1)[0])),
+        ("query", lambda table: list(table.items(**everything()))),
+        ("batch_get_item", lambda table: table.get_many(items(1))),
+        ("batch_write_item", lambda table: table.put_many(items(1))),
+    ],
+)
+def test_what_goes_wrong_is_unavailable_with_its_cause(
+    bench: Bench, failure: Answer, operation: str, call: Callable[[Table], object]
+) -> None:
+    # Given a service that fails, or does not answer
+    bench.client.next(operation, failure)
+    # When it is called, then the error names the operation and keeps the cause
+    with pytest.raises(Unavailable) as raised:
+        call(bench.table)
+    assert raised.value.operation == "dynamodb:" + operation.title().replace("_", "")
+    assert isinstance(raised.value.__cause__, ClientError | ReadTimeoutError)
+
+
+def everything() -> dict[str, Any]:
+    return {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": text("p")}}

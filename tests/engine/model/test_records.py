@@ -1,0 +1,311 @@
+"""Each change of stored state makes the record that docs/records.md promises, and only that one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from pushhub.base.times import iso_time
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.backoff import Exponential, FixedDelay
+from pushhub.engine.model.delivery import (
+    Delivery,
+    DeliveryState,
+    absorb,
+    acknowledge,
+    close,
+    opening,
+    park,
+    resume,
+    settle,
+)
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.records import (
+    DeliveryRecord,
+    RecordKind,
+    record_of_acceptance,
+    record_of_delivery,
+    record_of_line,
+)
+
+ACCEPTED = 1_795_000_000_123
+DAY = 86_400_000
+POLICY = FixedDelay(retries=3, delay_s=60)
+
+
+def a_message(*, unicast: bool = False, subscribers: tuple[str, ...] = ("s0", "s1")) -> Message:
+    return Message(
+        project="p",
+        queue="orders",
+        queue_uid="u1",
+        message_id="6112035678239908289",
+        body=b"secret body",
+        body_size=11,
+        headers={"Authorization": "Bearer secret"},
+        accepted_at=ACCEPTED,
+        due_at=ACCEPTED + 5_000,
+        expires_at=ACCEPTED + 7 * DAY,
+        subscriber_ids=subscribers,
+        unicast=unicast,
+    )
+
+
+def an_answer(status: int, at: int, error_class: str = "") -> Answer:
+    return Answer(
+        status_code=status,
+        message="",
+        error_class=error_class,
+        started_at=at,
+        finished_at=at + 250,
+        bytes_out=11,
+        bytes_in=2,
+    )
+
+
+def attempted(before: Delivery, status: int, verdict: Verdict, at: int = ACCEPTED + 6_000) -> Delivery:
+    answer = an_answer(status, at)
+    return settle(before, answer, verdict, policy=POLICY, reserve_ms=60_000, jitter=0, subscriber="erp", dialect="raw")
+
+
+def the_record(before: Delivery | None, after: Delivery | None, changed_at: int = ACCEPTED + 9_000) -> DeliveryRecord:
+    record = record_of_delivery(before, after, changed_at)
+    assert record is not None
+    return record
+
+
+def test_acceptance_names_every_delivery_owed_and_no_secret() -> None:
+    # When a message for two subscribers was stored
+    record = record_of_acceptance(a_message())
+    # Then its record says to whom it is owed and when
+    assert record.as_fields() == {
+        "schema_version": 1,
+        "record_id": "u1/6112035678239908289/-/accepted/1",
+        "kind": "accepted",
+        "at": "2026-11-18T11:06:40.123Z",
+        "project": "p",
+        "queue": "orders",
+        "queue_uid": "u1",
+        "message_id": "6112035678239908289",
+        "dialect": "raw",
+        "accepted_at": "2026-11-18T11:06:40.123Z",
+        "expires_at": "2026-11-25T11:06:40.123Z",
+        "body_size": 11,
+        "owed": ("6112035678239908289.s0", "6112035678239908289.s1"),
+        "due_at": "2026-11-18T11:06:45.123Z",
+    }
+    assert "secret" not in json.dumps(record.as_fields())
+
+
+def test_unicast_owes_one_delivery_to_anyone() -> None:
+    assert record_of_acceptance(a_message(unicast=True)).owed == ("6112035678239908289.*",)
+
+
+def test_the_first_attempt_tells_the_whole_exchange() -> None:
+    # Given an untried delivery
+    opened = opening(a_message(), "s0")
+    # When its first attempt failed and was written
+    failed = attempted(opened, 503, Verdict.FAILED)
+    record = the_record(None, failed)
+    # Then the record holds what docs/records.md lists for an attempt
+    fields = record.as_fields()
+    assert fields == fields | {
+        "record_id": "u1/6112035678239908289/s0/attempt/1",
+        "kind": "attempt",
+        "at": iso_time(ACCEPTED + 6_250),
+        "delivery_id": "6112035678239908289.s0",
+        "subscriber_id": "s0",
+        "subscriber": "erp",
+        "state": "retrying",
+        "parked": False,
+        "version": 1,
+        "attempt": 1,
+        "tries": 1,
+        "tries_max": 4,
+        "verdict": "failed",
+        "status_code": 503,
+        "error_class": "",
+        "duration_ms": 250,
+        "bytes_out": 11,
+        "bytes_in": 2,
+        "wait_before_ms": 6_000,
+        "wait_after_ms": 60_000,
+        "due_at": iso_time(ACCEPTED + 66_250),
+    }
+
+
+def test_the_settling_attempt_says_so_and_has_nothing_due() -> None:
+    record = the_record(None, attempted(opening(a_message(), "s0"), 200, Verdict.DELIVERED))
+    assert (record.kind, record.state, record.due_at, record.wait_after_ms) == ("attempt", "delivered", None, None)
+
+
+def test_a_policy_without_end_leaves_the_maximum_out() -> None:
+    answer = an_answer(500, ACCEPTED)
+    endless = Exponential(base_s=1, cap_s=60)
+    after = settle(opening(a_message(), "s0"), answer, Verdict.FAILED, policy=endless, reserve_ms=0, jitter=0)
+    assert "tries_max" not in the_record(None, after).as_fields()
+
+
+def test_unicast_attempts_name_who_was_asked_under_the_one_delivery() -> None:
+    opened = opening(a_message(unicast=True), "*")
+    record = the_record(None, attempted(opened, 500, Verdict.FAILED))
+    assert record.delivery_id == "6112035678239908289.*"
+    assert record.subscriber_id in ("s0", "s1")
+    assert record.record_id == "u1/6112035678239908289/*/attempt/1"
+
+
+def test_acknowledgement_names_the_attempt_it_belongs_to() -> None:
+    # Given a delivery reserved by a 202
+    reserved = attempted(opening(a_message(), "s0"), 202, Verdict.RESERVED)
+    # When its subscriber acknowledges
+    record = the_record(reserved, acknowledge(reserved, "s0", 1, ACCEPTED + 20_000))
+    # Then
+    assert (record.kind, record.state, record.attempt, record.version) == ("acknowledged", "acknowledged", 1, 2)
+    assert record.at == iso_time(ACCEPTED + 20_000)
+
+
+def test_an_acknowledgement_before_the_answer_is_followed_by_its_attempt() -> None:
+    # Given an acknowledgement that came while the first attempt was still open
+    opened = opening(a_message(), "s0")
+    acknowledged = acknowledge(opened, "s0", 1, ACCEPTED + 6_100)
+    # When the attempt's answer is folded in
+    folded = absorb(acknowledged, opened, an_answer(202, ACCEPTED + 6_000), Verdict.RESERVED)
+    # Then it is an attempt of an acknowledged delivery
+    record = the_record(acknowledged, folded)
+    assert (record.kind, record.attempt, record.state, record.version) == ("attempt", 1, "acknowledged", 2)
+
+
+def test_a_duplicates_success_is_a_delivery_without_a_new_attempt() -> None:
+    opened = opening(a_message(), "s0")
+    failed = attempted(opened, 500, Verdict.FAILED)
+    record = the_record(failed, absorb(failed, opened, an_answer(200, ACCEPTED + 6_000), Verdict.DELIVERED))
+    assert (record.kind, record.state, record.attempt) == ("delivered", "delivered", None)
+
+
+@pytest.mark.parametrize("state", ["exhausted", "expired", "cancelled"])
+def test_settling_without_an_attempt_is_a_record_of_its_own(state: str) -> None:
+    failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
+    record = the_record(failed, close(failed, DeliveryState(state), ACCEPTED + DAY))
+    assert (record.kind, record.state, record.at) == (state, state, iso_time(ACCEPTED + DAY))
+
+
+def test_a_delivery_parked_before_its_first_attempt_is_rescheduled_at_the_time_of_the_write() -> None:
+    delayed = replace(park(opening(a_message(), "s0")), version=1)
+    record = the_record(None, delayed, changed_at=ACCEPTED + 900)
+    assert (record.kind, record.state, record.parked, record.version) == ("rescheduled", "pending", True, 1)
+    assert (record.at, record.due_at) == (iso_time(ACCEPTED + 900), iso_time(ACCEPTED + 5_000))
+
+
+def test_a_delivery_left_to_a_person_and_tried_again_keeps_its_versions_without_gaps() -> None:
+    failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
+    left = close(failed, DeliveryState.PARKED, ACCEPTED + 7_000)
+    resumed = resume(left, ACCEPTED + 8_000)
+    records = [the_record(None, failed), the_record(failed, left), the_record(left, resumed)]
+    assert [(each.kind, each.state, each.version) for each in records] == [
+        ("attempt", "retrying", 1),
+        ("rescheduled", "parked", 2),
+        ("rescheduled", "retrying", 3),
+    ]
+
+
+def test_leaving_the_due_index_is_no_event() -> None:
+    parked = park(attempted(opening(a_message(), "s0"), 500, Verdict.FAILED))
+    assert record_of_delivery(parked, replace(parked, parked=False), ACCEPTED) is None
+
+
+def test_a_poll_is_told_apart_from_an_attempt() -> None:
+    asked = attempted(opening(a_message(), "s0"), 200, Verdict.POLL)
+    polling = replace(asked, update_url="https://example.com/job/1?token=secret")
+    record = the_record(polling, attempted(polling, 200, Verdict.DELIVERED, at=ACCEPTED + 70_000))
+    assert (record.kind, record.attempt, record.state) == ("poll", 2, "delivered")
+    assert "secret" not in json.dumps(record.as_fields())
+
+
+def test_removal_by_age_expires_what_was_not_settled_and_says_nothing_of_the_rest() -> None:
+    failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
+    delivered = attempted(opening(a_message(), "s0"), 200, Verdict.DELIVERED)
+    record = the_record(failed, None, changed_at=ACCEPTED + 9 * DAY)
+    assert (record.kind, record.version, record.at) == ("expired", 2, iso_time(ACCEPTED + 9 * DAY))
+    assert record_of_delivery(delivered, None, ACCEPTED + 9 * DAY) is None
+    assert record_of_delivery(None, None, ACCEPTED) is None
+
+
+@dataclass(frozen=True)
+class Line:
+    message: Message
+    reserved_count: int = 0
+    reservation_id: str | None = None
+    reserved_until: int = 0
+    leaving: str | None = None
+
+
+WAITING = Line(a_message(subscribers=()))
+HELD = replace(WAITING, reserved_count=1, reservation_id="r1", reserved_until=ACCEPTED + 60_000)
+
+
+def the_line_record(before: Line | None, after: Line | None, changed_at: int = ACCEPTED + 1_000) -> DeliveryRecord:
+    record = record_of_line(before, after, changed_at)
+    assert record is not None
+    return record
+
+
+def test_a_message_put_into_a_line_owes_one_delivery_to_whoever_consumes_it() -> None:
+    record = the_line_record(None, WAITING)
+    assert (record.kind, record.dialect, record.owed) == ("accepted", "pull", ("6112035678239908289.line",))
+    assert record.reservations == 0
+
+
+def test_a_dead_letter_starts_with_the_reservations_it_had() -> None:
+    assert the_line_record(None, replace(WAITING, reserved_count=5)).reservations == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (WAITING, HELD, ("reserved", "reserved", 1, iso_time(ACCEPTED + 60_000))),
+        (HELD, replace(HELD, reserved_count=2, reservation_id="r2"), ("reserved", "reserved", 2, None)),
+        (HELD, replace(WAITING, reserved_count=1), ("released", "pending", 1, None)),
+    ],
+    ids=["reserve", "touch", "release"],
+)
+def test_reserving_touching_and_releasing(
+    before: Line, after: Line, expected: tuple[str, str, int, str | None]
+) -> None:
+    record = the_line_record(before, after)
+    kind, state, count, due_at = expected
+    assert (record.kind, record.state, record.reservations) == (kind, state, count)
+    assert record.record_id == f"u1/6112035678239908289/line/{kind}/{count}"
+    assert due_at in (None, record.due_at)
+
+
+@pytest.mark.parametrize(
+    ("last", "removed_at", "kind"),
+    [
+        (HELD, ACCEPTED + 1_000, RecordKind.DELIVERED),
+        (replace(HELD, leaving="exhausted"), ACCEPTED + 1_000, RecordKind.EXHAUSTED),
+        (WAITING, ACCEPTED + 8 * DAY, RecordKind.EXPIRED),
+        (WAITING, ACCEPTED + 1_000, RecordKind.CANCELLED),
+        (HELD, ACCEPTED + 61_000, RecordKind.CANCELLED),
+    ],
+    ids=["by its consumer", "to the dead letters", "out of time", "while free", "after its reservation ended"],
+)
+def test_how_a_message_left_its_line(last: Line, removed_at: int, kind: RecordKind) -> None:
+    record = the_line_record(last, None, removed_at)
+    assert (record.kind, record.state) == (kind, kind.value)
+
+
+def test_a_line_item_written_again_unchanged_is_no_event() -> None:
+    assert record_of_line(HELD, HELD, ACCEPTED) is None
+    assert record_of_line(None, None, ACCEPTED) is None
+
+
+def test_every_field_is_documented_and_every_kind_too() -> None:
+    # Given the contract that analysts read
+    contract = (Path(__file__).parents[3] / "docs" / "records.md").read_text()
+    # Then it names every field and every kind that can be written
+    named = {word.strip(" `") for line in contract.splitlines() for word in line.split("|")[1:2]}
+    listed = {each.strip() for word in named for each in word.split(",")}
+    assert set(DeliveryRecord.__slots__) <= listed
+    assert {kind.value for kind in RecordKind} <= listed

@@ -1,0 +1,83 @@
+"""Work orders: what goes into SQS comes out the same, and SQS takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.work import PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
+
+
+def an_order(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str = "s0", **more: object) -> WorkOrder:
+    fields: dict[str, object] = {
+        "project": "p",
+        "queue": "orders",
+        "queue_uid": "u",
+        "message_id": str(number),
+        "body": body,
+        "body_size": len(body or b""),
+        "accepted_at": 1,
+        "due_at": 2,
+        "expires_at": 3,
+        "subscriber_ids": (subscriber_id,),
+        **more,
+    }
+    return WorkOrder(message=Message(**fields), subscriber_id=subscriber_id)  # type: ignore[arg-type]
+
+
+@given(st.binary() | st.text().map(lambda text: text.encode(errors="replace")), st.text(max_size=20))
+def test_an_order_comes_out_as_it_went_in(body: bytes, header: str) -> None:
+    order = an_order(body, headers={"X-Kind": header.encode(errors="replace").decode()})
+    assert WorkOrder.decode(order.encode()) == order
+
+
+def test_a_claim_check_a_round_and_hops_come_through() -> None:
+    ref = BodyRef(key="bodies/p/x", offset=7, length=9)
+    order = an_order(None, body_ref=ref, hops=3, unicast=True, subscriber_ids=("b", "a"), subscriber_id="*")
+    back = WorkOrder.decode(order.encode())
+    assert back == order
+    assert back.carries_body
+
+
+@given(st.text())
+def test_sqs_takes_every_character_of_an_order(text: str) -> None:
+    """SQS takes tab, line feed, carriage return, and U+0020 to U+D7FF, U+E000 to U+FFFD, U+10000 and above."""
+    encoded = an_order(text.encode(errors="replace")).encode()
+    assert all(
+        each in "\t\n\r" or " " <= each <= "\ud7ff" or "\ue000" <= each <= "\ufffd" or each >= "\U00010000"
+        for each in encoded
+    )
+
+
+@pytest.mark.parametrize("body", [b"\x01" * 8192, b'"' * 8192, b"\xff" * 8192, "\uffff".encode() * 2730, b"x" * 8192])
+def test_no_body_grows_by_more_than_base64_makes_it_grow(body: bytes) -> None:
+    # Given the longest body that travels in an order, and the longest headers beside it
+    order = an_order(body, headers={f"X-{number}" + "n" * 61: '"' * 1024 for number in range(5)})
+    # Then a hundred kilobytes of escapes do not come of it
+    encoded = order.encode()
+    assert len(encoded.encode()) < 4 / 3 * 8192 + 5 * (64 + 2 * 1024) + 500
+    assert WorkOrder.decode(encoded) == order
+
+
+@pytest.mark.parametrize("text", ["", "null", "7", '"x"', "{}", "[1]", "[{}]", '{"subscriber_id": 1}', "[", "nonsense"])
+def test_what_is_no_order_is_told(text: str) -> None:
+    with pytest.raises(ValueError):
+        decode_pack(text)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 20_000)), max_size=40))
+def test_packs_hold_every_order_once_in_order_and_stay_small(sizes: Sequence[tuple[str, int]]) -> None:
+    orders = [an_order(b"x" * size, number=number, subscriber_id=to) for number, (to, size) in enumerate(sizes)]
+    packs = pack(orders)
+    for group, text in packs:
+        inside = decode_pack(text)
+        assert {each.group for each in inside} == {group}
+        assert len(inside) <= PACK_ORDERS
+        assert len(inside) == 1 or len(text.encode()) <= PACK_BYTES + 2
+    for to in ("a", "b"):
+        unpacked = [each for _, text in packs for each in decode_pack(text) if each.subscriber_id == to]
+        assert unpacked == [each for each in orders if each.subscriber_id == to]

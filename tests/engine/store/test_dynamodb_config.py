@@ -1,0 +1,131 @@
+"""What is particular to the configuration in DynamoDB: its cache, and calls made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.contract.samples import NOW, PROJECT, queue
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.model.queue import Project
+from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
+
+TOKEN_HASH = "ab" * 32
+
+
+class Bench:
+    """A store whose calls are recorded, and another process with a store of its own."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.client = Intercepted(client)
+        self.clock = FakeClock()
+        self.store = DynamoDBConfigStore(cast(DynamoDBClient, self.client), aws.CONFIG_TABLE, self.clock)
+        self.elsewhere = DynamoDBConfigStore(client, aws.CONFIG_TABLE, FakeClock())
+
+    def reads(self) -> int:
+        return self.client.count("get_item")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.dynamodb() as client:
+        yield Bench(client)
+
+
+def test_what_exists_is_read_once_in_thirty_seconds(bench: Bench) -> None:
+    # Given a project, a token and a queue made elsewhere
+    bench.elsewhere.put_project(Project(project_id=PROJECT, created_at=NOW))
+    bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
+    bench.elsewhere.create_queue(queue())
+    # When they are asked for again and again for 30 s
+    for _ in range(5):
+        assert bench.store.project(PROJECT)
+        assert bench.store.has_token(PROJECT, TOKEN_HASH)
+        assert bench.store.queue(PROJECT, "orders")
+        bench.clock.advance(seconds=6)
+    # Then each was read once; after that once more
+    assert bench.reads() == 3
+    assert bench.store.queue(PROJECT, "orders")
+    assert bench.reads() == 4
+
+
+def test_what_does_not_exist_is_asked_for_each_time(bench: Bench) -> None:
+    # Given nothing
+    assert bench.store.project(PROJECT) is None
+    assert not bench.store.has_token(PROJECT, TOKEN_HASH)
+    assert bench.store.queue(PROJECT, "orders") is None
+    # When it is made elsewhere, then it is seen at once
+    bench.elsewhere.put_project(Project(project_id=PROJECT, created_at=NOW))
+    bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
+    bench.elsewhere.create_queue(queue())
+    assert bench.store.project(PROJECT)
+    assert bench.store.has_token(PROJECT, TOKEN_HASH)
+    assert bench.store.queue(PROJECT, "orders")
+
+
+def test_a_change_made_elsewhere_is_seen_fresh_at_once_and_cached_in_time(bench: Bench) -> None:
+    # Given a queue that is cached here and changed elsewhere
+    bench.elsewhere.create_queue(queue())
+    cached = bench.store.queue(PROJECT, "orders")
+    assert cached is not None
+    changed = bench.elsewhere.update_queue(replace(cached, message_timeout=5))
+    # Then it is old for those who do not mind, new for those who do, and then new for all
+    assert bench.store.queue(PROJECT, "orders") == cached
+    assert bench.store.queue(PROJECT, "orders", fresh=True) == changed
+    assert bench.store.queue(PROJECT, "orders") == changed
+    # And without a fresh look it is new when the time is over
+    again = bench.elsewhere.update_queue(replace(changed, message_timeout=6))
+    bench.clock.advance(ms=CACHE_TTL_MS)
+    assert bench.store.queue(PROJECT, "orders") == again
+
+
+def test_a_queue_deleted_elsewhere_is_forgotten_by_a_fresh_look(bench: Bench) -> None:
+    bench.elsewhere.create_queue(queue())
+    assert bench.store.queue(PROJECT, "orders")
+    bench.elsewhere.delete_queue(PROJECT, "orders")
+    assert bench.store.queue(PROJECT, "orders", fresh=True) is None
+    assert bench.store.queue(PROJECT, "orders") is None
+
+
+def test_own_writes_go_through_the_cache(bench: Bench) -> None:
+    # Given a queue made and changed here
+    bench.store.create_queue(queue())
+    created = bench.store.queue(PROJECT, "orders")
+    assert created == queue(version=1)
+    changed = bench.store.update_queue(replace(created, message_timeout=5))
+    assert bench.store.queue(PROJECT, "orders") == changed
+    assert bench.reads() == 0
+    # When it is deleted here, then it is gone here
+    bench.store.delete_queue(PROJECT, "orders")
+    assert bench.store.queue(PROJECT, "orders") is None
+
+
+def test_after_a_write_of_unknown_effect_the_table_is_asked(bench: Bench) -> None:
+    # Given an update whose answer never comes
+    bench.store.create_queue(queue())
+    bench.client.next("put_item", aws.times_out)
+    with pytest.raises(Unavailable):
+        bench.store.update_queue(queue(version=1, message_timeout=5))
+    # Then the next reader sees what became of it
+    assert bench.store.queue(PROJECT, "orders") == queue(version=2, message_timeout=5)
+
+
+def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Bench) -> None:
+    bench.client.next("put_item", aws.repeated)
+    bench.store.create_queue(queue())
+    bench.client.next("put_item", aws.repeated)
+    assert bench.store.update_queue(queue(version=1, message_timeout=5)).version == 2
+
+
+def test_names_are_read_a_page_at_a_time(bench: Bench) -> None:
+    for number in range(30):
+        bench.elsewhere.create_queue(queue(f"q{number:02d}"))
+    assert len(bench.store.queues(PROJECT, prefix="", after="", limit=10)) == 10
+    assert [operation for operation, _ in bench.client.calls] == ["query"]

@@ -1,0 +1,253 @@
+"""What is particular to messages and deliveries in DynamoDB: their size, their indexes, stream images, calls made twice."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.contract.samples import NOW, POLICY, PROJECT, QUEUE_UID, answer, first, full_message, message, order, tried
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.delivery import Delivery, opening, park, settle
+from pushhub.engine.model.message import Message
+from pushhub.engine.store._delivery_items import encode_delivery
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_delivery, decode_message
+from pushhub.ironmq.wire.subscribers import MAX_SUBSCRIBERS_BYTES
+
+KIBIBYTE = 1_024
+
+
+class Bench:
+    """The store on a client whose calls are recorded."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.client = Intercepted(client)
+        self.store = DynamoDBMessageStore(cast(DynamoDBClient, self.client), aws.MESSAGES_TABLE, FakeClock())
+        self._tables = client
+
+    def stored(self) -> list[dict[str, Any]]:
+        return self._tables.scan(TableName=aws.MESSAGES_TABLE)["Items"]
+
+    def index_keys(self) -> list[str]:
+        (item,) = self.stored()
+        return [name for name in ("due_shard", "due_key", "unsettled_queue", "unsettled_key") if name in item]
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.dynamodb() as client:
+        yield Bench(client)
+
+
+def billed_size(item: dict[str, Any]) -> int:
+    """Bytes as DynamoDB counts them: names, strings and binary as they are, numbers two digits a byte, 3 for each collection."""
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+
+
+def _value_size(value: dict[str, Any]) -> int:
+    ((kind, held),) = value.items()
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _value_size(each) for name, each in held.items())
+    if kind == "L":
+        return 3 + sum(1 + _value_size(each) for each in held)
+    if kind == "N":
+        return 1 + (len(held.strip("0")) + 1) // 2
+    if kind == "BOOL":
+        return 1
+    return len(held.encode() if isinstance(held, str) else held)
+
+
+def as_stream_image(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as Lambda gets it from the stream: binary values are base64 text."""
+    return {
+        name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value for name, value in item.items()
+    }
+
+
+def test_a_small_message_is_one_write_unit(bench: Bench) -> None:
+    # Given a body of 500 bytes for one subscriber, with a long queue name
+    bench.store.accept([message(body=b"x" * 500, queue="customer-orders-eu-west-production")])
+    # Then it fits in a KiB with room to spare
+    (item,) = bench.stored()
+    assert billed_size(item) < 800
+
+
+def test_a_failing_delivery_is_one_write_unit(bench: Bench) -> None:
+    # Given a parked multicast delivery with a long error message, at the end of its tries but one
+    given = message(queue="customer-orders-eu-west-production")
+    delivery = first(given, Verdict.FAILED, parked=True)
+    status = replace(delivery.statuses[given.subscriber_ids[0]], tries=100, message="m" * 200)
+    bench.store.save(replace(delivery, statuses={given.subscriber_ids[0]: status}, tries=100, attempts=100))
+    # Then it fits in a KiB, keys of both indexes included
+    (item,) = bench.stored()
+    assert {"due_key", "unsettled_key"} <= item.keys()
+    assert billed_size(item) <= KIBIBYTE
+
+
+def test_a_round_through_all_the_subscribers_a_queue_may_have_fits_one_item() -> None:
+    # Given a unicast queue of as many subscribers as its 64 KB of JSON can hold, and endpoints that say much
+    shortest = json.dumps({"name": "", "url": "ironmq:///q"})
+    targets = tuple(f"{number:012x}" for number in range(MAX_SUBSCRIBERS_BYTES // (len(shortest) + 2)))
+    delivery = opening(message(subscriber_ids=targets, unicast=True), "*")
+    # When all of them were asked
+    for _ in targets:
+        said = answer(503, message="é" * 200)
+        delivery = settle(delivery, said, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0, subscriber="s" * 255)
+    assert len(delivery.statuses) == len(targets)
+    # Then DynamoDB takes the item, indexes included, and a stream record takes it twice
+    size = billed_size(encode_delivery(park(delivery)))
+    assert size < 400 * KIBIBYTE
+    assert 2 * size < 1024 * KIBIBYTE
+
+
+def test_one_message_is_one_call_and_so_are_25(bench: Bench) -> None:
+    bench.store.accept([message()])
+    bench.store.accept([message() for _ in range(25)])
+    assert [operation for operation, _ in bench.client.calls] == ["put_item", "batch_write_item"]
+
+
+def test_an_attempt_is_one_write(bench: Bench) -> None:
+    bench.store.save(first(message(), Verdict.FAILED))
+    assert [operation for operation, _ in bench.client.calls] == ["put_item"]
+
+
+def test_a_first_success_writes_no_index(bench: Bench) -> None:
+    bench.store.save(first(message(), Verdict.DELIVERED))
+    assert bench.index_keys() == []
+
+
+def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list(bench: Bench) -> None:
+    # Given an outage: many deliveries of one queue fail
+    failed = [first(message(), Verdict.FAILED) for _ in range(60)]
+    for each in failed:
+        bench.store.save(each)
+    # Then no partition of the index takes the writes of all
+    sizes = Counter(item["unsettled_queue"]["S"] for item in bench.stored())
+    assert len(sizes) == 8
+    assert max(sizes.values()) <= 20
+    # And they are read in the order in which they were accepted, also in the middle
+    found, cursor = bench.store.unsettled(PROJECT, QUEUE_UID, limit=25)
+    rest, end = bench.store.unsettled(PROJECT, QUEUE_UID, limit=60, after=cursor)
+    assert (found + rest, end) == (failed, None)
+
+
+def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
+    given = message()
+    # Given a message with a long delay, parked before its first attempt
+    parked = replace(opening(given, given.subscriber_ids[0]), version=1, parked=True)
+    bench.store.save(parked)
+    assert bench.index_keys() == ["due_shard", "due_key"]
+    # When it is woken
+    bench.store.unpark(parked)
+    assert bench.index_keys() == []
+    # When it fails and waits in a queue, and again, then its key is the same, so the index is not written
+    failed = tried(parked, Verdict.FAILED)
+    bench.store.save(failed)
+    assert bench.index_keys() == ["unsettled_queue", "unsettled_key"]
+    (before,) = bench.stored()
+    again = tried(failed, Verdict.FAILED, parked=True)
+    bench.store.save(again)
+    (after,) = bench.stored()
+    assert [after[name] == before[name] for name in ("unsettled_queue", "unsettled_key")] == [True, True]
+    assert bench.index_keys() == ["due_shard", "due_key", "unsettled_queue", "unsettled_key"]
+    # When it succeeds
+    bench.store.save(tried(again, Verdict.DELIVERED))
+    assert bench.index_keys() == []
+
+
+def test_items_outlive_their_message_by_a_day(bench: Bench) -> None:
+    given = message(expires_at=NOW + 1_500)
+    bench.store.accept([given])
+    bench.store.save(first(given, Verdict.DELIVERED))
+    assert {item["ttl"]["N"] for item in bench.stored()} == {str((NOW + 1_500) // 1_000 + 86_400)}
+
+
+def test_the_kind_of_an_item_is_what_the_stream_filter_asks_for(bench: Bench) -> None:
+    given = message()
+    bench.store.accept([given])
+    bench.store.save(first(given, Verdict.DELIVERED))
+    kinds = {item["sk"]["S"]: item["kind"]["S"] for item in bench.stored()}
+    assert kinds == {"M": "message", f"D#{given.subscriber_ids[0]}": "delivery"}
+
+
+@pytest.mark.parametrize("given", [message(), message(body=b"\xff\x00"), message(body=b""), full_message()])
+def test_a_message_is_read_from_a_stream_image(bench: Bench, given: Message) -> None:
+    bench.store.accept([given])
+    (item,) = bench.stored()
+    assert decode_message(as_stream_image(item)) == given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        first(message(), Verdict.FAILED, parked=True),
+        tried(first(full_message(), Verdict.FAILED), Verdict.POLL, update_url="https://a.example/1"),
+    ],
+)
+def test_a_delivery_is_read_from_a_stream_image(bench: Bench, given: Delivery) -> None:
+    bench.store.save(replace(given, version=1))
+    (item,) = bench.stored()
+    assert decode_delivery(as_stream_image(item)) == replace(given, version=1)
+
+
+def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Bench) -> None:
+    # Given a client whose every write is sent twice
+    for _ in range(4):
+        bench.client.next("put_item", aws.repeated)
+    given = message(cause="one")
+    # When everything is written, then nothing complains
+    bench.store.accept([given])
+    assert bench.store.accept_once(given)
+    failed = first(given, Verdict.FAILED)
+    bench.store.save(failed)
+    bench.store.save(tried(failed, Verdict.FAILED))
+    # Then a change that somebody else made is a conflict all the same
+    with pytest.raises(Conflict):
+        bench.store.save(tried(failed, Verdict.DELIVERED))
+
+
+def test_a_timeout_is_unavailable_though_it_took_effect(bench: Bench) -> None:
+    given = first(message(), Verdict.FAILED)
+    bench.client.next("put_item", aws.times_out)
+    with pytest.raises(Unavailable, match="dynamodb:PutItem"):
+        bench.store.save(given)
+    assert [decode_delivery(item) for item in bench.stored()] == [given]
+
+
+def test_reads_that_decide_are_consistent(bench: Bench) -> None:
+    given = message()
+    bench.store.message_with_deliveries(PROJECT, QUEUE_UID, given.message_id)
+    bench.store.delivery(order(given))
+    bench.store.message(PROJECT, QUEUE_UID, given.message_id)
+    assert [call["ConsistentRead"] for _, call in bench.client.calls] == [True, True, True]
+
+
+def test_parked_deliveries_spread_over_the_shards(bench: Bench) -> None:
+    for _ in range(200):
+        bench.store.save(first(message(), Verdict.FAILED, parked=True))
+    assert len({item["due_shard"]["S"] for item in bench.stored()}) == 16
+
+
+def test_an_entry_of_the_index_that_lags_is_left_out(bench: Bench) -> None:
+    # Given a waiting delivery whose index entry is read just before it is delivered
+    failed = first(message(), Verdict.FAILED)
+    bench.store.save(failed)
+
+    def delivered_meanwhile(real: Any, parameters: dict[str, Any]) -> Any:
+        page = real(**parameters)
+        bench.store.save(tried(failed, Verdict.DELIVERED))
+        return page
+
+    bench.client.next("query", delivered_meanwhile)
+    # Then it is not among the unsettled ones
+    assert bench.store.unsettled(PROJECT, QUEUE_UID, limit=10) == ([], None)

@@ -1,0 +1,85 @@
+"""What is particular to bodies in S3: where they lie, how they are read, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from mypy_boto3_s3 import S3Client
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.contract.samples import PROJECT
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.store.s3_bodies import S3BodyStore
+
+NOVEMBER_21 = 1_795_305_599_999
+"""The last millisecond of 2026-11-21, UTC."""
+
+
+class Bench:
+    """A store whose calls are recorded."""
+
+    def __init__(self, client: S3Client) -> None:
+        self.client = Intercepted(client)
+        self.store = S3BodyStore(cast(S3Client, self.client), aws.BUCKET)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.s3() as client:
+        yield Bench(client)
+
+
+def test_a_post_is_one_object_under_its_project_and_day(bench: Bench) -> None:
+    (first, second) = bench.store.put(PROJECT, [b"one", b"two"], NOVEMBER_21)
+    (later,) = bench.store.put(PROJECT, [b"three"], NOVEMBER_21 + 1)
+    assert bench.client.count("put_object") == 2
+    assert first.key == second.key
+    assert first.key.startswith(f"bodies/{PROJECT}/2026-11-21/")
+    assert later.key.startswith(f"bodies/{PROJECT}/2026-11-22/")
+    assert (second.offset, second.length) == (3, 3)
+
+
+def test_only_the_body_asked_for_is_read(bench: Bench) -> None:
+    (_, second) = bench.store.put(PROJECT, [b"one", b"two"], FakeClock().now())
+    assert bench.store.get(second) == b"two"
+    (_, parameters) = bench.client.calls[-1]
+    assert parameters["Range"] == "bytes=3-5"
+
+
+def test_an_object_that_is_too_short_is_unavailable_rather_than_half_a_body(bench: Bench) -> None:
+    (ref,) = bench.store.put(PROJECT, [b"one"], FakeClock().now())
+    with pytest.raises(Unavailable, match="s3:GetObject"):
+        bench.store.get(replace(ref, length=4))
+    with pytest.raises(Unavailable, match="s3:GetObject"):
+        bench.store.get(replace(ref, offset=10))
+
+
+@pytest.mark.parametrize("operation", ["put_object", "get_object"])
+def test_what_goes_wrong_is_unavailable(bench: Bench, operation: str) -> None:
+    (ref,) = bench.store.put(PROJECT, [b"one"], FakeClock().now())
+    bench.client.next(operation, aws.fails)
+    with pytest.raises(Unavailable, match="s3:"):
+        bench.store.put(PROJECT, [b"two"], 0) if operation == "put_object" else bench.store.get(ref)
+
+
+def test_an_answer_that_breaks_off_is_unavailable(bench: Bench) -> None:
+    # Given an answer whose body never arrives whole
+    (ref,) = bench.store.put(PROJECT, [b"one"], FakeClock().now())
+
+    class Broken(BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise ReadTimeoutError(endpoint_url="http://127.0.0.1")
+
+    def breaks_off(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        return {**real(**parameters), "Body": Broken()}
+
+    bench.client.next("get_object", breaks_off)
+    with pytest.raises(Unavailable, match="s3:GetObject"):
+        bench.store.get(ref)

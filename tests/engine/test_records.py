@@ -1,0 +1,175 @@
+"""Stream batches become objects once, whatever fails or comes again; a poisoned stream record is set aside whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+from moto import mock_aws
+from tests.fakes.telemetry import FakeTelemetry
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.records import Records
+from pushhub.engine.store.dynamodb_changes import record_of_change
+from pushhub.engine.store.s3_records import S3RecordStore
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+ACCEPTED = 1_795_000_000_123
+BUCKET = "records"
+
+
+def an_inserted_message(sequence: int, *, accepted_at: int = ACCEPTED, message_id: str = "") -> dict[str, Any]:
+    """A stream record as Lambda hands it over."""
+    return {
+        "eventID": f"e{sequence}",
+        "eventName": "INSERT",
+        "dynamodb": {
+            "ApproximateCreationDateTime": accepted_at // 1000,
+            "SequenceNumber": str(sequence),
+            "NewImage": {
+                "pk": {"S": f"p#u1#{message_id or 10**18 + sequence}"},
+                "sk": {"S": "M"},
+                "kind": {"S": "message"},
+                "queue": {"S": "orders"},
+                "body": {"B": "c2VjcmV0"},
+                "body_size": {"N": "6"},
+                "accepted_at": {"N": str(accepted_at)},
+                "due_at": {"N": str(accepted_at)},
+                "expires_at": {"N": str(accepted_at + 86_400_000)},
+                "subscriber_ids": {"L": [{"S": "s0"}]},
+            },
+        },
+    }
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Client]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        s3: S3Client = boto3.client("s3")
+        s3.create_bucket(Bucket=BUCKET)
+        yield s3
+
+
+@pytest.fixture
+def telemetry() -> FakeTelemetry:
+    return FakeTelemetry()
+
+
+@pytest.fixture
+def records(client: S3Client, telemetry: FakeTelemetry) -> Records:
+    return Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+
+
+def stored(client: S3Client) -> dict[str, bytes]:
+    listed = client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    return {each["Key"]: client.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read() for each in listed}
+
+
+def lines(content: bytes) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(content).splitlines()]
+
+
+def test_a_batch_becomes_one_object_named_by_its_sequence_numbers(records: Records, client: S3Client) -> None:
+    # When a batch of three is recorded
+    made = records.run([an_inserted_message(n) for n in (11, 12, 13)], table="messages")
+    # Then one object of the event's hour holds them in order
+    assert made == 3
+    ((key, content),) = stored(client).items()
+    assert key == "records/dt=2026-11-18/hour=11/messages-11-13-3.json.gz"
+    assert [each["message_id"] for each in lines(content)] == [str(10**18 + n) for n in (11, 12, 13)]
+    assert b"secret" not in gzip.decompress(content)
+
+
+def test_a_batch_that_comes_again_changes_nothing(records: Records, client: S3Client) -> None:
+    # Given a batch that was recorded, and a function that died before it could say so
+    batch = [an_inserted_message(n) for n in (11, 12)]
+    records.run(batch, table="messages")
+    before = stored(client)
+    # When the batch comes again
+    records.run(batch, table="messages")
+    # Then the same object is there, byte for byte
+    assert stored(client) == before
+
+
+def test_the_bytes_depend_on_the_records_only(client: S3Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = [record for n in (1, 2) if (record := record_of_change(an_inserted_message(n)))]
+    contents = []
+    for moment in (1_000_000_000, 2_000_000_000):
+        monkeypatch.setattr("time.time", lambda at=moment: float(at))
+        client.create_bucket(Bucket=f"at-{moment}")
+        S3RecordStore(client, f"at-{moment}").write(batch, table="t", first="1", last="2")
+        key = client.list_objects_v2(Bucket=f"at-{moment}")["Contents"][0]["Key"]
+        contents.append(client.get_object(Bucket=f"at-{moment}", Key=key)["Body"].read())
+    assert contents[0] == contents[1]
+
+
+def test_a_batch_across_midnight_is_filed_under_both_days(records: Records, client: S3Client) -> None:
+    midnight = 1_795_046_400_000
+    records.run([an_inserted_message(n, accepted_at=midnight + (n - 2) * 1_000) for n in (1, 2, 3)], table="messages")
+    assert list(stored(client)) == [
+        "records/dt=2026-11-18/hour=23/messages-1-1-1.json.gz",
+        "records/dt=2026-11-19/hour=00/messages-2-3-2.json.gz",
+    ]
+
+
+def test_a_poisoned_stream_record_is_set_aside_whole_and_the_others_are_recorded(
+    records: Records, client: S3Client, telemetry: FakeTelemetry
+) -> None:
+    # Given a batch in which one image lacks a number and another is no record at all
+    poison = an_inserted_message(12)
+    poison["dynamodb"]["NewImage"]["accepted_at"] = {"S": "yesterday"}
+    batch = [an_inserted_message(11), poison, {"nonsense": True}, an_inserted_message(13)]
+    # When it is recorded, twice because the first run's end was not noticed
+    for _ in range(2):
+        assert records.run(batch, table="messages") == 2
+    # Then the good ones are recorded and the bad ones kept as they came
+    objects = stored(client)
+    aside = [json.loads(content) for key, content in objects.items() if key.startswith("records/quarantine/")]
+    assert sorted(objects)[0] == "records/dt=2026-11-18/hour=11/messages-11-13-2.json.gz"
+    assert [each["record"] for each in aside if "dynamodb" in each["record"]] == [poison]
+    assert {"nonsense": True} in [each["record"] for each in aside]
+    assert len(objects) == 3
+    # And counted
+    assert telemetry.counts["RecordsQuarantined"] == 4
+    assert telemetry.counts["RecordsWritten"] == 4
+
+
+def test_an_unwritable_object_fails_the_batch_so_that_it_comes_again(
+    client: S3Client, telemetry: FakeTelemetry
+) -> None:
+    # Given S3 answering 500 once
+    with Stubber(client) as stubber:
+        expected = {"Bucket": BUCKET, "Key": ANY, "Body": ANY, "ContentType": ANY, "IfNoneMatch": "*"}
+        stubber.add_client_error("put_object", "InternalError", http_status_code=500, expected_params=expected)
+        failing = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+        # Then the error reaches the caller, and nothing counts as written
+        with pytest.raises(Unavailable):
+            failing.run([an_inserted_message(1)], table="messages")
+        assert telemetry.counts["RecordsWritten"] == 0
+    # When the batch comes again, it is written
+    again = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+    assert again.run([an_inserted_message(1)], table="messages") == 1
+
+
+def test_an_object_that_is_there_already_counts_as_written(client: S3Client, telemetry: FakeTelemetry) -> None:
+    with Stubber(client) as stubber:
+        stubber.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
+        records = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+        assert records.run([an_inserted_message(1)], table="messages") == 1
+
+
+def test_changes_that_are_no_events_make_no_object(records: Records, client: S3Client) -> None:
+    removed = an_inserted_message(5)
+    removed["dynamodb"]["OldImage"] = removed["dynamodb"].pop("NewImage")
+    assert records.run([removed], table="messages") == 0
+    assert stored(client) == {}

@@ -1,0 +1,111 @@
+"""The hub's API in front of the whole engine on fakes: a store, its token, and another store."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.engine.world import PROJECT
+from tests.hub.world import HubWorld
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
+from pushhub.hub.api.api import HubApi
+from pushhub.hub.integrations import HubIntegrations
+from pushhub.hub.messages import HubMessages
+from pushhub.hub.settings import HubSettingsOfStore
+
+__all__ = ["OTHER_STORE", "Store"]
+
+OTHER_STORE = "5f0000000000000000000002"
+
+
+class Store(HubWorld):
+    """A store behind its API.
+
+    Attributes:
+        token: Of the store.
+        refusals: What the egress guard says about a URL, by URL; tests fill it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        projects = Projects(config=self.config, clock=self.clock)
+        for project_id in (PROJECT, OTHER_STORE):
+            self.config.put_project(Project(project_id=project_id, name="A shop", created_at=self.clock.now()))
+        self.token = projects.make_token(PROJECT)
+        self.other_token = projects.make_token(OTHER_STORE)
+        self.refusals: dict[str, str] = {}
+        common: dict[str, Any] = {
+            "settings": self.settings,
+            "config": self.config,
+            "check_url": lambda url, _: self.refusals.get(url),
+            "clock": self.clock,
+        }
+        self.api = HubApi(
+            config=self.config,
+            settings=self.settings,
+            log=self.log,
+            intake=self.intake,
+            of_store=HubSettingsOfStore(**common),
+            integrations=HubIntegrations(sender=self.sender, **common),
+            messages=HubMessages(
+                log=self.log,
+                messages=self.messages,
+                bodies=self.bodies,
+                retry_queue=lambda: self.retry_queue,
+                clock=self.clock,
+            ),
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        form: bool = False,
+        store: str = PROJECT,
+        token: str | None = None,
+        headers: dict[str, str] | None = None,
+        **query: Any,
+    ) -> tuple[int, Any]:
+        """One request as API Gateway hands it over; status and parsed body."""
+        status, parsed, _ = self.call_whole(
+            method, path, body, form=form, store=store, token=token, headers=headers, **query
+        )
+        return status, parsed
+
+    def call_whole(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        form: bool = False,
+        store: str = PROJECT,
+        token: str | None = None,
+        headers: dict[str, str] | None = None,
+        **query: Any,
+    ) -> tuple[int, Any, dict[str, str]]:
+        """As :meth:`call`, with the answer's headers."""
+        if form:
+            body = urlencode(body)
+        elif body is not None and not isinstance(body, str):
+            body = json.dumps(body)
+        answer = self.api.handle(
+            {
+                "rawPath": f"/api/stores/{store}{path}",
+                "rawQueryString": urlencode(query),
+                "headers": {"X-Augury-Token": self.token if token is None else token, **(headers or {})},
+                "body": body,
+                "isBase64Encoded": False,
+                "requestContext": {"stage": "$default", "http": {"method": method}},
+            }
+        )
+        text = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
+        # Lambda answers with 6 MB at most, the answer being JSON once more.
+        assert len(json.dumps(answer)) < 6_291_556
+        return answer["statusCode"], json.loads(text) if text else None, answer["headers"]

@@ -1,0 +1,643 @@
+"""The hub's API: what a store pushes, what its admin client reads and does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.hub.api.hub_store import OTHER_STORE, Store
+
+from pushhub.base.times import iso_time
+from pushhub.hub.model.object_ids import is_object_id, to_object_id
+
+URL = "https://acme.example/import"
+MAPPING: dict[str, Any] = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
+
+
+def made_mapping(store: Store, **changes: Any) -> dict[str, Any]:
+    status, mapping = store.call("POST", "/mappings", {"mapping": {**MAPPING, **changes}})
+    assert status == 201
+    store.endpoints.setdefault(mapping["url"], lambda _: {})
+    return dict(mapping)
+
+
+# Producing
+
+
+@pytest.mark.parametrize("path", ["/messages", "/messages/", "/messages.json"])
+def test_a_pushed_message_is_answered_with_everything_submitted_and_its_id(path: str) -> None:
+    store = Store()
+    sent = {"message": "stock:change", "payload": {"sku": "APC-00001", "quantity": 10}, "origin": "store", "x": [1]}
+    status, body = store.call("POST", path, sent)
+    assert status == 201
+    assert {key: body[key] for key in sent} == sent
+    assert is_object_id(body["message_id"])
+    assert set(body) == {*sent, "message_id"}
+
+
+def test_json_posted_as_a_form_is_json_as_in_the_documentations_curl_lines() -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, _ = Store().call("POST", "/messages", {"message": "a:b", "payload": {}}, headers=headers)
+    assert status == 201
+
+
+def test_the_admin_clients_test_tool_nests_the_message() -> None:
+    store = Store()
+    made_mapping(store)
+    nested = {"origin": "test", "message": {"message": "order:new", "payload": {"order": {"number": "R1"}}}}
+    status, body = store.call("POST", "/messages", nested)
+    assert (status, body["message"]) == (201, nested["message"])
+    store.run(seconds=5)
+    assert [sent["payload"] for sent in store.asked_at()] == [{"order": {"number": "R1"}}]
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({}, {"message": ["can't be blank"], "payload": ["can't be blank"]}),
+        ({"message": "a:b"}, {"payload": ["can't be blank"]}),
+        ({"message": "a:b", "payload": []}, {"payload": ["must be an object"]}),
+        ({"message": "a b", "payload": {}}, {"message": ["must be a message type such as order:new"]}),
+        ({"message": 5, "payload": {}}, {"message": ["must be a message type such as order:new"]}),
+        ("{", {"base": ["The body is not valid JSON"]}),
+        ("[]", {"base": ["The body is JSON but not an object"]}),
+        ("", {"base": ["The body is not valid JSON"]}),
+        ("[" * 200_000, {"base": ["The body is nested deeper than 100 levels"]}),
+        ('{"message":"a:b","payload":{"x":"\\ud800"}}', {"base": ["The body is not valid Unicode text"]}),
+    ],
+)
+def test_what_is_no_message_is_refused_with_its_errors(body: Any, errors: dict[str, list[str]]) -> None:
+    assert Store().call("POST", "/messages", body) == (422, {"error": "Invalid object.", "errors": errors})
+
+
+def test_tokens_and_stores() -> None:
+    store = Store()
+    message = {"message": "a:b", "payload": {}}
+    assert store.call("POST", "/messages", message, token="wrong") == (401, {"error": "Token is invalid."})
+    assert store.call("POST", "/messages", message, token="") == (401, {"error": "Token is invalid."})
+    assert store.call("POST", "/messages", message, token=store.other_token)[0] == 401
+    assert store.call("POST", "/messages", message, store="9" * 24) == (404, {"error": "Store not found."})
+    assert store.call("GET", "/queues", store=OTHER_STORE, token=store.other_token)[0] == 200
+
+
+def test_a_body_over_the_limit_is_refused() -> None:
+    status, body = Store().call("POST", "/messages", {"message": "a:b", "payload": {"x": "y" * 2_100_000}})
+    assert (status, set(body)) == (413, {"error"})
+
+
+def test_the_largest_message_and_its_largest_answer_are_shown_whole() -> None:
+    store = Store()
+    made_mapping(store)
+    text = "ü" * 1_040_000
+
+    def says(body: dict[str, Any]) -> Reply:
+        answer = {"message_id": body["message_id"], "text": body["payload"]["text"]}
+        return Reply(status_code=200, body=json.dumps(answer, ensure_ascii=False).encode())
+
+    store.endpoints[URL] = says
+    status, pushed = store.call(
+        "POST", "/messages", json.dumps({"message": "order:new", "payload": {"text": text}}, ensure_ascii=False)
+    )
+    assert status == 201
+    store.run(seconds=5)
+    [copy] = store.copies(pushed["message_id"])
+    status, shown = store.call("GET", f"/messages/{to_object_id(copy.message_id)}")
+    assert (status, shown["state"]) == (200, "completed")
+    assert shown["payload"]["text"] == shown["result"]["text"] == text
+
+
+def test_unknown_paths_and_methods() -> None:
+    store = Store()
+    assert store.call("GET", "/nothing")[0] == 404
+    status, _, headers = store.call_whole("DELETE", "/queues")
+    assert (status, headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+@pytest.mark.parametrize("kind", ["messages", "mappings", "schedulers", "parameters", "integrations", "queues"])
+@pytest.mark.parametrize("odd", ["x", "a#b", "ü" * 12, "5" * 3000])
+def test_ids_that_nothing_can_have(kind: str, odd: str) -> None:
+    assert Store().call("GET", f"/{kind}/{odd}")[0] == 404
+
+
+@pytest.mark.parametrize("odd", ["x", "a#b", "5" * 3000])
+def test_stores_that_nobody_can_have(odd: str) -> None:
+    assert Store().call("GET", "/queues", store=odd) == (404, {"error": "Store not found."})
+
+
+def test_browsers_of_other_origins_may_ask() -> None:
+    status, body, headers = Store().call_whole(
+        "OPTIONS", "/messages", token="", headers={"Origin": "https://shop.example"}
+    )
+    assert (status, body) == (204, None)
+    assert headers["Access-Control-Allow-Origin"] == "https://shop.example"
+    assert "X-Augury-Token" in headers["Access-Control-Allow-Headers"]
+
+
+# Queues and messages
+
+
+def test_the_counts_of_all_queues() -> None:
+    store = Store()
+    made_mapping(store)
+    made_mapping(store, messages=["flaky:one"], url="https://flaky.example/x")
+    made_mapping(store, messages=["flaky:one"], url="https://dead.example/x", options={"retries_allowed": False})
+    made_mapping(store, messages=["later:one"], url="https://later.example/x")
+    store.endpoints["https://flaky.example/x"] = store.endpoints["https://dead.example/x"] = lambda _: 500
+    store.endpoints["https://later.example/x"] = lambda _: {"delay": 600}
+    for message_type in ("order:new", "flaky:one", "later:one", "unwanted:one"):
+        store.push_message(message_type)
+    store.run(seconds=5)
+    store.push_message("order:new")
+    assert store.call("GET", "/queues.json") == (
+        200,
+        {"incoming": 1, "archived": 5, "pending": 0, "failing": 1, "scheduled": 1, "parked": 1},
+    )
+
+
+def test_a_queue_is_shown_to_the_admin_client_in_pages() -> None:
+    store = Store()
+    mapping = made_mapping(store)
+    ids = [store.push_message("order:new", n=n) for n in range(30)]
+    store.run(seconds=5)
+    status, first = store.call("GET", "/queues/archived")
+    assert status == 200
+    assert (first["page"], first["pages"], len(first["messages"])) == (1, 2, 25)
+    assert first["available_messages"] == ["order:new"]
+    assert first["available_consumers"] == [["acme.import", mapping["id"]]]
+    _, second = store.call("GET", "/queues/archived", page=2)
+    assert len(second["messages"]) == 5
+    times = [row["created_at"] for row in [*first["messages"], *second["messages"]]]
+    assert times == sorted(times, reverse=True)
+    # And bare, as the documentation shows it
+    _, rows = store.call("GET", "/queues/archived.json", source="incoming", page=2)
+    assert [row["id"] for row in rows] == ids[4::-1]
+
+
+def test_rows_have_the_fields_of_the_protocol() -> None:
+    store = Store()
+    made_mapping(store)
+    store.push_message("order:new")
+    store.run(seconds=5)
+    _, [row] = store.call("GET", "/queues/archived.json")
+    assert {
+        key: row[key] for key in ("message", "state", "consumer", "source", "queue_name", "is_consumer_remote")
+    } == {
+        "message": "order:new",
+        "state": "completed",
+        "consumer": "acme.import",
+        "source": "accepted",
+        "queue_name": "archived",
+        "is_consumer_remote": True,
+    }
+    assert {"id", "created_at", "completed_at", "attempt_at", "destination_name", "locked_at"} <= set(row)
+
+
+def test_filters_of_the_accepted_queue() -> None:
+    store = Store()
+    one = made_mapping(store, messages=["a:one"])
+    two = made_mapping(store, messages=["a:one", "a:two"], url="https://b.example/x")
+    store.endpoints[URL] = lambda _: 500
+    store.endpoints["https://b.example/x"] = lambda _: {"delay": 900}
+    store.push_message("a:one")
+    store.run(seconds=1)
+    half = store.clock.now()
+    store.clock.advance(seconds=1)
+    second = store.push_message("a:two")
+    store.run(seconds=1)
+
+    def found(**query: Any) -> list[str]:
+        status, rows = store.call("GET", "/queues/accepted.json", **query)
+        assert status == 200
+        return sorted(f"{row['message']} {row['state']}" for row in rows)
+
+    everything = ["a:one failing", "a:one scheduled", "a:two scheduled"]
+    moment = iso_time(half).replace("Z", "+00:00")
+    assert found() == everything
+    assert found(message="a:one") == everything[:2]
+    assert found(state="failing") == found(filter_state="failing") == everything[:1]
+    assert found(state="parked") == []
+    assert found(mapping_id=one["id"]) == found(consumer_class=one["id"]) == everything[:1]
+    assert found(mapping_id=two["id"], message="a:two") == everything[2:]
+    assert found(start_date=moment) == found(start_date=moment.replace("+", " ")) == everything[2:]
+    assert found(end_date=moment) == everything[:2]
+    [copy] = store.copies(second)
+    assert found(message_id=second) == []
+    assert found(message_id=store.call("GET", f"/messages/{second}")[1]["children"][0]["id"]) == everything[2:]
+    assert copy.type == "a:two"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"page": "0"}, "page"),
+        ({"page": "x"}, "page"),
+        ({"state": "odd"}, "state"),
+        ({"source": "elsewhere"}, "source"),
+        ({"start_date": "yesterday"}, "start_date"),
+    ],
+)
+def test_filters_that_mean_nothing_are_refused(query: dict[str, Any], field: str) -> None:
+    status, body = Store().call("GET", "/queues/archived", **query)
+    assert (status, list(body["errors"])) == (422, [field])
+
+
+def test_a_message_with_everything_about_it() -> None:
+    store = Store()
+    mapping = made_mapping(store)
+    answer = {
+        "messages": [{"message": "email:sent", "payload": {}}],
+        "notifications": [{"level": "warn", "subject": "Slow", "reference_type": "order", "reference_token": "R1"}],
+        "events": [{"code": 400}],
+        "mandrill_response": "queued",
+    }
+    store.endpoints[URL] = lambda _: answer
+    incoming = store.push_message("order:new", order={"number": "R1"})
+    store.run(seconds=5)
+    _, parent = store.call("GET", f"/messages/{incoming}")
+    [child] = parent["children"]
+    assert (child["message"], child["state"], child["location"]) == ("order:new", "completed", "archived")
+    status, message = store.call("GET", f"/messages/{child['id']}.json")
+    assert status == 200
+    assert message["payload"] == {"order": {"number": "R1"}}
+    assert (message["parent_id"], message["store_id"], message["store_name"]) == (incoming, PROJECT, "A shop")
+    assert (message["state"], message["attempts"], message["last_error"]) == ("completed", 0, None)
+    assert message["result"] == {**answer, "message_id": child["id"]}
+    assert message["events"] == [{"code": 400}]
+    assert message["mapping"]["id"] == mapping["id"]
+    assert message["can_attempt"] is False
+    assert [each["message"] for each in message["children"]] == ["email:sent"]
+    [notification] = message["notifications"]
+    assert (notification["level"], notification["occurrences"], notification["reference_token"]) == ("warn", 1, "R1")
+
+
+def test_a_failure_is_shown_with_what_the_endpoint_said() -> None:
+    store = Store()
+    made_mapping(store)
+    store.endpoints[URL] = lambda _: Reply(
+        status_code=500, body=b"<h1>Boom</h1>", headers={"content-type": "text/html"}
+    )
+    incoming = store.push_message("order:new")
+    store.run(seconds=5)
+    _, parent = store.call("GET", f"/messages/{incoming}")
+    _, message = store.call("GET", f"/messages/{parent['children'][0]['id']}")
+    assert (message["state"], message["attempts"], message["can_attempt"]) == ("failing", 1, True)
+    assert message["last_error"] == "HTTP 500 Internal Server Error"
+    assert message["result"] == "<h1>Boom</h1>"
+    assert (message["last_answer"]["status"], message["last_answer"]["content_type"]) == (500, "text/html")
+    assert message["next_attempt"] > message["attempt_at"]
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
+    store = Store()
+    made_mapping(store, options={"retries_allowed": False})
+    store.endpoints[URL] = lambda _: 500
+    incoming = store.push_message("order:new")
+    store.run(seconds=5)
+    child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
+    # When a person has it attempted, it is at once
+    status, _ = store.call("PUT", f"/messages/{child}", {"attempt_now": "true" if form else True}, form=form)
+    assert status == 200
+    store.run(seconds=1)
+    assert len(store.asked) == 2
+    store.run(seconds=600)
+    assert len(store.asked) == 2
+    # When it is archived, it is never attempted again
+    status, message = store.call("PUT", f"/messages/{child}", {"archive": "true" if form else True}, form=form)
+    assert (status, message["queue_name"], message["state"]) == (200, "archived", "never_processed")
+    store.run(seconds=600)
+    assert len(store.asked) == 2
+    status, body = store.call("PUT", f"/messages/{child}", {"attempt_now": True})
+    assert (status, body["error"]) == (422, "Invalid object.")
+
+
+def test_a_message_that_waits_is_attempted_now_before_its_time_and_once() -> None:
+    store = Store()
+    made_mapping(store)
+    store.endpoints[URL] = lambda _: {} if len(store.asked) > 1 else 500
+    incoming = store.push_message("order:new")
+    store.run(seconds=1)
+    child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
+    store.call("PUT", f"/messages/{child}", {"attempt_now": True})
+    store.run(seconds=7200)
+    assert len(store.asked) == 2
+    assert store.call("GET", f"/messages/{child}")[1]["state"] == "completed"
+
+
+def test_a_scheduled_child_may_be_sent_early_or_never() -> None:
+    store = Store()
+    made_mapping(store)
+    made_mapping(store, messages=["a:late"], url="https://b.example/x")
+    store.endpoints[URL] = lambda _: {"messages": [{"message": "a:late", "payload": {}, "delay": 7200}] * 2}
+    store.push_message("order:new")
+    store.run(seconds=5)
+    _, rows = store.call("GET", "/queues/accepted.json", state="scheduled")
+    assert len(rows) == 2
+    store.call("PUT", f"/messages/{rows[0]['id']}", {"attempt_now": True})
+    store.call("PUT", f"/messages/{rows[1]['id']}", {"archive": True})
+    store.run(seconds=4 * 3600)
+    assert len(store.asked_at("https://b.example/x")) == 1
+
+
+def test_messages_that_cannot_be_handled() -> None:
+    store = Store()
+    incoming = store.push_message("order:new")
+    assert store.call("PUT", f"/messages/{incoming}", {"attempt_now": True})[0] == 422
+    assert store.call("PUT", f"/messages/{incoming}", {})[0] == 422
+    for unknown in ("5" * 24, "52811a8584a8169f7a000002"):
+        assert store.call("GET", f"/messages/{unknown}") == (404, {"error": "Message not found."})
+    assert store.call("GET", f"/messages/{incoming}", store=OTHER_STORE, token=store.other_token)[0] == 404
+
+
+def test_available_messages_and_notifications() -> None:
+    store = Store()
+    made_mapping(store, messages=["b:two", "a:one"])
+    notes = [
+        {"level": "error", "subject": "Bad", "reference_type": "order", "reference_token": "R1"},
+        {"level": "info", "subject": "Fine"},
+    ]
+    store.endpoints[URL] = lambda _: {"notifications": notes}
+    store.push_message("b:two")
+    store.push_message("a:one")
+    store.run(seconds=5)
+    assert store.call("GET", "/available_messages")[1] == ["a:one", "b:two", "notification:error", "notification:info"]
+    _, every = store.call("GET", "/notifications")
+    assert (every["page"], every["pages"], len(every["notifications"])) == (1, 1, 4)
+    filters: list[dict[str, Any]] = [
+        {"level": "error"},
+        {"q[level]": "info"},
+        {"reference_token": "R1"},
+        {"reference_type": "item"},
+    ]
+    assert [len(store.call("GET", "/notifications.json", **each)[1]) for each in filters] == [2, 2, 2, 0]
+
+
+# Settings
+
+
+def test_mappings_are_made_shown_changed_and_deleted() -> None:
+    store = Store()
+    made = made_mapping(store)
+    assert store.call("GET", "/mappings.json")[1] == [made]
+    assert store.call("GET", f"/mappings/{made['id']}")[1] == made
+    wrapped = {"mapping": {"enabled": False, "filters": json.dumps([{"path": "message", "operator": "present"}])}}
+    status, changed = store.call("PUT", f"/mappings/{made['id']}", wrapped)
+    assert (status, changed["enabled"], len(changed["formatted_filters"])) == (200, False, 1)
+    assert store.call("DELETE", f"/mappings/{made['id']}") == (200, {})
+    assert store.call("DELETE", f"/mappings/{made['id']}") == (404, {"error": "Mapping not found."})
+    assert store.call("GET", "/mappings")[1] == []
+
+
+def test_a_mapping_to_where_nothing_may_be_sent_is_refused() -> None:
+    store = Store()
+    store.refusals["http://169.254.169.254/"] = "is not a public address"
+    status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "url": "http://169.254.169.254/"}})
+    assert (status, body["errors"]) == (422, {"url": ["is not a public address"]})
+    made = made_mapping(store)
+    status, _ = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"url": "http://169.254.169.254/"}})
+    assert status == 422
+
+
+def test_a_required_mapping_stays() -> None:
+    store = Store()
+    made = made_mapping(store, required=True)
+    assert store.call("DELETE", f"/mappings/{made['id']}")[0] == 422
+    assert store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"enabled": False}})[0] == 422
+
+
+def test_schedulers() -> None:
+    store = Store()
+    status, made = store.call(
+        "POST", "/schedulers", {"scheduler": {"count": 1, "interval": "hours", "key": "acme:order:poll"}}
+    )
+    assert (status, made["key"], made["count"], made["interval"]) == (201, "acme:order:poll", 1, "hours")
+    status, changed = store.call("PUT", f"/schedulers/{made['id']}", {"scheduler": {"count": "2"}})
+    assert (status, changed["count"]) == (200, 2)
+    assert changed["next_at"] > made["next_at"]
+    assert store.call("GET", "/schedulers")[1] == [changed]
+    assert store.call("GET", f"/schedulers/{made['id']}")[1] == changed
+    for bad, field in (
+        ({"count": 0, "interval": "hours", "key": "a"}, "count"),
+        ({"count": 1, "interval": "ages", "key": "a"}, "interval"),
+        ({"count": 1, "interval": "hours", "key": "a b"}, "key"),
+    ):
+        status, body = store.call("POST", "/schedulers", {"scheduler": bad})
+        assert (status, list(body["errors"])) == (422, [field])
+    assert store.call("DELETE", f"/schedulers/{made['id']}")[0] == 200
+    assert store.call("GET", f"/schedulers/{made['id']}")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("sent", "value", "kind"),
+    [
+        ({"value": "k1"}, "k1", "string"),
+        ({"value": 5}, 5, "integer"),
+        ({"value": "5", "data_type": "integer"}, 5, "integer"),
+        ({"value": "1.5", "data_type": "float"}, 1.5, "float"),
+        ({"value": "true", "data_type": "boolean"}, True, "boolean"),
+        ({"value": '[{"a": 1}]', "data_type": "list"}, [{"a": 1}], "list"),
+        ({"value": "s", "data_type": "password"}, "s", "password"),
+    ],
+)
+def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: str) -> None:
+    store = Store()
+    status, made = store.call("POST", "/parameters", {"name": "acme.key", **sent})
+    assert (status, made["value"], made["data_type"]) == (201, value, kind)
+    assert store.call("GET", "/parameters")[1] == [made]
+    assert store.call("GET", f"/parameters/{made['id']}")[1] == made
+    status, changed = store.call("PUT", f"/parameters/{made['id']}", {"value": "other", "data_type": "string"})
+    assert (status, changed["id"], changed["value"], changed["data_type"]) == (200, made["id"], "other", "string")
+    assert store.call("DELETE", f"/parameters/{made['id']}")[0] == 200
+    assert store.call("GET", f"/parameters/{made['id']}")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"value": "x"}, "name"),
+        ({"name": "a", "value": "x", "data_type": "integer"}, "value"),
+        ({"name": "a", "value": "x", "data_type": "number"}, "data_type"),
+        ({"name": "a", "value": True, "data_type": "integer"}, "value"),
+        ({"name": "a", "value": "y" * 40_000}, "value"),
+        ({"name": "a", "value": "[", "data_type": "list"}, "value"),
+    ],
+)
+def test_parameters_that_are_wrong(sent: dict[str, Any], field: str) -> None:
+    status, body = Store().call("POST", "/parameters", sent)
+    assert (status, list(body["errors"])) == (422, [field])
+
+
+# Integrations
+
+ENDPOINT: dict[str, Any] = {
+    "name": "acme",
+    "display": "Acme",
+    "icon_url": "https://acme.example/icon.png",
+    "services": [
+        {
+            "name": "import",
+            "path": "/import",
+            "requires": {"parameters": [{"name": "api_key"}]},
+            "recommends": {
+                "messages": ["order:new"],
+                "identifiers": {"number": "payload.order.number"},
+                "options": {"retries_allowed": False},
+            },
+        },
+        {
+            "name": "poll",
+            "path": "/poll",
+            "required": True,
+            "recommends": {"messages": ["acme:order:poll"], "schedule": {"count": 1, "interval": "hour"}},
+        },
+    ],
+}
+INTEGRATION = {"name": "acme", "url": "https://acme.example", "category": "custom"}
+
+
+def endpoint_says(store: Store, body: Any, status: int = 200) -> None:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    store.sender.script("https://acme.example/endpoint.json", Reply(status_code=status, body=raw))
+
+
+def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    status, made = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "token": "k" * 32}})
+    assert (status, made["state"], made["error_messages"], made["display"]) == (201, "ready", None, "Acme")
+    assert made["services"] == ENDPOINT["services"]
+    [request] = store.sender.requests
+    assert (request.method, request.url) == ("GET", "https://acme.example/endpoint.json")
+    by_name = {each["name"]: each for each in store.call("GET", "/mappings")[1]}
+    imports, polls = by_name["acme.import"], by_name["acme.poll"]
+    assert imports["url"] == "https://acme.example/import"
+    assert imports["token"] == "k" * 32
+    assert imports["messages"] == ["order:new"]
+    assert imports["identifiers"] == {"number": "payload.order.number"}
+    assert imports["options"]["retries_allowed"] is False
+    # The one that needs a parameter waits for its sign-up; the required one is enabled, and scheduled
+    assert (imports["enabled"], polls["enabled"], polls["required"]) == (False, True, True)
+    assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
+    assert store.call("GET", "/integrations")[1] == [made]
+    catalogue: dict[str, Any] = {"global": 1}
+    assert store.call("GET", "/integrations", **catalogue)[1] == []
+
+
+def test_parameters_in_the_query_register_as_the_documentation_shows() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    query: dict[str, Any] = {f"integration[{key}]": each for key, each in INTEGRATION.items()}
+    status, made = store.call("POST", "/integrations", **query)
+    assert (status, made["name"], made["category"]) == (201, "acme", "custom")
+    # Without a token, one is made
+    assert len(made["token"]) >= 32
+
+
+def test_signing_up_sets_parameters_and_enables_services() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    form = {"store_id": PROJECT, "parameters[api_key]": "s3cret", "enabled[]": "import"}
+    status, _ = store.call("POST", f"/integrations/{made['id']}/signup", form, form=True)
+    assert status == 200
+    store.endpoints["https://acme.example/import"] = lambda _: {}
+    store.push_message("order:new", order={"number": "R1"})
+    store.run(seconds=5)
+    [body] = store.asked_at("https://acme.example/import")
+    assert body["payload"]["parameters"] == [{"name": "acme.api_key", "value": "s3cret"}]
+
+
+def test_enabling_and_disabling_all_mappings_leaves_required_ones_enabled() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    for action, expected in (("enable", [True, True]), ("disable", [False, True])):
+        status, mappings = store.call("GET", f"/integrations/{made['id']}/{action}_mappings")
+        assert status == 200
+        assert sorted(each["enabled"] for each in mappings) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"), [(b"<html>", 200, "not valid JSON"), (b"", 502, "502"), ({}, 200, "no services")]
+)
+def test_a_broken_endpoint_stays_pending_with_its_errors_and_is_mended_by_asking_again(
+    body: Any, status: int, reason: str
+) -> None:
+    store = Store()
+    endpoint_says(store, body, status)
+    created, made = store.call("POST", "/integrations", {"integration": INTEGRATION})
+    assert (created, made["state"], made["services"]) == (201, "pending", [])
+    assert reason in made["error_messages"][0]
+    assert store.call("GET", "/mappings")[1] == []
+    endpoint_says(store, ENDPOINT)
+    changed, mended = store.call("PUT", f"/integrations/{made['id']}", {"integration": {}})
+    assert (changed, mended["state"], mended["error_messages"]) == (200, "ready", None)
+    assert len(store.call("GET", "/mappings")[1]) == 2
+
+
+def test_asking_again_moves_the_mappings_and_keeps_what_their_owner_set() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    imports = next(each for each in store.call("GET", "/mappings")[1] if each["name"] == "acme.import")
+    store.call("PUT", f"/mappings/{imports['id']}", {"mapping": {"messages": ["order:mine"], "enabled": True}})
+    store.sender.script(
+        "https://new.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
+    )
+    store.call("PUT", f"/integrations/{made['id']}", {"integration": {"url": "https://new.example/base"}})
+    moved = store.call("GET", f"/mappings/{imports['id']}")[1]
+    assert (moved["url"], moved["messages"], moved["enabled"]) == (
+        "https://new.example/base/import",
+        ["order:mine"],
+        True,
+    )
+
+
+def test_an_integration_goes_with_its_mappings() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    other = made_mapping(store)
+    assert store.call("DELETE", f"/integrations/{made['id']}")[0] == 200
+    assert [each["id"] for each in store.call("GET", "/mappings")[1]] == [other["id"]]
+    assert store.call("GET", f"/integrations/{made['id']}")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"name": "Acme Inc"}, "name"), ({"name": ""}, "name"), ({"url": "x"}, "url"), ({"category": ""}, "category")],
+)
+def test_integrations_that_are_wrong(changes: dict[str, str], field: str) -> None:
+    status, body = Store().call("POST", "/integrations", {"integration": {**INTEGRATION, **changes}})
+    assert (status, list(body["errors"])) == (422, [field])
+
+
+def test_integrations_are_named_once_and_may_be_refused_by_the_guard() -> None:
+    store = Store()
+    endpoint_says(store, ENDPOINT)
+    store.call("POST", "/integrations", {"integration": INTEGRATION})
+    status, body = store.call("POST", "/integrations", {"integration": INTEGRATION})
+    assert (status, body["errors"]) == (422, {"name": ["has already been taken"]})
+    store.refusals["http://10.0.0.1"] = "is not a public address"
+    status, _ = store.call(
+        "POST", "/integrations", {"integration": {**INTEGRATION, "name": "b", "url": "http://10.0.0.1"}}
+    )
+    assert status == 422
+    assert len(store.sender.requests) == 1
+
+
+def test_polls_of_an_integration_start_from_its_url() -> None:
+    store = Store()
+    store.sender.script(
+        "https://acme.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
+    )
+    made = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "url": "https://acme.example/base"}})[1]
+    store.call("GET", f"/integrations/{made['id']}/enable_mappings")
+    store.endpoints["https://acme.example/base/import"] = lambda _: {"delay": 5, "update_url": "/status/7"}
+    store.endpoints["https://acme.example/base/status/7"] = lambda _: {}
+    store.push_message("order:new", order={"number": "R1"})
+    store.run(seconds=30)
+    assert len(store.asked_at("https://acme.example/base/status/7")) == 1

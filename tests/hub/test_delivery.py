@@ -1,0 +1,531 @@
+"""Messages on their way through the hub: routed, delivered, failed, polled, postponed, parked, told of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.hub.world import ENDLESS, URL, HubWorld
+
+from pushhub.engine.model.delivery import DeliveryState, resume
+from pushhub.hub.model.filters import Filter, Operator
+from pushhub.hub.model.log import HubState, Location
+from pushhub.hub.model.mapping import ServiceOptions
+from pushhub.hub.model.object_ids import to_object_id
+from pushhub.hub.model.parameters import DataType, Parameter
+from pushhub.hub.model.schedule import Scheduler
+
+DAY = 86_400
+
+
+def in_turn(*answers: Any) -> Any:
+    """An endpoint that answers one after the other, the last one for ever."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_a_message_goes_as_a_copy_of_its_own_to_each_mapping_that_wants_it() -> None:
+    # Given two mappings of order:new and one of something else
+    world = HubWorld()
+    world.map("order:new", "order:updated")
+    world.map("order:new", url="https://b.example/x", token="b" * 32)
+    world.map("order:updated", url="https://c.example/x")
+    # When a message is pushed
+    incoming = world.push_message("order:new", order={"number": "R1"})
+    world.run(seconds=5)
+    # Then each of the two got it once, under an id of its own
+    assert sorted(url for url, _ in world.asked) == [URL, "https://b.example/x"]
+    bodies = [body for _, body in world.asked]
+    assert all(each["message"] == "order:new" for each in bodies)
+    assert all(each["payload"] == {"order": {"number": "R1"}} for each in bodies)
+    assert len({incoming, *(each["message_id"] for each in bodies)}) == 3
+    # And the incoming one is archived, with the copies as its children
+    entry = world.entry(incoming)
+    assert (entry.location, entry.shown_state) == (Location.ARCHIVED, HubState.COMPLETED)
+    copies = world.copies(incoming)
+    assert {to_object_id(each.message_id) for each in copies} == {each["message_id"] for each in bodies}
+    assert {each.parent_id for each in copies} == {entry.message_id}
+    assert {(each.location, each.state) for each in copies} == {(Location.ARCHIVED, HubState.COMPLETED)}
+
+
+def test_the_request_is_the_protocols() -> None:
+    world = HubWorld()
+    key = Parameter(project=PROJECT, name="acme.api_key", value="k1", data_type=DataType.STRING, as_of=1)
+    world.settings.set_parameter(key)
+    world.settings.set_parameter(replace(key, name="other.key", value="secret"))
+    world.map("order:new", parameter_ids=(key.parameter_id, "f" * 24))
+    world.push_message("order:new", order={})
+    world.run(seconds=5)
+    [request] = world.sender.requests
+    assert request.method == "POST"
+    assert request.timeout_s == 180
+    assert request.headers["X-Augury-Token"] == "t" * 32
+    assert request.headers["Content-Type"] == "application/json"
+    assert json.loads(request.body)["payload"] == {
+        "order": {},
+        "parameters": [{"name": "acme.api_key", "value": "k1"}],
+    }
+
+
+def test_a_message_that_nobody_wants_is_skipped_and_archived() -> None:
+    world = HubWorld()
+    world.map("order:new", enabled=False)
+    incoming = world.push_message("order:new")
+    world.run(seconds=5)
+    entry = world.entry(incoming)
+    assert (entry.location, entry.shown_state) == (Location.ARCHIVED, HubState.NEVER_PROCESSED)
+    assert world.asked == []
+    assert world.settings.types(PROJECT) == ["order:new"]
+
+
+def test_filters_come_before_identifiers() -> None:
+    # Given the shipment:ready story: a service that wants complete orders only, and each order once
+    world = HubWorld()
+    world.map(
+        "order:new",
+        filters=(Filter(path="payload.order.status", operator=Operator.EQ, value="complete"),),
+        identifiers={"number": "payload.order.number"},
+    )
+    # When the same order comes incomplete, complete, and complete again
+    for status in ("cart", "complete", "complete"):
+        world.push_message("order:new", order={"number": "R1", "status": status})
+        world.run(seconds=1)
+    # Then the filtered one did not use up the identity, and the last one was not sent
+    assert [body["payload"]["order"]["status"] for body in world.asked_at()] == ["complete"]
+    world.push_message("order:new", order={"number": "R2", "status": "complete"})
+    world.run(seconds=1)
+    assert len(world.asked) == 2
+
+
+def test_a_copy_that_fails_keeps_its_identity() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: 500, identifiers={"number": "payload.order.number"})
+    for _ in range(2):
+        world.push_message("order:new", order={"number": "R1"})
+    world.run(seconds=5)
+    assert len(world.asked) == 1
+
+
+def test_a_pattern_that_takes_too_long_is_told_of_and_the_others_get_the_message() -> None:
+    world = HubWorld()
+    slow = Filter(path="payload.text", operator=Operator.MATCH, value=ENDLESS)
+    world.map("order:new", name="slow.service", filters=(slow,))
+    world.map("order:new", url="https://b.example/x")
+    incoming = world.push_message("order:new", text="a" * 60 + "b")
+    world.run(seconds=5)
+    assert [url for url, _ in world.asked] == ["https://b.example/x"]
+    [notification] = world.log.notifications_of(PROJECT, world.entry(incoming).message_id)
+    assert notification.subject == "Not sent to slow.service"
+
+
+def test_failures_back_off_exponentially_without_end_and_keep_the_id() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: 500)
+    incoming = world.push_message()
+    start = world.clock.now()
+    world.run(seconds=2 * DAY)
+    # 30 s doubling to the cap of an hour: 30 60 120 240 480 960 1920, then hourly
+    [copy] = world.copies(incoming)
+    assert (copy.location, copy.state) == (Location.ACCEPTED, HubState.FAILING)
+    assert copy.last_error == "HTTP 500 Internal Server Error"
+    assert 50 < len(world.asked) < 56
+    assert copy.attempts == len(world.asked)
+    assert len({body["message_id"] for body in world.asked_at()}) == 1
+    assert copy.attempt_at is not None
+    assert copy.attempt_at > start + 47 * 3_600_000
+
+
+def test_an_endpoint_that_comes_back_gets_the_message() -> None:
+    world = HubWorld()
+    world.map("order:new", says=in_turn(503, Reply(error_class="timeout"), 404, {"code": 1}))
+    incoming = world.push_message()
+    world.run(seconds=300)
+    assert len(world.asked) == 4
+    [copy] = world.copies(incoming)
+    assert (copy.location, copy.state, copy.attempts, copy.last_error) == (
+        Location.ARCHIVED,
+        HubState.COMPLETED,
+        3,
+        None,
+    )
+
+
+def test_without_retries_the_first_failure_parks_until_a_person_decides() -> None:
+    world = HubWorld()
+    world.map("order:new", says=in_turn(500, 500, {}), options=ServiceOptions(retries_allowed=False))
+    incoming = world.push_message()
+    world.run(seconds=30 * DAY)
+    assert len(world.asked) == 1
+    [copy] = world.copies(incoming)
+    assert (copy.location, copy.state, copy.next_at) == (Location.ACCEPTED, HubState.PARKED, None)
+    for attempts in (2, 3):
+        # When a person has it tried again, it is tried once
+        [delivery] = world.deliveries(copy.message_id)
+        world.messages.save(resume(delivery, world.clock.now()))
+        world.run(seconds=3600)
+        assert len(world.asked) == attempts
+    [copy] = world.copies(incoming)
+    assert copy.state is HubState.COMPLETED
+
+
+def test_a_maximum_of_attempts_parks() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: 500, options=ServiceOptions(max_attempts=3))
+    incoming = world.push_message()
+    world.run(seconds=DAY)
+    assert len(world.asked) == 3
+    assert world.copies(incoming)[0].state is HubState.PARKED
+
+
+def test_a_deleted_mapping_archives_what_it_was_owed() -> None:
+    world = HubWorld()
+    mapping = world.map("order:new", says=lambda _: 500)
+    incoming = world.push_message()
+    world.run(seconds=5)
+    world.settings.delete_mapping(PROJECT, mapping.mapping_id)
+    world.run(seconds=60)
+    [copy] = world.copies(incoming)
+    assert (copy.location, copy.state) == (Location.ARCHIVED, HubState.NEVER_PROCESSED)
+    assert len(world.asked) == 1
+
+
+def test_an_answer_with_children_puts_them_onto_the_incoming_queue() -> None:
+    world = HubWorld()
+    sent = {"message": "email:sent", "payload": {"to": "a", "parameters": [{"name": "k", "value": "s"}]}, "ref": 7}
+    world.map("order:new", says=lambda _: {"messages": [sent, {"message": "x:y", "payload": {}}]})
+    world.map("email:sent", url="https://b.example/mail")
+    incoming = world.push_message()
+    world.run(seconds=5)
+    # The child is routed like any other, without what belongs to its parent
+    [body] = world.asked_at("https://b.example/mail")
+    assert (body["message"], body["payload"]) == ("email:sent", {"to": "a"})
+    [copy] = world.copies(incoming)
+    [child, unwanted] = world.log.entries(PROJECT, copy.children)
+    assert (child.type, child.parent_id) == ("email:sent", copy.message_id)
+    assert unwanted.shown_state is HubState.NEVER_PROCESSED
+    assert world.log.last_answer(PROJECT, copy.message_id) is not None
+
+
+def test_a_delayed_child_is_delivered_later_and_shown_as_scheduled() -> None:
+    world = HubWorld()
+    child = {"message": "shipment:check", "payload": {}, "delay": 7200}
+    world.map("order:new", says=lambda _: {"messages": [child]})
+    world.map("shipment:check", url="https://b.example/x")
+    world.push_message()
+    world.run(seconds=7199)
+    assert world.asked_at("https://b.example/x") == []
+    [incoming_child] = world.of_type("shipment:check")
+    [copy] = world.copies(to_object_id(incoming_child.message_id))
+    assert (copy.location, copy.state) == (Location.ACCEPTED, HubState.SCHEDULED)
+    world.run(seconds=120)
+    assert len(world.asked_at("https://b.example/x")) == 1
+
+
+def test_parameters_returned_are_sent_with_later_messages_of_the_whole_integration() -> None:
+    world = HubWorld()
+    returned = [{"name": "acme.watermark", "value": "2013-08-16"}, {"name": "lookup", "value": [{"a": 1}]}]
+    world.map("order:poll", integration_id="1" * 24, says=in_turn({"parameters": returned}, {}))
+    world.map("order:new", url="https://acme.example/new", integration_id="1" * 24)
+    world.map("order:new", url="https://b.example/x")
+    world.push_message("order:poll")
+    world.run(seconds=5)
+    world.push_message("order:poll")
+    world.push_message("order:new")
+    world.run(seconds=5)
+    expected = [
+        {"name": "acme.watermark", "value": "2013-08-16"},
+        {"name": "lookup", "value": [{"a": 1}]},
+    ]
+    assert [body["payload"] for body in world.asked_at()] == [{}, {"parameters": expected}]
+    assert world.asked_at("https://acme.example/new")[0]["payload"] == {"parameters": expected}
+    assert world.asked_at("https://b.example/x")[0]["payload"] == {}
+    [lookup] = [each for each in world.settings.parameters(PROJECT) if each.name == "lookup"]
+    assert lookup.data_type is DataType.LIST
+
+
+def test_a_retry_sees_parameters_as_they_are_then() -> None:
+    world = HubWorld()
+    key = Parameter(project=PROJECT, name="acme.key", value="old", data_type=DataType.STRING, as_of=1)
+    world.settings.set_parameter(key)
+    world.map("order:new", parameter_ids=(key.parameter_id,), says=in_turn(500, {}))
+    world.push_message()
+    world.run(seconds=5)
+    world.settings.set_parameter(replace(key, value="new", as_of=world.clock.now()))
+    world.run(seconds=60)
+    assert [body["payload"]["parameters"][0]["value"] for body in world.asked_at()] == ["old", "new"]
+
+
+def test_an_answer_to_an_older_request_does_not_take_a_watermark_back() -> None:
+    world = HubWorld()
+    key = Parameter(project=PROJECT, name="w", value="1", data_type=DataType.STRING, as_of=1)
+    world.settings.set_parameter(key)
+
+    def slow(_: dict[str, Any]) -> dict[str, Any]:
+        # Meanwhile another request, begun later, is answered
+        world.settings.set_parameter(replace(key, value="3", as_of=world.clock.now() + 1))
+        return {"parameters": [{"name": "w", "value": "2"}]}
+
+    world.map("order:poll", says=slow)
+    world.push_message("order:poll")
+    world.run(seconds=5)
+    assert [each.value for each in world.settings.parameters(PROJECT)] == ["3"]
+
+
+@pytest.mark.parametrize("answer", [500, Reply(status_code=500, body=b"<h1>Oops</h1>"), Reply(status_code=204)])
+def test_a_failure_asks_for_nothing(answer: Any) -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: answer)
+    world.push_message()
+    world.run(seconds=5)
+    assert world.settings.parameters(PROJECT) == []
+    assert len(world.messages.all_messages()) == 2
+
+
+def test_an_asynchronous_answer_is_polled_with_the_whole_message_until_it_is_done() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 600, "update_url": "/status/1"})
+    moved = {"delay": 60, "update_url": "https://acme.example/status/2"}
+    done = {"messages": [{"message": "order:imported", "payload": {}}]}
+    world.endpoints["https://acme.example/status/1"] = in_turn({"delay": 300, "update_url": "/status/1"}, moved)
+    world.endpoints["https://acme.example/status/2"] = lambda _: done
+    incoming = world.push_message(order={"number": "R1"})
+    start = world.clock.now()
+    world.run(seconds=599)
+    assert len(world.asked) == 1
+    [copy] = world.copies(incoming)
+    assert (copy.location, copy.state) == (Location.ACCEPTED, HubState.SCHEDULED)
+    assert copy.next_at == start + 600_000
+    world.run(seconds=600)
+    assert [url.rpartition("example")[2] for url, _ in world.asked] == [
+        "/import",
+        "/status/1",
+        "/status/1",
+        "/status/2",
+    ]
+    assert len({json.dumps(body, sort_keys=True) for _, body in world.asked}) == 1
+    assert all(each.headers["X-Augury-Token"] == "t" * 32 for each in world.sender.requests)
+    assert world.copies(incoming)[0].state is HubState.COMPLETED
+    assert len(world.of_type("order:imported")) == 1
+
+
+def test_polls_wait_in_their_own_queue_and_long_waits_are_parked() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 300, "update_url": "/s"})
+    world.endpoints["https://acme.example/s"] = in_turn({"delay": 5 * DAY, "update_url": "/s"}, {})
+    incoming = world.push_message()
+    world.run(seconds=1)
+    assert (len(world.poll_queue), len(world.retry_queue)) == (1, 0)
+    world.run(seconds=400)
+    assert (len(world.poll_queue), len(world.messages.parked())) == (0, 1)
+    world.run(seconds=5 * DAY + 120)
+    assert world.copies(incoming)[0].state is HubState.COMPLETED
+    assert len(world.asked) == 3
+    assert world.retry_queue.sent == []
+
+
+def test_a_failed_poll_backs_off_and_polls_again_and_never_posts_again() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 10, "update_url": "/s"})
+    world.endpoints["https://acme.example/s"] = in_turn(500, Reply(error_class="timeout"), 404, {"delay": 5}, {})
+    incoming = world.push_message()
+    world.run(seconds=35)
+    assert world.copies(incoming)[0].state is HubState.FAILING
+    world.run(seconds=600)
+    assert len(world.asked_at()) == 1
+    assert len(world.asked_at("https://acme.example/s")) == 5
+    assert world.copies(incoming)[0].state is HubState.COMPLETED
+
+
+def test_a_delay_alone_posts_the_same_message_again_and_is_no_failure() -> None:
+    world = HubWorld()
+    world.map("order:new", says=in_turn({"delay": 120}, {"delay": "480"}, 500, {"delay": 60}, {}))
+    incoming = world.push_message()
+    start = world.clock.now()
+    world.run(seconds=119)
+    [copy] = world.copies(incoming)
+    assert (copy.state, copy.attempts, copy.last_error) == (HubState.SCHEDULED, 0, None)
+    world.run(seconds=1000)
+    [copy] = world.copies(incoming)
+    assert len(world.asked_at()) == 5
+    assert copy.state is HubState.COMPLETED
+    # 120 + 480, a failure of 30, then 60
+    assert copy.completed_at == start + (120 + 480 + 30 + 60) * 1000
+
+
+def test_a_notification_is_counted_and_raises_one_message() -> None:
+    world = HubWorld()
+    failing = Reply(
+        status_code=500,
+        body=json.dumps({"notifications": [{"level": "error", "subject": "Quota", "description": "x"}] * 2}).encode(),
+    )
+    world.map("order:new", says=lambda _: failing)
+    world.map("notification:error", url="https://desk.example/ticket")
+    incoming = world.push_message()
+    world.run(seconds=100)
+    [copy] = world.copies(incoming)
+    [notification] = world.log.notifications_of(PROJECT, copy.message_id)
+    assert (notification.occurrences, notification.origin) == (2 * 3, "acme.import")
+    assert len(world.asked_at()) == 3
+    [body] = world.asked_at("https://desk.example/ticket")
+    assert (body["message"], body["source"]) == ("notification:error", "acme.import")
+    assert body["payload"] == {"subject": "Quota", "description": "x"}
+
+
+def test_an_endpoint_that_notifies_of_notifications_comes_to_an_end() -> None:
+    # As Zendesk's endpoint does on success
+    world = HubWorld()
+    info = {"notifications": [{"level": "info", "subject": "Ticket made"}]}
+    again = {**info, "messages": [{"message": "order:new", "payload": {}}]}
+    world.map("order:new", says=lambda _: info)
+    world.map("notification:info", url="https://desk.example/ticket", says=lambda _: again)
+    world.push_message()
+    world.run(seconds=3600)
+    assert len(world.of_type("notification:info")) == 1
+    assert len(world.asked_at("https://desk.example/ticket")) == 1
+    assert len(world.asked_at()) == 2
+    # They are all kept, though
+    assert len(world.log.notifications(PROJECT, limit=100)) == 3
+
+
+def test_messages_that_lead_to_one_another_for_ever_are_stopped_and_told_of() -> None:
+    world = HubWorld()
+    world.map("ping", says=lambda _: {"messages": [{"message": "ping", "payload": {}}]})
+    world.push_message("ping")
+    world.run(seconds=3600)
+    assert len(world.asked) == 51
+    [notification] = world.log.notifications(PROJECT, limit=10)
+    assert notification.subject == "Taken for a loop"
+
+
+def test_a_failure_is_kept_whole_and_shown() -> None:
+    world = HubWorld()
+    page = b"<html>" + b"x" * 20_000
+    world.map("order:new", says=lambda _: Reply(status_code=502, body=page, headers={"content-type": "text/html"}))
+    incoming = world.push_message()
+    world.run(seconds=1)
+    [copy] = world.copies(incoming)
+    recorded = world.log.last_answer(PROJECT, copy.message_id)
+    assert recorded is not None
+    assert recorded.body_ref is not None
+    assert world.bodies.get(recorded.body_ref) == page
+    assert recorded.answer.status_code == 502
+    assert recorded.expires_at == world.clock.now() - 1000 + 30 * DAY * 1000
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"message_id": None},
+        {"message_id": "5" * 24},
+        {"messages": [{"message": "a:b", "payload": {}}, "x"]},
+        {"messages": [{"message": "a:b", "payload": {}}] * 1001},
+        {"parameters": {"a": 1}},
+        {"delay": -5},
+        {"delay": 10**12},
+        {"delay": 5, "update_url": "file:///etc/passwd"},
+    ],
+)
+def test_an_answer_that_is_none_is_a_failure_with_a_reason_and_nothing_is_half_done(hostile: dict[str, Any]) -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"parameters": [{"name": "w", "value": 1}], **hostile})
+    incoming = world.push_message()
+    world.run(seconds=1)
+    [copy] = world.copies(incoming)
+    assert copy.state is HubState.FAILING
+    assert copy.last_error is not None
+    assert copy.last_error.startswith("Invalid response: ")
+    assert len(world.messages.all_messages()) == 2
+    assert world.settings.parameters(PROJECT) == []
+
+
+def test_fifty_megabytes_of_json_are_a_failure() -> None:
+    world = HubWorld()
+    huge = b'{"message_id":"' + b"x" * 50_000_000
+    world.map("order:new", says=lambda _: Reply(status_code=200, body=huge))
+    incoming = world.push_message()
+    world.run(seconds=1)
+    [copy] = world.copies(incoming)
+    assert copy.last_error == "No usable answer: The answer is larger than 2097152 bytes"
+    assert world.sender.requests[0].answer_limit == 2_097_153
+
+
+def test_headers_of_an_answer_are_kept_in_part() -> None:
+    world = HubWorld()
+    headers = {"content-type": "text/html" + "x" * 900, "set-cookie": "secret" * 90_000}
+    world.map("order:new", says=lambda _: Reply(status_code=500, headers=headers))
+    incoming = world.push_message()
+    world.run(seconds=1)
+    [copy] = world.copies(incoming)
+    recorded = world.log.last_answer(PROJECT, copy.message_id)
+    assert recorded is not None
+    assert {name: len(value) for name, value in recorded.answer.headers.items()} == {"content-type": 500}
+
+
+def test_a_thousand_children_are_all_accepted_in_order() -> None:
+    world = HubWorld()
+    children = [{"message": "item:found", "payload": {"n": number}} for number in range(1000)]
+    world.map("order:new", says=lambda _: {"messages": children})
+    incoming = world.push_message()
+    world.run(seconds=10)
+    [copy] = world.copies(incoming)
+    assert len(copy.children) == 1000
+    assert list(copy.children) == sorted(copy.children)
+    assert len(world.of_type("item:found")) == 1000
+
+
+def test_large_payloads_lie_with_the_bodies_once_for_all_copies() -> None:
+    world = HubWorld()
+    world.map("order:new")
+    world.map("order:new", url="https://b.example/x")
+    world.push_message("order:new", text="x" * 100_000)
+    world.run(seconds=5)
+    assert [len(body["payload"]["text"]) for _, body in world.asked] == [100_000, 100_000]
+    refs = {each.body_ref for each in world.messages.all_messages()}
+    assert len(refs) == 1
+    assert None not in refs
+
+
+def test_records_know_polls_from_attempts() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 1, "update_url": "/s"})
+    world.endpoints["https://acme.example/s"] = lambda _: {}
+    incoming = world.push_message()
+    world.run(seconds=30)
+    [copy] = world.copies(incoming)
+    attempts = [each.last for each in world.messages.saved if each.message_id == copy.message_id]
+    told = [(each.poll, each.verdict.value, each.dialect, each.subscriber) for each in attempts if each]
+    assert told == [(False, "poll", "hub", "acme.import"), (True, "delivered", "hub", "acme.import")]
+    [delivery] = world.deliveries(copy.message_id)
+    assert delivery.state is DeliveryState.DELIVERED
+
+
+def test_ticks_keep_their_rhythm_and_come_once() -> None:
+    world = HubWorld()
+    now = world.clock.now()
+    world.map("acme:order:poll")
+    world.settings.put_scheduler(
+        Scheduler(
+            project=PROJECT,
+            scheduler_id="6" * 24,
+            key="acme:order:poll",
+            count=1,
+            interval="hours",
+            created_at=now,
+            next_at=now + 3_600_000,
+        )
+    )
+    for _ in range(3 * 60):
+        world.clock.advance(seconds=60)
+        world.ticks.run(lambda: 10**9)
+        world.run(seconds=0)
+    assert len(world.asked) == 3
+    assert world.asked_at()[0]["payload"] == {}
+    # When nothing runs for a day, one tick makes up for it
+    world.clock.advance(seconds=DAY)
+    assert world.ticks.run(lambda: 10**9) == 1
+    world.run(seconds=1)
+    assert len(world.asked) == 4

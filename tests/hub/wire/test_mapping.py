@@ -1,0 +1,148 @@
+"""Mappings as the API and the admin client write them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pushhub.hub.model.filters import Filter, MatchRule, Operator
+from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.mapping import mapping_view, read_mapping
+
+FRESH = ServiceMapping(mapping_id="5" * 24, name="", url="", token="", messages=())
+FULL: dict[str, Any] = {
+    "name": "acme.receive",
+    "url": "http://ep.example/receive",
+    "token": "t" * 32,
+    "messages": ["order:new", "order:updated"],
+    "parameters": ["a" * 24],
+    "identifiers": {"order_number": "payload.order.number"},
+    "filters": [{"path": "payload.order.status", "operator": "eq", "value": "complete", "match_rule": "all"}],
+    "options": {"retries_allowed": True, "retry_base": 5, "retry_cap": 60, "max_attempts": 9},
+    "enabled": True,
+    "required": False,
+}
+
+
+def errors_of(fields: dict[str, Any], mapping: ServiceMapping = FRESH) -> dict[str, list[str]]:
+    with pytest.raises(InvalidObject) as caught:
+        read_mapping(Fields(fields), mapping)
+    return caught.value.errors
+
+
+def test_a_whole_mapping() -> None:
+    assert read_mapping(Fields(FULL), FRESH) == ServiceMapping(
+        mapping_id="5" * 24,
+        name="acme.receive",
+        url="http://ep.example/receive",
+        token="t" * 32,
+        messages=("order:new", "order:updated"),
+        parameter_ids=("a" * 24,),
+        identifiers={"order_number": "payload.order.number"},
+        filters=(Filter(path="payload.order.status", operator=Operator.EQ, value="complete"),),
+        options=ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=60, max_attempts=9),
+    )
+
+
+def test_the_admin_client_sends_filters_and_identifiers_as_json_text_inside() -> None:
+    sent = {**FULL, "filters": json.dumps(FULL["filters"]), "identifiers": json.dumps(FULL["identifiers"])}
+    assert read_mapping(Fields(sent), FRESH) == read_mapping(Fields(FULL), FRESH)
+
+
+def test_a_web_form_sends_everything_as_text() -> None:
+    sent = {
+        **{key: FULL[key] for key in ("name", "url", "token")},
+        "messages": ["", "order:new"],
+        "filters": {"0": {"path": "message", "operator": "present"}},
+        "identifiers": "",
+        "parameters": [""],
+        "options": {"retries_allowed": "false", "retry_base": "5", "retry_cap": "60"},
+        "enabled": "1",
+    }
+    read = read_mapping(Fields(sent), FRESH)
+    assert read.messages == ("order:new",)
+    assert read.filters == (Filter(path="message", operator=Operator.PRESENT),)
+    assert read.options == ServiceOptions(retries_allowed=False, retry_base=5, retry_cap=60)
+    assert (read.enabled, read.parameter_ids, read.identifiers) == (True, (), {})
+
+
+def test_what_is_not_sent_stays() -> None:
+    stored = read_mapping(Fields(FULL), FRESH)
+    assert read_mapping(Fields({}), stored) == stored
+    changed = read_mapping(Fields({"enabled": False, "options": {"retry_cap": 600}, "filters": []}), stored)
+    assert (changed.enabled, changed.filters) == (False, ())
+    assert changed.options == ServiceOptions(retries_allowed=True, retry_base=5, retry_cap=600, max_attempts=9)
+
+
+def test_what_a_mapping_must_have() -> None:
+    assert errors_of({}) == {
+        "url": ["can't be blank"],
+        "token": ["can't be blank"],
+        "name": ["can't be blank"],
+        "messages": ["can't be blank"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"url": "ftp://ep.example"}, "url"),
+        ({"url": 5}, "url"),
+        ({"url": "http://u:p@ep.example/"}, "url"),
+        ({"token": "a\r\nX-Evil: 1"}, "token"),
+        ({"token": "schlüssel"}, "token"),
+        ({"name": {"a": 1}}, "name"),
+        ({"messages": "two words"}, "messages"),
+        ({"messages": [5]}, "messages"),
+        ({"messages": ["a:b"] * 201}, "messages"),
+        ({"parameters": ["acme.key"]}, "parameters"),
+        ({"filters": "[{"}, "filters"),
+        ({"filters": ["x"]}, "filters"),
+        ({"filters": [{"operator": "eq"}]}, "filters"),
+        ({"filters": [{"path": "a", "operator": "like"}]}, "filters"),
+        ({"filters": [{"path": "a", "operator": ["eq"]}]}, "filters"),
+        ({"filters": [{"path": "a", "match_rule": "some"}]}, "filters"),
+        ({"filters": [{"path": "a", "operator": "match", "value": "("}]}, "filters"),
+        ({"filters": [{"path": "a"}] * 51}, "filters"),
+        ({"filters": [{"path": "a", "value": "x" * 2001}]}, "filters"),
+        ({"identifiers": {"a" * 501: "b"}}, "identifiers"),
+        ({"identifiers": ["a"]}, "identifiers"),
+        ({"identifiers": {"a": 5}}, "identifiers"),
+        ({"identifiers": "{"}, "identifiers"),
+        ({"enabled": "maybe"}, "enabled"),
+        ({"options": {"retry_base": 0}}, "options"),
+        ({"options": {"retry_base": "x"}}, "options"),
+        ({"options": {"retry_base": 100, "retry_cap": 50}}, "options"),
+        ({"options": {"max_attempts": 1.5}}, "options"),
+        ({"options": "[" * 100_000}, "options"),
+        ({"required": True, "enabled": False}, "enabled"),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_field(changes: dict[str, Any], field: str) -> None:
+    assert list(errors_of({**FULL, **changes})) == [field]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    assert set(errors_of({**FULL, "url": "x", "messages": [], "options": {"retry_base": -1}})) == {
+        "url",
+        "messages",
+        "options",
+    }
+
+
+def test_the_view_holds_the_filters_in_both_spellings() -> None:
+    view = mapping_view(read_mapping(Fields(FULL), FRESH), "store1")
+    assert view["id"] == "5" * 24
+    assert view["store_id"] == "store1"
+    assert view["filters"] == view["formatted_filters"] == FULL["filters"]
+    assert json.loads(json.dumps(view))["options"]["retry_base"] == 5
+
+
+def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
+    read = read_mapping(
+        Fields({**FULL, "filters": [{"path": "a", "operator": "gt", "value": 5, "match_rule": "any"}]}), FRESH
+    )
+    assert read.filters == (Filter(path="a", operator=Operator.GT, value="5", match_rule=MatchRule.ANY),)

@@ -1,0 +1,76 @@
+"""Whatever is sent, the answer is a proper one: never a 500, always JSON with the right content type."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.world import PROJECT
+from tests.ironmq.api.hub import Hub
+from tests.web.test_json import OBJECTS, VALUES
+
+SEGMENTS = st.one_of(
+    st.sampled_from(
+        [
+            "q",
+            "push",
+            "none",
+            "messages",
+            "reservations",
+            "webhook",
+            "subscribers",
+            "touch",
+            "release",
+            "1",
+            "",
+            "queues",
+        ]
+    ),
+    st.text(max_size=8),
+)
+PATHS = st.lists(SEGMENTS, max_size=5).map(lambda each: "/".join(["", "3", "projects", PROJECT, "queues", *each]))
+METHODS = st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"])
+BODIES = st.one_of(
+    OBJECTS.map(lambda value: json.dumps(value).encode()),
+    VALUES.map(lambda value: json.dumps({"queue": value, "messages": [value], "subscribers": [value]}).encode()),
+    st.binary(max_size=50),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(method=METHODS, path=PATHS, query=st.text(max_size=12), body=BODIES)
+def test_no_request_is_a_fault(method: str, path: str, query: str, body: bytes) -> None:
+    # Given a hub with a pull and a push queue
+    hub = Hub()
+    hub.post("q", "x")
+    hub.make_push("push", "https://a.example/in")
+    event = hub.event("POST", "/", body, {"Authorization": f"OAuth {hub.token}", "Content-Type": "application/json"})
+    event |= {"rawPath": path, "rawQueryString": query}
+    event["requestContext"]["http"]["method"] = method
+    # When anything at all is sent
+    result = hub.api.handle(event)
+    # Then it is done or refused, in this API's shape
+    assert result["statusCode"] in {200, 201, 400, 401, 403, 404, 405}
+    assert result["headers"]["Content-Type"] == "application/json"
+    answer: Any = json.loads(result["body"] or "{}")
+    assert isinstance(answer, dict)
+    assert result["statusCode"] < 400 or method == "HEAD" or answer["msg"]
+    result["body"].encode()
+
+
+@settings(max_examples=100, deadline=None)
+@given(value=OBJECTS)
+def test_settings_are_taken_whole_or_refused_whole(value: dict[str, Any]) -> None:
+    # Given a queue
+    hub = Hub()
+    hub.make_push("q", "https://a.example/in")
+    before = hub.info("q")
+    # When any settings are sent
+    result = hub.call("PATCH", "/queues/q", {"queue": value})
+    # Then they are in force, or nothing changed, and what is shown can always be sent back
+    assert result.status in {200, 400, 403}
+    after = hub.info("q")
+    assert after == (result.body["queue"] if result.status == 200 else before)
+    assert hub.call("PUT", "/queues/q", {"queue": after}).status == 200

@@ -1,0 +1,430 @@
+"""Messages of push queues: statuses, acknowledgements, deleting, clearing (IronMQ v3 sections 4.1 and 5)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.engine.world import PROJECT, World
+from tests.fakes import Reply
+from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
+
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.ports import PushRequest
+
+A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
+
+
+@pytest.fixture
+def world() -> World:
+    """An engine that pushes."""
+    return World()
+
+
+@pytest.fixture
+def hub(world: World) -> Hub:
+    """The API before that engine."""
+    return Hub(world)
+
+
+def acknowledge(hub: Hub, request: PushRequest, body: Any = None, *, query: bool = True) -> Result:
+    """What a subscriber does with the headers of a push: no token, just the URL."""
+    url = urlsplit(request.headers["Iron-Subscriber-Message-Url"])
+    path = f"{url.path}?{url.query}" if query else url.path
+    return hub.send("DELETE", path, b"" if body is None else json.dumps(body).encode())
+
+
+def reservation(request: PushRequest) -> dict[str, str]:
+    """The body a subscriber acknowledges with."""
+    return {
+        "reservation_id": request.headers["Iron-Reservation-Id"],
+        "subscriber_name": request.headers["Iron-Subscriber-Name"],
+    }
+
+
+def codes(hub: Hub, message_id: str, queue: str = "q") -> list[int | None]:
+    return [each.get("status_code") for each in hub.statuses(queue, message_id)]
+
+
+def test_statuses_exist_before_the_first_try_in_the_order_of_subscribers(hub: Hub) -> None:
+    hub.make_push("q", A, B)
+    [message_id] = hub.post("q", "x")
+    assert hub.statuses("q", message_id) == [
+        {"name": f"s{n}", "subscriber_name": f"s{n}", "url": url, "retries_remaining": 3, "tries": 0}
+        for n, url in enumerate((A, B))
+    ]
+
+
+def test_statuses_of_success_and_failure(hub: Hub, world: World) -> None:
+    # Given one healthy subscriber and one that fails
+    world.sender.script(B, 500)
+    hub.make_push("q", A, B, retries=3, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    # Then a success leaves the retries as they were, and so does the first failed try
+    good, bad = hub.statuses("q", message_id)
+    assert good.pop("last_try_at").startswith("2026-")
+    assert good == {
+        "name": "s0",
+        "subscriber_name": "s0",
+        "url": A,
+        "retries_remaining": 3,
+        "tries": 1,
+        "status_code": 200,
+        "msg": "Message was pushed successfully.",
+    }
+    assert (bad["status_code"], bad["msg"], bad["tries"], bad["retries_remaining"]) == (
+        500,
+        "Internal Server Error",
+        1,
+        3,
+    )
+    assert hub.info("q")["size"] == 1
+    # And each retry takes one, down to none at the end
+    seen = []
+    for _ in range(3):
+        world.run(seconds=10)
+        seen.append((hub.statuses("q", message_id)[1]["tries"], hub.statuses("q", message_id)[1]["retries_remaining"]))
+    assert seen == [(2, 2), (3, 1), (4, 0)]
+    # And nothing waits any more, everything was counted, and the message stays readable
+    assert (hub.info("q")["size"], hub.info("q")["total_messages"]) == (0, 1)
+    message = hub.call("GET", f"/queues/q/messages/{message_id}").body["message"]
+    assert (message["id"], message["body"]) == (message_id, "x")
+    assert [each["status_code"] for each in message["push_statuses"]] == [200, 500]
+
+
+def test_a_status_without_an_answer_has_code_zero(hub: Hub, world: World) -> None:
+    world.sender.script(A, Reply(error_class="timeout", message="timed out"))
+    hub.make_push("q", A)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    [status] = hub.statuses("q", message_id)
+    assert (status["status_code"], status["msg"], status["tries"]) == (0, "timed out", 1)
+
+
+def test_unicast_statuses_show_who_was_asked(hub: Hub, world: World) -> None:
+    for url in (A, B):
+        world.sender.script(url, 500)
+    hub.make_push("q", A, B, type="unicast", retries=0)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    assert [
+        (each["tries"], each["status_code"], each["retries_remaining"]) for each in hub.statuses("q", message_id)
+    ] == [
+        (1, 500, 0),
+        (1, 500, 0),
+    ]
+
+
+def test_a_subscriber_removed_since_is_shown_without_name(hub: Hub, world: World) -> None:
+    hub.make_push("q", A, B)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "s0"}]})
+    assert [(each["name"], each["url"], each["status_code"]) for each in hub.statuses("q", message_id)] == [
+        ("", "", 200),
+        ("s1", B, 200),
+    ]
+
+
+def test_pull_queues_have_no_statuses(hub: Hub) -> None:
+    [message_id] = hub.post("pull", "x")
+    assert hub.call("GET", f"/queues/pull/messages/{message_id}/subscribers").status == 400
+
+
+def test_messages_of_push_queues_cannot_be_reserved(hub: Hub) -> None:
+    hub.make_push("q", A)
+    [message_id] = hub.post("q", "x")
+    assert hub.call("POST", "/queues/q/reservations", {}).status == 400
+    for action in ("touch", "release"):
+        path = f"/queues/q/messages/{message_id}/{action}"
+        assert hub.call("POST", path, {"reservation_id": "r"}).status == 400
+
+
+def test_peeking_into_a_push_queue_shows_what_waits(hub: Hub, world: World) -> None:
+    world.sender.script(A, 500)
+    hub.make_push("q", A, B)
+    first, second = hub.post("q", "a", "b")
+    assert hub.call("GET", "/queues/q/messages").body == {"messages": []}
+    world.run(seconds=1)
+    shown = hub.call("GET", "/queues/q/messages?n=10").body["messages"]
+    assert [(each["id"], each["body"]) for each in shown] == [(first, "a"), (second, "b")]
+    assert len(hub.call("GET", "/queues/q/messages").body["messages"]) == 1
+
+
+def test_peeking_into_a_push_queue_shows_as_much_as_fits(hub: Hub, world: World) -> None:
+    # Given large messages that wait, each of characters that take more room in an answer
+    hub.make_push("q", A)
+    world.sender.script(A, 500)
+    for letter in "abcd":
+        hub.post("q", letter + "é" * 700_000)
+    world.run(seconds=5)
+    # Then those are shown that fit into one answer, the oldest first
+    shown = hub.call("GET", "/queues/q/messages?n=100").body["messages"]
+    assert [each["body"][0] for each in shown] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("how", ["body", "query", "both", "body without name", "token and body"])
+def test_acknowledging_a_202(hub: Hub, world: World, how: str) -> None:
+    # Given a subscriber that answered 202
+    world.sender.script(A, 202)
+    hub.make_push("q", A, B, retries_delay=60)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    assert codes(hub, message_id) == [202, 200]
+    [request] = world.sender.requests_to(A)
+    # When it acknowledges, without a token or with one
+    if how == "token and body":
+        result = hub.call("DELETE", f"/queues/q/messages/{message_id}", reservation(request))
+    elif how == "query":
+        result = acknowledge(hub, request)
+    else:
+        body: dict[str, str] = {**reservation(request), "id": message_id}
+        if how == "body without name":
+            del body["subscriber_name"]
+        result = acknowledge(hub, request, body, query=how == "both")
+    # Then it is done: status 200, and no further push
+    assert (result.status, result.body) == (200, {"msg": "Deleted"})
+    assert codes(hub, message_id) == [200, 200]
+    world.run(seconds=600)
+    assert len(world.sender.requests_to(A)) == 1
+    # And doing it again changes nothing
+    assert acknowledge(hub, request).status == 200
+
+
+def test_acknowledging_while_the_push_is_open(hub: Hub, world: World) -> None:
+    # Given a subscriber that acknowledges before it answers
+    answers: list[Result] = []
+    world.sender.script(A, Reply(status_code=202, meanwhile=lambda request: answers.append(acknowledge(hub, request))))
+    hub.make_push("q", A, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=100)
+    # Then the acknowledgement counts, and it is not pushed again
+    assert [each.status for each in answers] == [200]
+    assert codes(hub, message_id) == [200]
+    assert hub.statuses("q", message_id)[0]["tries"] == 1
+    assert len(world.sender.requests) == 1
+
+
+def test_acknowledging_in_unicast(hub: Hub, world: World) -> None:
+    # Given a unicast queue whose first subscriber fails and whose second answers 202, whichever is asked first
+    hub.make_push("q", A, B, type="unicast", retries_delay=60)
+    world.sender.script(A, 500)
+    world.sender.script(B, 202)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    [request] = world.sender.requests_to(B)
+    # When the second acknowledges, under its own name only
+    wrong = {**reservation(request), "subscriber_name": "s0"}
+    assert acknowledge(hub, request, wrong, query=False).status == 403
+    assert acknowledge(hub, request, reservation(request), query=False).status == 200
+    # Then the message is done
+    world.run(seconds=600)
+    assert len(world.sender.requests_to(B)) == 1
+    assert codes(hub, message_id)[1] == 200
+    [delivery] = world.deliveries(message_id)
+    assert delivery.state is DeliveryState.ACKNOWLEDGED
+
+
+def test_a_late_acknowledgement_is_refused(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("q", A, retries_delay=10, retries=1)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    [first] = world.sender.requests
+    # When the reservation has lapsed and the message was pushed again
+    world.run(seconds=11)
+    assert len(world.sender.requests) == 2
+    # Then the first reservation is superseded, with or without a token, and the second is good
+    assert acknowledge(hub, first).status == 403
+    assert hub.call("DELETE", f"/queues/q/messages/{message_id}", reservation(first)).status == 403
+    assert acknowledge(hub, world.sender.requests[1]).status == 200
+
+
+def test_an_acknowledgement_after_all_tries_is_refused(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("q", A, retries_delay=10, retries=0, error_queue="e")
+    hub.post("q", "x")
+    world.run(seconds=60)
+    assert acknowledge(hub, world.sender.requests[0]).status == 403
+    assert len(world.line("e")) == 1
+
+
+def test_without_a_token_every_refusal_looks_the_same(hub: Hub, world: World) -> None:
+    # Given a reserved push, a pull queue with a reserved message, and a message that is gone
+    world.sender.script(A, 202)
+    hub.make_push("q", A)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    [request] = world.sender.requests
+    hub.post("pull", "y")
+    [reserved] = hub.reserve("pull")
+    good, wrong = request.headers["Iron-Reservation-Id"], "0" * 32
+    attempts = [
+        (PROJECT, "q", message_id, {"reservation_id": wrong}),
+        (PROJECT, "q", message_id, {"reservation_id": wrong, "subscriber_name": "s0"}),
+        (PROJECT, "q", message_id, {"reservation_id": good, "subscriber_name": "nobody"}),
+        (PROJECT, "q", message_id, {"reservation_id": "é"}),
+        (PROJECT, "q", "1234567890123456789", {"reservation_id": good}),
+        (PROJECT, "q", "abc", {"reservation_id": good}),
+        (PROJECT, "none", message_id, {"reservation_id": good}),
+        (PROJECT, "pull", reserved["id"], {"reservation_id": reserved["reservation_id"]}),
+        (OTHER_PROJECT, "q", message_id, {"reservation_id": good}),
+        ("nonsense", "q", message_id, {"reservation_id": good}),
+    ]
+    # When requests without a token show something that reserves nothing
+    answers = {
+        (result.status, result.msg)
+        for project, queue, message, body in attempts
+        for result in [
+            hub.send("DELETE", f"/3/projects/{project}/queues/{queue}/messages/{message}", json.dumps(body).encode())
+        ]
+    }
+    # Then nothing can be learned from the answers, and nothing happened
+    assert answers == {(403, "Reservation has timed out")}
+    assert codes(hub, message_id) == [202]
+    assert hub.info("pull")["size"] == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"subscriber_name": "s0"}', b'{"reservation_id": ""}', b"[["])
+def test_without_a_token_and_without_a_reservation_it_is_401(hub: Hub, body: bytes) -> None:
+    assert hub.send("DELETE", f"/3/projects/{PROJECT}/queues/q/messages/1", body).status == 401
+
+
+def test_a_foreign_authorization_header_does_not_spoil_an_acknowledgement(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("q", A)
+    hub.post("q", "x")
+    world.run(seconds=1)
+    url = urlsplit(world.sender.requests[0].headers["Iron-Subscriber-Message-Url"])
+    result = hub.send("DELETE", f"{url.path}?{url.query}", headers={"Authorization": "Basic dTpw"})
+    assert result.status == 200
+
+
+def test_acknowledging_with_a_token(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("q", A)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    path = f"/queues/q/messages/{message_id}"
+    assert hub.call("DELETE", path, {"reservation_id": "0" * 32, "subscriber_name": "s0"}).status == 403
+    nameless = hub.call("DELETE", path, {"subscriber_name": "s0"})
+    assert (nameless.status, nameless.msg) == (400, "A reservation_id is required")
+    missing = hub.call("DELETE", "/queues/q/messages/1", reservation(world.sender.requests[0]))
+    assert (missing.status, missing.msg) == (404, "Message not found")
+    # in a batch, one wrong reservation acknowledges none
+    batch = [{"id": message_id, **reservation(world.sender.requests[0])}, {"id": "1"}]
+    assert hub.call("DELETE", "/queues/q/messages", {"ids": batch}).status == 404
+    assert codes(hub, message_id) == [202]
+    assert hub.call("DELETE", "/queues/q/messages", {"ids": batch[:1]}).status == 200
+    assert codes(hub, message_id) == [200]
+
+
+def test_queue_names_with_reserved_characters_acknowledge_through_their_urls(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("a%20b%2Bc%3Ad%25", A)
+    hub.post("a%20b%2Bc%3Ad%25", "x")
+    world.run(seconds=1)
+    assert acknowledge(hub, world.sender.requests[0]).status == 200
+
+
+def test_deleting_stops_further_pushes(hub: Hub, world: World) -> None:
+    # Given a message that one subscriber has and another refuses
+    world.sender.script(B, 500)
+    hub.make_push("q", A, B, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    assert hub.info("q")["size"] == 1
+    # When it is deleted
+    path = f"/queues/q/messages/{message_id}"
+    assert hub.call("DELETE", path).body == {"msg": "Deleted"}
+    # Then it is not pushed again and no longer there
+    world.run(seconds=100)
+    assert len(world.sender.requests_to(B)) == 1
+    for gone in (hub.call("GET", path), hub.call("GET", f"{path}/subscribers"), hub.call("DELETE", path)):
+        assert (gone.status, gone.msg) == (404, "Message not found")
+    assert hub.info("q")["size"] == 0
+
+
+def test_deleting_before_the_first_push(hub: Hub, world: World) -> None:
+    hub.make_push("q", A)
+    ids = hub.post("q", "x", "y", delay=5)
+    assert hub.call("DELETE", "/queues/q/messages", {"ids": ids}).status == 200
+    world.run(seconds=60)
+    assert world.sender.requests == []
+
+
+def test_deleting_while_a_push_is_open(hub: Hub, world: World) -> None:
+    # Given a subscriber that fails, and an owner who deletes during the push
+    deleted: list[int] = []
+
+    def delete(request: PushRequest) -> None:
+        path = f"/queues/q/messages/{request.headers['Iron-Message-Id']}"
+        deleted.append(hub.call("DELETE", path).status)
+
+    world.sender.script(A, Reply(status_code=500, meanwhile=delete))
+    hub.make_push("q", A, retries_delay=10)
+    hub.post("q", "x")
+    world.run(seconds=100)
+    assert deleted == [200]
+    assert len(world.sender.requests) == 1
+
+
+def test_deleting_what_was_delivered_changes_nothing(hub: Hub, world: World) -> None:
+    hub.make_push("q", A)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    assert hub.call("DELETE", f"/queues/q/messages/{message_id}").status == 200
+    assert codes(hub, message_id) == [200]
+
+
+def test_clearing_a_push_queue(hub: Hub, world: World) -> None:
+    # Given a message that waits for its retry and one that was not tried yet
+    world.sender.script(A, 500)
+    hub.make_push("q", A, retries_delay=10)
+    [waiting] = hub.post("q", "x")
+    world.run(seconds=1)
+    [delayed] = hub.post("q", "y", delay=5)
+    # When the queue is cleared
+    assert hub.call("DELETE", "/queues/q/messages", {}).body == {"msg": "Cleared"}
+    # Then nothing waits, both are gone, and neither is pushed any more
+    assert hub.info("q")["size"] == 0
+    for message_id in (waiting, delayed):
+        assert hub.call("GET", f"/queues/q/messages/{message_id}").status == 404
+    world.run(seconds=100)
+    assert len(world.sender.requests) == 1
+    # And what is posted in the very same moment is pushed
+    hub.call("DELETE", "/queues/q/messages", {})
+    world.sender.script(A, 200)
+    [later] = hub.post("q", "z")
+    world.run(seconds=1)
+    assert codes(hub, later) == [200]
+
+
+def test_deleting_a_push_queue_stops_its_pushes(hub: Hub, world: World) -> None:
+    world.sender.script(A, 500)
+    hub.make_push("q", A, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    hub.call("DELETE", "/queues/q")
+    hub.make_push("q", A)
+    world.run(seconds=100)
+    assert len(world.sender.requests) == 1
+    assert hub.call("GET", f"/queues/q/messages/{message_id}").status == 404
+
+
+def test_an_error_message_leads_back_to_the_original(hub: Hub, world: World) -> None:
+    world.sender.script(A, 301)
+    hub.make_push("q", A, retries=0, error_queue="Test error")
+    [message_id] = hub.post("q", "x", push_headers={"X-Custom": "1"})
+    assert hub.call("GET", "/queues/Test%20error").status == 404
+    world.run(seconds=5)
+    [error] = hub.reserve("Test%20error")
+    fields = json.loads(error["body"])
+    assert fields["source_msg_id"] == message_id
+    assert fields["headers"] == {"X-Custom": "1"}
+    assert fields["subscribers"][0]["code"] == 301
+    assert hub.call("GET", f"/queues/q/messages/{fields['source_msg_id']}").body["message"]["body"] == "x"
+    assert hub.info("Test%20error")["total_messages"] == 1

@@ -1,0 +1,282 @@
+"""Subscribers: add, replace, remove, and what is refused at registration (IronMQ v3, S1 to S3 and section 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.ironmq.api.hub import OTHER_PROJECT, Hub
+
+A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
+
+
+def shown(hub: Hub, name: str = "q") -> list[dict[str, Any]]:
+    return list(hub.info(name)["push"]["subscribers"])
+
+
+def ids(hub: Hub) -> list[str]:
+    queue = hub.world.config.queue(PROJECT, "q")
+    assert queue is not None
+    assert queue.push is not None
+    return [each.subscriber_id for each in queue.push.subscribers]
+
+
+def test_adding_keeps_the_others_and_updates_by_name(hub: Hub) -> None:
+    # Given a queue with two subscribers
+    hub.make_push("q", A, B)
+    before = ids(hub)
+    # When one of them and a new one are added
+    result = hub.call(
+        "POST", "/queues/q/subscribers", {"subscribers": [{"name": "s1", "url": C}, {"name": "new", "url": A}]}
+    )
+    assert (result.status, result.body) == (200, {"msg": "Updated"})
+    # Then the one has the new URL in its old place and under its old id, and the new one comes last
+    assert shown(hub) == [{"name": "s0", "url": A}, {"name": "s1", "url": C}, {"name": "new", "url": A}]
+    assert ids(hub)[:2] == before
+
+
+def test_replacing_sets_the_whole_list_and_keeps_ids_by_name(hub: Hub) -> None:
+    hub.make_push("q", A, B)
+    before = ids(hub)
+    result = hub.call("PUT", "/queues/q/subscribers", {"subscribers": [{"name": "s1", "url": B}]})
+    assert (result.status, result.body) == (200, {"msg": "Updated"})
+    assert shown(hub) == [{"name": "s1", "url": B}]
+    assert ids(hub) == before[1:]
+
+
+def test_removing_by_name_ignores_unknown_ones_and_extra_fields(hub: Hub) -> None:
+    hub.make_push("q", A, B, C)
+    removed = {"subscribers": [{"name": "s1", "url": "https://unimportant.example"}, {"name": "unknown"}]}
+    result = hub.call("DELETE", "/queues/q/subscribers", removed)
+    assert (result.status, result.body) == (200, {"msg": "Updated"})
+    assert [each["name"] for each in shown(hub)] == ["s0", "s2"]
+
+
+def test_the_last_subscriber_cannot_be_removed(hub: Hub) -> None:
+    hub.make_push("q", A)
+    result = hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "s0"}]})
+    assert result.status == 400
+    assert "Push queues must have at least one subscriber" in result.msg
+    assert len(shown(hub)) == 1
+
+
+def test_subscribers_without_names_are_known_by_their_urls(hub: Hub) -> None:
+    # Given subscribers as qpush makes them, without names
+    hub.make("q", push={"subscribers": [{"url": A}, {"name": "", "url": B}]})
+    # When one is added again and one removed
+    hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"url": A, "headers": {"X-A": "1"}}]})
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "", "url": B}]})
+    # Then each is still there once
+    assert shown(hub) == [{"name": "", "url": A, "headers": {"X-A": "1"}}]
+
+
+def test_subscribers_that_differ_in_nothing_keep_their_deliveries_too(hub: Hub) -> None:
+    # Given two subscribers without a name for the same URL
+    same = [{"url": A}, {"url": A}]
+    hub.make("q", push={"subscribers": same})
+    before = ids(hub)
+    # When the same list is set again, then both are the ones that were there
+    hub.call("PUT", "/queues/q/subscribers", {"subscribers": same})
+    assert ids(hub) == before
+    # And a third one is new
+    hub.call("PUT", "/queues/q/subscribers", {"subscribers": [*same, {"url": A}]})
+    assert ids(hub)[:2] == before
+    assert len(set(ids(hub))) == 3
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_pull_and_missing_queues_have_no_subscribers(hub: Hub, method: str) -> None:
+    hub.make("pull")
+    body = {"subscribers": [{"name": "s", "url": A}]}
+    assert hub.call(method, "/queues/pull/subscribers", body).status == 400
+    assert hub.call(method, "/queues/none/subscribers", body).msg == "Queue not found"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+@pytest.mark.parametrize(
+    "body", [{}, {"subscribers": []}, {"subscribers": None}, {"subscribers": {}}, {"subscribers": ["x"]}], ids=str
+)
+def test_requests_without_subscribers(hub: Hub, method: str, body: Any) -> None:
+    hub.make_push("q", A)
+    assert hub.call(method, "/queues/q/subscribers", body).status == 400
+
+
+def test_removing_needs_a_name(hub: Hub) -> None:
+    hub.make_push("q", A, B)
+    assert hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": ""}]}).status == 400
+
+
+def test_two_subscribers_of_one_name_are_refused(hub: Hub) -> None:
+    subscribers = [{"name": "s", "url": A}, {"name": "s", "url": B}]
+    assert hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": subscribers}}}).status == 400
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example",
+        "HTTPS://a.example:8443/in?auth=TOKEN&x=%20#f",
+        "http://user:password@a.example/",
+        "http://[2001:db8::1]:81/x",
+        "ironmq:///other",
+        f"ironmq://{OTHER_PROJECT}:TOKEN@/q",
+        f"ironmq://{PROJECT}:TOKEN@mq.example.com:8080/q",
+        f"ironworker://{PROJECT}:TOKEN@worker.example.com/myWorker",
+        "https://a.example/" + "x" * (2048 - len("https://a.example/")),
+    ],
+)
+def test_urls_taken(hub: Hub, url: str) -> None:
+    hub.make_push("q", url)
+    assert shown(hub) == [{"name": "s0", "url": url}]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        None,
+        7,
+        "a.example/in",
+        "ftp://a.example/in",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "http:///in",
+        "http://",
+        "http:a.example",
+        "http://a.example:port/",
+        "http://a.example:99999/",
+        "http://a.example:0/",
+        "http://[::1/",
+        "http://a.example/a b",
+        "http://a.example/\r\nX: y",
+        "http://a.example\\@b.example/",
+        "ironmq:///q",
+        f"ironmq://{PROJECT}:TOKEN@/q",
+        f"ironmq://{PROJECT}:TOKEN@hub.example/q",
+        f"ironmq://{PROJECT}@/other",
+        "ironmq://host.example/other",
+        "ironmq:///",
+        "ironmq:///a/b",
+        "ironworker://worker.example/myWorker",
+        f"ironworker://{PROJECT}:TOKEN@/myWorker",
+        "https://a.example/" + "x" * 2048,
+    ],
+)
+def test_urls_refused_without_being_repeated(hub: Hub, url: Any) -> None:
+    # When a queue q is made with such a subscriber
+    result = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [{"name": "s", "url": url}]}}})
+    # Then it is refused, and the error does not leak the URL
+    assert result.status == 400
+    assert "TOKEN" not in result.msg
+    assert not (isinstance(url, str) and url and url in result.msg)
+    assert hub.call("GET", "/queues").body == {"queues": []}
+
+
+def test_the_guard_is_asked_once_for_each_host(hub: Hub) -> None:
+    hub = Hub(allowed_targets=["10.0.0.0/8"])
+    hub.make_push(
+        "q",
+        "http://a.example/1",
+        "http://a.example/2",
+        "https://a.example/1",
+        f"ironmq://{PROJECT}:T@mq.example:1/q",
+        f"ironworker://{PROJECT}:T@w.example/c",
+        "ironmq:///x",
+    )
+    allowed = ("10.0.0.0/8",)
+    assert hub.checked == [
+        ("http://a.example/1", allowed),
+        ("https://a.example/1", allowed),
+        ("https://mq.example:1/", allowed),
+        ("https://w.example/", allowed),
+    ]
+
+
+def test_hosts_that_are_slow_to_resolve_do_not_hold_up_a_registration(hub: Hub) -> None:
+    # Given hundreds of hosts, each of which takes five seconds to be checked
+    hub.check_takes_s = 5
+    start = hub.world.clock.now()
+    # When they are made subscribers
+    hub.make_push("q", *[f"https://{number}.example/" for number in range(500)])
+    # Then that is done before a gateway gives up; each request will be checked again
+    assert hub.world.clock.now() - start <= 15_000
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/queues/q/subscribers"), ("PUT", "/queues/q/subscribers")])
+def test_what_the_guard_refuses_is_refused(hub: Hub, method: str, path: str) -> None:
+    hub.make_push("q", A)
+    hub.refusals["http://10.0.0.1/"] = "address is private"
+    result = hub.call(method, path, {"subscribers": [{"name": "x", "url": "http://10.0.0.1/"}]})
+    assert result.status == 400
+    assert "address is private" in result.msg
+    assert shown(hub) == [{"name": "s0", "url": A}]
+
+
+def test_our_additions_to_subscribers(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [{"name": "s", "url": A, "timeout": 180, "dialect": "raw"}]})
+    assert shown(hub) == [{"name": "s", "url": A, "timeout": 180}]
+    # zero and null mean the default, which is not shown
+    hub.make("q", push={"subscribers": [{"name": "s", "url": A, "timeout": 0, "dialect": None}]})
+    assert shown(hub) == [{"name": "s", "url": A}]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"timeout": 181},
+        {"timeout": -1},
+        {"timeout": "10"},
+        {"timeout": 1.5},
+        {"dialect": "hub"},
+        {"dialect": "latin"},
+        {"dialect": 1},
+        {"name": 1},
+        {"name": "a\r\nb"},
+        {"name": "漢字"},
+        {"name": " a"},
+        {"name": "n" * 256},
+        {"headers": []},
+        {"headers": {"": "x"}},
+        {"headers": {"X Y": "x"}},
+        {"headers": {"X:": "x"}},
+        {"headers": {"Hé": "x"}},
+        {"headers": {"X": 1}},
+        {"headers": {"X": None}},
+        {"headers": {"X": "a\r\nSet-Cookie: b"}},
+        {"headers": {"X": "a\nb"}},
+        {"headers": {"X": "a\x00b"}},
+        {"headers": {"X": "漢"}},
+        {"headers": {"X": " a"}},
+        {"headers": {"X": "1", "x": "2"}},
+        {"headers": {"Host": "internal"}},
+        {"headers": {"content-length": "0"}},
+        {"headers": {"Transfer-Encoding": "chunked"}},
+        {"headers": {"Connection": "close"}},
+        {"headers": {"TE": "trailers"}},
+        {"headers": {"Upgrade": "h2c"}},
+        {"headers": {"Expect": "100-continue"}},
+    ],
+    ids=str,
+)
+def test_subscriber_settings_refused(hub: Hub, extra: dict[str, Any]) -> None:
+    subscribers = [{"name": "s", "url": A, **extra}]
+    assert hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": subscribers}}}).status == 400
+
+
+def test_subscribers_may_set_user_agent_and_content_type(hub: Hub) -> None:
+    headers = {"User-Agent": "mine", "Content-Type": "application/json", "X-Empty": "", "X-Latin": "é"}
+    hub.make("q", push={"subscribers": [{"name": "s", "url": A, "headers": headers}]})
+    assert shown(hub)[0]["headers"] == headers
+
+
+def test_subscribers_may_take_64_kb_of_json(hub: Hub) -> None:
+    def subscriber(number: int) -> dict[str, str]:
+        return {"name": f"{number:04d}", "url": "https://a.example/" + "x" * 2000}
+
+    hub.make("q", push={"subscribers": [subscriber(number) for number in range(31)]})
+    # one more would still fit, two more would not
+    added = {"subscribers": [subscriber(number) for number in (31, 32)]}
+    assert hub.call("POST", "/queues/q/subscribers", added).status == 400
+    assert len(shown(hub)) == 31
+    assert hub.call("POST", "/queues/q/subscribers", {"subscribers": added["subscribers"][:1]}).status == 200

@@ -1,0 +1,276 @@
+"""What is particular to lines in DynamoDB: how much they read, calls made twice, and consumers that race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.contract.samples import NOW, PROJECT, message
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import LineMessage
+from pushhub.engine.store.dynamodb_changes import record_of_change
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore, decode_line_message
+
+LINE = "f0e1d2c3b4a5"
+MINUTE = 60_000
+
+
+class Bench:
+    """The store on a client whose calls are recorded."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.client = Intercepted(client)
+        self.clock = FakeClock()
+        self.store = DynamoDBLineStore(cast(DynamoDBClient, self.client), aws.LINES_TABLE, self.clock)
+        self._tables = client
+
+    def put(self, count: int, **changes: Any) -> list[Message]:
+        """Fill the line past the record of calls."""
+        given = [message(queue_uid=LINE, subscriber_ids=(), **changes) for _ in range(count)]
+        DynamoDBLineStore(self._tables, aws.LINES_TABLE, self.clock).put(given)
+        return given
+
+    def reserve(self, count: int = 1, *, now: int = NOW, timeout_ms: int = MINUTE) -> list[LineMessage]:
+        return self.store.reserve(PROJECT, LINE, count=count, timeout_ms=timeout_ms, now=now)
+
+    def stored(self) -> list[dict[str, Any]]:
+        return self._tables.scan(TableName=aws.LINES_TABLE)["Items"]
+
+    def entries_read(self) -> int:
+        """Most index entries that the queries recorded so far could have read."""
+        return sum(parameters["Limit"] for operation, parameters in self.client.calls if operation == "query")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.dynamodb() as client:
+        yield Bench(client)
+
+
+def ids(found: list[LineMessage]) -> list[str]:
+    return [each.message.message_id for each in found]
+
+
+def test_one_message_is_one_write_and_a_hundred_are_one_transaction(bench: Bench) -> None:
+    given = [message(queue_uid=LINE) for _ in range(101)]
+    bench.store.put(given[:1])
+    bench.store.put(given)
+    assert [operation for operation, _ in bench.client.calls] == ["put_item"] + ["transact_write_items"] * 2
+
+
+def test_a_repeated_transaction_carries_the_same_token(bench: Bench) -> None:
+    # Given two posts, one of which is repeated
+    one = [message(queue_uid=LINE) for _ in range(3)]
+    other = [message(queue_uid=LINE) for _ in range(3)]
+    for each in (one, one, other):
+        bench.store.put(each)
+    # Then DynamoDB can tell: within ten minutes it does nothing for a token it knows, even if the messages were consumed since
+    tokens = [parameters["ClientRequestToken"] for _, parameters in bench.client.calls]
+    assert tokens[0] == tokens[1] != tokens[2]
+    assert all(1 <= len(token) <= 36 for token in tokens)
+
+
+def test_a_transaction_that_meets_another_is_made_again(bench: Bench) -> None:
+    # Given a service that cancels the first two tries for reasons that pass
+    def cancelled(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+        raise aws.client_error("TransactionCanceledException", CancellationReasons=reasons)
+
+    bench.client.next("transact_write_items", cancelled)
+    bench.client.next("transact_write_items", cancelled)
+    given = [message(queue_uid=LINE) for _ in range(2)]
+    # When two messages are put, then they are there after all
+    bench.store.put(given)
+    assert len(bench.stored()) == 2
+    assert len(bench.clock.slept) == 2
+    # When it never passes, then that is told after a bounded wait
+    for _ in range(5):
+        bench.client.next("transact_write_items", cancelled)
+    with pytest.raises(Unavailable, match="TransactWriteItems"):
+        bench.store.put([message(queue_uid=LINE) for _ in range(2)])
+    assert sum(bench.clock.slept) < 2
+
+
+def test_a_failing_transaction_is_not_made_again(bench: Bench) -> None:
+    bench.client.next("transact_write_items", aws.fails)
+    with pytest.raises(Unavailable):
+        bench.store.put([message(queue_uid=LINE) for _ in range(2)])
+    assert bench.client.count("transact_write_items") == 1
+
+
+def test_reserving_reads_neither_reserved_nor_delayed_messages(bench: Bench) -> None:
+    # Given a line of 100 delayed, 100 reserved, and 100 available messages
+    bench.put(100, due_at=NOW + MINUTE)
+    bench.put(100)
+    bench.reserve(100)
+    available = bench.put(100)
+    bench.client.calls.clear()
+    # When two are reserved
+    taken = bench.reserve(2)
+    # Then it took two queries, of which one found nothing, and a write for each
+    assert ids(taken) == [each.message_id for each in available[:2]]
+    assert [operation for operation, _ in bench.client.calls] == ["query", "query", "update_item", "update_item"]
+
+
+def test_many_expired_messages_are_passed_in_one_call_and_removed_in_several(bench: Bench) -> None:
+    # Given 450 expired messages in front of a live one
+    bench.put(450, expires_at=NOW + 1)
+    (live,) = bench.put(1)
+    later = NOW + 1
+    # When it is reserved, then it is found at once
+    assert ids(bench.reserve(now=later)) == [live.message_id]
+    # And each call removes some of the others, until none is left
+    left = [len(bench.stored())]
+    while left[-1] > 1:
+        bench.reserve(now=later)
+        left.append(len(bench.stored()))
+    assert left == [251, 51, 1]
+
+
+def test_when_removing_expired_messages_fails_the_reservation_stands(bench: Bench) -> None:
+    bench.put(3, expires_at=NOW + 1)
+    (live,) = bench.put(1)
+    bench.client.next("batch_write_item", aws.fails)
+    assert ids(bench.reserve(now=NOW + 1)) == [live.message_id]
+
+
+def test_the_loser_of_a_race_gets_the_next_message(bench: Bench) -> None:
+    # Given three messages and another consumer who takes the first one between this one's look and its grasp
+    given = bench.put(3)
+
+    def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        bench.reserve()
+        return real(**parameters)
+
+    bench.client.next("update_item", too_late)
+    # When this one reserves, then it gets the second
+    assert ids(bench.reserve()) == [given[1].message_id]
+    assert ids(bench.reserve(3)) == [given[2].message_id]
+
+
+def test_losing_every_race_but_the_last_still_fills_the_order(bench: Bench) -> None:
+    # Given 40 messages, the first 25 of which another consumer takes after this one looked
+    given = bench.put(40)
+
+    def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        bench.reserve(25)
+        return real(**parameters)
+
+    bench.client.next("update_item", too_late)
+    # Then this one finds the next behind its first page
+    assert ids(bench.reserve()) == [given[25].message_id]
+
+
+def test_a_reservation_whose_answer_was_lost_is_the_callers(bench: Bench) -> None:
+    # Given a client that sends the reservation twice
+    bench.put(1)
+    bench.client.next("update_item", aws.repeated)
+    # Then the second request meets its own reservation, which counts
+    (held,) = bench.reserve()
+    assert held.reserved_count == 1
+    assert bench.store.get(PROJECT, LINE, held.message.message_id, NOW) == held
+    # And so with touching
+    bench.client.next("update_item", aws.repeated)
+    renewed = bench.store.touch(
+        PROJECT, LINE, held.message.message_id, reservation_id=held.reservation_id or "", timeout_ms=MINUTE, now=NOW
+    )
+    found = bench.store.get(PROJECT, LINE, held.message.message_id, NOW)
+    assert found is not None
+    assert (found.reservation_id, found.reserved_count) == (renewed, 2)
+
+
+def test_a_call_that_fails_half_way_returns_what_it_reserved(bench: Bench) -> None:
+    # Given a service that fails on one of three reservations
+    bench.put(3)
+    bench.client.next("update_item", aws.fails)
+    # Then the two others are the caller's, not lost until they time out
+    assert len(bench.reserve(3)) == 2
+    # When nothing could be reserved, then that is told
+    bench.client.next("update_item", aws.fails)
+    with pytest.raises(Unavailable, match="dynamodb:UpdateItem"):
+        bench.reserve()
+
+
+def test_messages_that_came_back_and_waiting_ones_are_read_in_pages(bench: Bench) -> None:
+    # Given 60 messages that came back, mixed with 60 never reserved ones (every second one)
+    given = bench.put(120)
+    for each in bench.reserve(100) + bench.reserve(20):
+        if int(each.message.message_id) % 2:
+            bench.store.release(
+                PROJECT,
+                LINE,
+                each.message.message_id,
+                reservation_id=each.reservation_id or "",
+                delay_ms=0,
+                now=NOW,
+            )
+    # Then all come in the order of the line, whatever part of the index they are in
+    later = NOW + MINUTE
+    assert ids(bench.reserve(50, now=later)) == [each.message_id for each in given[:50]]
+    assert ids(bench.store.peek(PROJECT, LINE, count=100, now=later)) == [each.message_id for each in given[50:]]
+
+
+def test_index_entries_read_do_not_grow_with_the_line(bench: Bench) -> None:
+    bench.put(50)
+    bench.reserve(10)
+    assert bench.entries_read() <= 1_020
+
+
+def test_a_line_message_is_read_from_a_stream_image(bench: Bench) -> None:
+    bench.put(1)
+    (held,) = bench.reserve()
+    (item,) = bench.stored()
+    assert decode_line_message(item) == held
+    assert item["kind"] == {"S": "line"}
+
+
+def test_a_dead_letter_is_marked_before_it_is_removed(bench: Bench) -> None:
+    # Given a reserved message that is moved elsewhere
+    bench.put(1)
+    (held,) = bench.reserve()
+    # When it is removed as exhausted
+    bench.store.delete(
+        PROJECT,
+        LINE,
+        held.message.message_id,
+        reservation_id=held.reservation_id,
+        now=NOW,
+        leaving="exhausted",
+    )
+    # Then the image that the stream shows last says why, and the message is gone
+    marks = [parameters for operation, parameters in bench.client.calls if operation == "update_item"]
+    assert marks[-1]["ExpressionAttributeValues"][":leaving"] == {"S": "exhausted"}
+    assert bench.stored() == []
+
+
+def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: Bench) -> None:
+    # Given a message reserved twice, the first time without anybody being told
+    (given,) = bench.put(1)
+    images: list[dict[str, Any]] = []
+    for counted in (False, True):
+        (held,) = bench.reserve()
+        images += bench.stored()
+        assert held.reservation_id is not None
+        bench.store.release(
+            PROJECT, LINE, given.message_id, reservation_id=held.reservation_id, delay_ms=0, now=NOW, counted=counted
+        )
+        images += bench.stored()
+    # Then consumers know of one, and the records of two
+    assert [decode_line_message(image).reserved_count for image in images] == [1, 0, 1, 1]
+    records = [
+        record_of_change({"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}})
+        for old, new in pairwise(images)
+    ]
+    assert [(each.kind, each.reservations) for each in records if each] == [
+        ("released", 1),
+        ("reserved", 2),
+        ("released", 2),
+    ]

@@ -1,0 +1,96 @@
+"""Error queues: what could not be delivered lies there, whole where that is possible, and readable always."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT, World, subscribers
+from tests.ironmq.api.hub import Hub
+
+from pushhub.engine.model.message import NewMessage
+from pushhub.web.answer_size import ANSWER_BYTES
+
+DEAD = "https://dead.example/in"
+LARGEST = 4_194_304
+BODIES = {
+    "text": b"x" * LARGEST,
+    "JSON": b'{"name":"value"},' * (LARGEST // 17),
+    "quotes": b'"' * LARGEST,
+    "control characters": b"\x01" * LARGEST,
+    "no text": bytes(range(256)) * (LARGEST // 256),
+    "other alphabets": "я".encode() * (LARGEST // 2),
+    "little": b"\xff\x00 caf\xc3\xa9",
+}
+
+
+def failing_world(*queues: str) -> World:
+    """A hub whose only subscriber is down; the queues are each other's error queues, in order."""
+    world = World()
+    world.sender.script(DEAD, 500)
+    for name, errors in zip(queues, [*queues[1:], "failed"], strict=True):
+        world.make_queue(name, subscribers(DEAD), retries=0, error_queue=errors)
+    return world
+
+
+def original(error: dict[str, Any]) -> bytes:
+    """The body an error message is about."""
+    return base64.b64decode(error["body_base64"]) if "body_base64" in error else error["body"].encode()
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_the_largest_messages_are_whole_in_the_error_queue_and_every_client_can_read_them(kind: str) -> None:
+    # Given a message of the largest size that could not be delivered
+    world = failing_world("q")
+    world.ingest.post(PROJECT, "q", [NewMessage(body=BODIES[kind], headers={"X-Kind": '"' * 1024})])
+    world.run(seconds=30)
+    # When a client that takes no compressed answers reads the error queue
+    [error] = Hub(world).reserve("failed")
+    # Then the whole body is in it
+    told = json.loads(error["body"])
+    assert original(told) == BODIES[kind]
+    assert told["subscribers"][0]["code"] == 500
+
+
+def test_text_stays_text_where_it_can() -> None:
+    world = failing_world("q")
+    body = BODIES["JSON"][:1_000_008]
+    world.post("q", body)
+    world.run(seconds=30)
+    told = json.loads(Hub(world).reserve("failed")[0]["body"])
+    assert (told["body"].encode(), "body_base64" in told) == (body, False)
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_errors_about_errors_do_not_grow_without_end(kind: str) -> None:
+    # Given push queues that are each other's error queues, and nobody who takes anything
+    world = failing_world(*[f"q{number}" for number in range(8)])
+    world.post("q0", BODIES[kind])
+    world.run(seconds=120)
+    # Then every error message fits into an answer, and the last one says that a body was left out where it was
+    assert max(len(each.body) for each in world.sender.requests) <= ANSWER_BYTES
+    [last] = Hub(world).reserve("failed")
+    told = json.loads(last["body"])
+    assert told.get("body_left_out", False) is (told["body"] == "" and "body_base64" not in told)
+    assert told["queue"] == "q7"
+
+
+def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> None:
+    # Given a delivery that is exhausted when the bytes of its message are no longer there
+    world = failing_world("q")
+    [message_id] = world.post("q", b"x" * 10_000)
+    world.dispatch_only()
+    [received] = world.push_queue.receive()
+    assert world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6) == set()
+    world.push_queue.delete(received.receipt_handle)
+    world.bodies.objects.clear()
+    # When it reaches the errors function
+    world.run(seconds=60)
+    # Then a person finds it, with what is known
+    assert len(world.errors_queue) == 0
+    [error] = world.line("failed")
+    told = json.loads(error)
+    assert (told["source_msg_id"], told["body"], told["body_left_out"]) == (message_id, "", True)
+    assert told["subscribers"][0]["code"] == 500

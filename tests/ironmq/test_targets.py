@@ -1,0 +1,109 @@
+"""Deliveries to queues and workers: the requests they make, and where loops end."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from tests.engine.world import BASE_URL, PROJECT, World, subscribers
+
+from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.queue import Project
+from pushhub.engine.target import MAX_HOPS
+
+OTHER = "5f0000000000000000000002"
+TOKEN = "t0ken"
+
+
+@pytest.fixture
+def world() -> World:
+    """A hub with a second project and its token."""
+    world = World()
+    world.config.put_project(Project(project_id=OTHER, created_at=world.clock.now()))
+    world.config.put_token(OTHER, hashlib.sha256(TOKEN.encode()).hexdigest(), "", world.clock.now())
+    return world
+
+
+def lines(world: World, project: str, name: str) -> list[bytes | None]:
+    queue = world.config.queue(project, name)
+    assert queue is not None
+    return [each.message.body for each in world.lines.peek(project, queue.line_uid, count=100, now=world.clock.now())]
+
+
+def codes(world: World, message_id: str) -> list[int | None]:
+    return [each.status_code for delivery in world.deliveries(message_id) for each in delivery.statuses.values()]
+
+
+def test_a_queue_of_this_hub_is_posted_to_without_http(world: World) -> None:
+    # Given subscribers that are queues here: of this project, and of another, also by this hub's name
+    host = BASE_URL.partition("//")[2]
+    urls = ("ironmq:///near%20by", f"ironmq://{OTHER}:{TOKEN}@/other", f"ironmq://{OTHER}:{TOKEN}@{host}/named")
+    world.make_queue("q", subscribers(*urls))
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"\xff x", headers={"X-A": "1"})])
+    world.run(seconds=5)
+    # Then the bytes are there
+    assert lines(world, PROJECT, "near by") == [b"\xff x"]
+    assert lines(world, OTHER, "other") == lines(world, OTHER, "named") == [b"\xff x"]
+    assert world.sender.requests == []
+
+
+def test_another_projects_queue_needs_its_token(world: World) -> None:
+    world.make_queue("q", subscribers(f"ironmq://{OTHER}:wrong@/other"), retries=0)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    assert codes(world, message_id) == [401]
+    assert world.config.queue(OTHER, "other") is None
+
+
+def test_a_queue_of_another_hub_is_posted_to_through_its_webhook(world: World) -> None:
+    # Given a subscriber that is a queue elsewhere
+    world.make_queue("q", subscribers("ironmq://P%20P:T%3A@elsewhere.example:8443/far%20off"))
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"\xff x", headers={"X-A": "1"}, hops=3)])
+    world.run(seconds=5)
+    # Then this is asked of it, in a way that keeps bytes as they are
+    [request] = world.sender.requests
+    assert request.url == "https://elsewhere.example:8443/3/projects/P%20P/queues/far%20off/webhook"
+    assert request.body == b"\xff x"
+    assert request.headers == {
+        "Authorization": "OAuth T:",
+        "Content-Type": "application/octet-stream",
+        "x-subscribers-X-A": "1",
+        "Pushhub-Hops": "4",
+    }
+
+
+@pytest.mark.parametrize("url", ["ironmq:///next", "ironmq://P:T@elsewhere.example/next"])
+def test_a_message_that_has_come_too_far_is_not_passed_on(world: World, url: str) -> None:
+    world.make_queue("q", subscribers(url), retries=0)
+    [message_id] = world.ingest.post(PROJECT, "q", [NewMessage(body=b"x", hops=MAX_HOPS)])
+    world.run(seconds=5)
+    assert codes(world, message_id) == [508]
+    assert world.sender.requests == []
+    assert world.config.queue(PROJECT, "next") is None
+
+
+def test_a_loop_ends(world: World) -> None:
+    # Given two queues that push to each other
+    world.make_queue("a", subscribers("ironmq:///b"), retries=0)
+    world.make_queue("b", subscribers("ironmq:///a"), retries=0)
+    world.post("a", b"x")
+    world.run(seconds=60)
+    # Then a message passes as many queues as it may
+    assert len({each.message_id for each in world.messages.all_deliveries()}) == MAX_HOPS + 1
+
+
+def test_a_queue_that_is_its_own_error_queue_comes_to_an_end(world: World) -> None:
+    world.make_queue("q", subscribers("https://a.example/"), retries=0, error_queue="q")
+    world.sender.script("https://a.example/", 500)
+    world.post("q", b"x")
+    world.run(seconds=60)
+    assert len(world.sender.requests) == MAX_HOPS + 1
+
+
+def test_a_worker_gets_a_task(world: World) -> None:
+    world.make_queue("q", subscribers("ironworker://P:T%26@worker.example/my%20code"))
+    world.post("q", b'{"a": 1}')
+    world.run(seconds=5)
+    [request] = world.sender.requests
+    assert request.url == "https://worker.example/2/projects/P/tasks/webhook?code_name=my%20code&oauth=T%26"
+    assert (request.method, request.body) == ("POST", b'{"a": 1}')

@@ -1,0 +1,303 @@
+"""The REST half of Notifications 2.0 as API Gateway events, with everything behind it in memory."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.fakes import Fault, FaultPlan
+from tests.notifications.world import PROJECT, NotificationWorld
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.tokens import token_hash
+from pushhub.notifications.api.api import NotificationsApi
+from pushhub.notifications.publish import NotificationPublish
+
+BASE = "http://hub.example"
+TOKEN, OTHER_TOKEN, OTHER_PROJECT = "t0ken-of-the-tenant", "an0ther", "5e0000000000000000000002"
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+class Client:
+    """Calls the API."""
+
+    def __init__(self, world: NotificationWorld) -> None:
+        self.world = world
+        world.config.put_token(PROJECT, token_hash(TOKEN), "", 0)
+        world.config.put_project(Project(project_id=OTHER_PROJECT, created_at=0))
+        world.config.put_token(OTHER_PROJECT, token_hash(OTHER_TOKEN), "", 0)
+        self.authorization = basic(f"{PROJECT}/me", TOKEN)
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """``body`` as JSON, or as it is when it is text."""
+        world = self.world
+        api = NotificationsApi(
+            config=world.config,
+            subscriptions=world.subscriptions,
+            publishing=world.publishing,
+            subscribers=world.subscribers,
+            consumers=world.consumers,
+            base_url=BASE,
+        )
+        raw_path, _, query = path.partition("?")
+        event: dict[str, Any] = {
+            "rawPath": raw_path,
+            "rawQueryString": query,
+            "headers": {"authorization": self.authorization, **headers},
+            "requestContext": {"http": {"method": method}, "stage": "$default"},
+            "isBase64Encoded": False,
+        }
+        if body is not None:
+            event["body"] = body if isinstance(body, str) else json.dumps(body)
+        answer = api.handle(event)
+        text = answer["body"]
+        return Answer(answer["statusCode"], answer["headers"], json.loads(text) if text else None)
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(NotificationWorld())
+
+
+def subscribe(client: Client, **more: Any) -> Answer:
+    return client.call("POST", "/notification2/subscriptions", {"context": "tenant", "subscription": "orders"} | more)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        basic(f"{PROJECT}/me", TOKEN),
+        basic(PROJECT, TOKEN),
+        basic(f"{PROJECT}/some/body", TOKEN),
+        f"Bearer {TOKEN}",
+        f"bearer  {TOKEN}",
+    ],
+)
+def test_a_tenant_is_known_by_basic_and_by_bearer_credentials(client: Client, authorization: str) -> None:
+    client.authorization = authorization
+    assert subscribe(client).body["source"] == {"id": PROJECT}
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Basic",
+        "Basic !",
+        "Basic " + base64.b64encode(b"\xff:").decode(),
+        basic(f"{PROJECT}/me", "wrong"),
+        basic(f"{PROJECT}/me", ""),
+        basic(f"{OTHER_PROJECT}/me", TOKEN),
+        basic("/me", TOKEN),
+        basic("me", TOKEN),
+        "Bearer",
+        "Bearer wrong",
+        f"OAuth {TOKEN}",
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/subscriptions"), ("GET", "/subscriptions/1"), ("POST", "/token"), ("POST", "/notifications")],
+)
+def test_everybody_else_is_refused_in_json_with_a_message(
+    client: Client, authorization: str, method: str, path: str
+) -> None:
+    client.authorization = authorization
+    answer = client.call(method, "/notification2" + path, {})
+    assert answer.status == 401
+    assert answer.headers["Content-Type"] == "application/vnd.com.nsn.cumulocity.error+json"
+    assert answer.body["error"] == "security/Unauthorized"
+    assert answer.body["message"] == "Invalid credentials! : Bad credentials"
+
+
+def test_a_subscription_is_made_shown_listed_and_deleted(client: Client) -> None:
+    made = subscribe(client, context="mo", source={"id": "251982"}, subscriptionFilter={"apis": None})
+    assert (made.status, made.headers["Content-Type"]) == (
+        201,
+        "application/vnd.com.nsn.cumulocity.subscription+json",
+    )
+    path = made.body["self"].removeprefix(BASE)
+    assert client.call("GET", path).body == made.body
+    listed = client.call("GET", "/notification2/subscriptions?source=251982&pageSize=1&pageSize=1&withTotalPages=true")
+    assert listed.headers["Content-Type"] == "application/vnd.com.nsn.cumulocity.subscriptioncollection+json"
+    assert listed.body["subscriptions"] == [made.body]
+    assert listed.body["statistics"] == {"currentPage": 1, "pageSize": 1, "totalPages": 1}
+    gone = client.call("DELETE", path)
+    assert (gone.status, gone.body) == (204, None)
+    for method in ("GET", "DELETE"):
+        missing = client.call(method, path)
+        assert (missing.status, missing.body["error"]) == (404, "reliable-notification/Not Found")
+        assert missing.body["message"] == "Finding subscription from database failed"
+
+
+def test_a_second_one_of_the_same_source_context_and_name_is_a_duplicate(client: Client) -> None:
+    subscribe(client)
+    again = subscribe(client)
+    assert (again.status, again.body["error"]) == (409, "reliable-notification/Duplicate")
+    assert subscribe(client, nonPersistent=True).status == 409
+    assert subscribe(client, context="mo", source={"id": "1"}).status == 201
+    assert subscribe(client, subscription="other").status == 201
+
+
+def test_subscriptions_of_a_source_are_deleted_together(client: Client) -> None:
+    for name in ("a", "b"):
+        subscribe(client, context="mo", source={"id": "1"}, subscription=name)
+        subscribe(client, subscription=name)
+    assert client.call("DELETE", "/notification2/subscriptions?source=1&context=mo").status == 204
+    assert len(client.call("GET", "/notification2/subscriptions").body["subscriptions"]) == 2
+    assert client.call("DELETE", "/notification2/subscriptions?context=tenant").status == 204
+    assert client.call("GET", "/notification2/subscriptions").body["subscriptions"] == []
+    assert client.call("DELETE", "/notification2/subscriptions").status == 422
+
+
+def test_tenants_do_not_see_each_other_s_subscriptions(client: Client) -> None:
+    path = subscribe(client).body["self"].removeprefix(BASE)
+    client.authorization = f"Bearer {OTHER_TOKEN}"
+    assert client.call("GET", path).status == 404
+    assert client.call("DELETE", path).status == 404
+    assert client.call("GET", "/notification2/subscriptions").body["subscriptions"] == []
+    assert subscribe(client).status == 201
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", '{"context":"mo"}', '{"context":"tenant","subscription":"a b"}'])
+def test_wrong_bodies_are_422_with_a_message(client: Client, body: str) -> None:
+    answer = client.call("POST", "/notification2/subscriptions", body)
+    assert answer.status == 422
+    assert answer.body["message"]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "application/vnd.x+json", ""])
+def test_bodies_are_read_whatever_their_content_type(client: Client, content_type: str) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    answer = client.call("POST", "/notification2/token", {"subscriber": "app", "subscription": "orders"}, **headers)
+    assert answer.status == 200
+
+
+def test_a_token_connects_and_can_be_verified_and_used_to_unsubscribe(client: Client) -> None:
+    token = client.call("POST", "/notification2/token", {"subscriber": "app", "subscription": "orders"}).body["token"]
+    client.world.connect("a", token)
+    client.authorization = ""
+    claims = client.call("GET", f"/notification2/token?token={token}")
+    assert (claims.status, claims.body["sub"]) == (200, "app")
+    # With a slash at the end, as some clients write it; with an empty body, or none.
+    done = client.call("POST", f"/notification2/unsubscribe/?token={token}", "")
+    assert (done.status, done.body) == (200, {"result": "DONE"})
+    again = client.call("POST", f"/notification2/unsubscribe?token={token}")
+    assert again.status == 500
+    assert again.body["message"]
+    assert client.call("POST", "/notification2/unsubscribe?token=x").status == 401
+    assert client.call("POST", "/notification2/unsubscribe").status == 401
+
+
+def test_what_a_handshake_would_be_answered(client: Client) -> None:
+    token = client.world.token()
+    for path in ("/notification2/consumer", "/notification2/consumer/"):
+        assert client.call("GET", f"{path}?token={token}").status == 426
+    client.world.connect("a", token)
+    assert client.call("GET", f"/notification2/consumer/?token={token}&consumer=x").status == 409
+    assert client.call("GET", "/notification2/consumer/?token=x").status == 401
+
+
+def test_publishing_answers_an_id_for_each_notification(client: Client) -> None:
+    subscribe(client)
+    client.world.connect("a")
+    one = client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 1}})
+    two = client.call(
+        "POST",
+        "/notification2/notifications",
+        [
+            {"api": "events", "source": "1", "data": {"n": 2}},
+            {"api": "measurements", "source": "1", "data": {"n": 3}},
+            {"api": "alarms", "source": "2", "action": "UPDATE", "data_base64": "/wA="},
+        ],
+    )
+    assert (one.status, two.status) == (201, 201)
+    assert len({*one.body["ids"], *two.body["ids"]}) == 4
+    client.world.pump_all()
+    # Measurements do not reach a tenant's subscription unless they are asked for by name.
+    assert [each.body for each in client.world.frames("a")] == ['{"n":1}', '{"n":2}', "/wA="]
+
+
+def test_rules_of_several_subscriptions_of_one_topic_publish_once(client: Client) -> None:
+    subscribe(client)
+    subscribe(client, context="mo", source={"id": "1"})
+    client.world.connect("a")
+    client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 1}})
+    client.world.pump_all()
+    assert client.world.numbers("a") == [1]
+
+
+def test_fragments_are_copied_and_types_filtered(client: Client) -> None:
+    subscribe(client, subscriptionFilter={"typeFilter": "'t' or 'u'"}, fragmentsToCopy=["keep"])
+    client.world.connect("a")
+    for kind in ("t", "x", "u"):
+        data = {"type": kind, "keep": 1, "drop": 2}
+        client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": data})
+    client.world.pump_all()
+    bodies = [json.loads(each.body) for each in client.world.frames("a")]
+    assert bodies == [{"type": "t", "keep": 1}, {"type": "u", "keep": 1}]
+
+
+def test_a_deleted_subscription_publishes_no_more_but_its_backlog_stays(client: Client) -> None:
+    path = subscribe(client).body["self"].removeprefix(BASE)
+    client.world.connect("a")
+    client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 1}})
+    client.call("DELETE", path)
+    client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 2}})
+    client.world.pump_all()
+    assert client.world.numbers("a") == [1]
+
+
+def test_a_body_too_large_for_a_frame_is_refused(client: Client) -> None:
+    subscribe(client)
+    answer = client.call(
+        "POST", "/notification2/notifications", {"api": "events", "source": "1", "data": "x" * 131_072}
+    )
+    assert answer.status == 413
+    assert answer.body["message"]
+
+
+def test_unknown_paths_and_methods_say_so(client: Client) -> None:
+    assert client.call("GET", "/notification2/nothing").status == 404
+    wrong = client.call("PUT", "/notification2/subscriptions", {})
+    assert (wrong.status, wrong.headers["Allow"]) == (405, "DELETE, GET, HEAD, OPTIONS, POST")
+    assert wrong.body["message"]
+    assert client.call("OPTIONS", "/notification2/token").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
+    assert client.call("GET", "/notification2").body["self"] == f"{BASE}/notification2"
+
+
+def test_a_fault_is_a_500_that_tells_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret internals")
+
+    monkeypatch.setattr(NotificationPublish, "publish", fail)
+    answer = client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": 1})
+    assert answer.status == 500
+    assert "secret" not in json.dumps(answer.body)
+    assert answer.body["message"] == "Internal server error"
+
+
+def test_an_unavailable_table_is_a_500_too(client: Client) -> None:
+    client.world._plan = FaultPlan(Fault.FAILS, of="backlogs.backlog")
+    client.world.start()
+    token = client.world.token()
+    answer = client.call("POST", f"/notification2/unsubscribe?token={token}")
+    assert (answer.status, answer.body["error"]) == (500, "general/internalError")
+
+
+def test_paths_with_odd_bytes_and_large_bodies_are_refused(client: Client) -> None:
+    assert client.call("GET", "/notification2/%ff").status == 422
+    assert client.call("POST", "/notification2/subscriptions", "x" * 4_194_305).status == 413

@@ -1,0 +1,153 @@
+"""Things that happen between two steps of a pump or a publisher: each once, at the one moment where it could do harm."""
+
+from __future__ import annotations
+
+import pytest
+from tests.notifications.world import PROJECT, NotificationWorld
+
+from pushhub.base.errors import Unavailable
+from pushhub.notifications.model.topic import Reservation, Topic
+from pushhub.notifications.ports import Connection, Wake
+
+TOPIC = Topic(project=PROJECT, name="orders")
+
+
+@pytest.fixture
+def world() -> NotificationWorld:
+    world = NotificationWorld()
+    world.rule()
+    return world
+
+
+def test_what_was_sent_to_a_consumer_that_left_before_it_was_recorded_comes_again(world: NotificationWorld) -> None:
+    # Given a consumer whose connection ends, and the hub is told, while three are sent to it
+    world.connect("a")
+    world.publish(1, 2, 3)
+    world.sockets.meanwhile = world.disconnect
+    world.pump_all()
+    assert world.numbers("a") == [1]
+    world.sockets.meanwhile = lambda _: None
+    # When it connects again
+    world.connect("b")
+    world.pump_all()
+    # Then it gets all of them, the one that was on the wire too
+    assert world.numbers("b") == [1, 2, 3]
+
+
+def test_what_was_acknowledged_before_its_sending_was_recorded_does_not_come_again(world: NotificationWorld) -> None:
+    # Given a consumer that acknowledges at once, and whose connection ends before the pump has recorded anything
+    world.connect("a")
+    world.publish(1, 2, 3)
+
+    def meanwhile(connection_id: str) -> None:
+        number = world.numbers(connection_id)[-1]
+        world.acknowledge(connection_id, number)
+        if number == 2:
+            world.disconnect(connection_id)
+
+    world.sockets.meanwhile = meanwhile
+    world.pump_all()
+    world.sockets.meanwhile = lambda _: None
+    # When it connects again, it gets the third only
+    world.connect("b")
+    world.pump_all()
+    assert world.numbers("b") == [3]
+
+
+def test_an_acknowledgement_just_before_it_would_wake_the_pump_still_frees_its_place() -> None:
+    # Given a full window, more that waits, and a wake-up that is older than the backlog
+    world = NotificationWorld(window=3)
+    world.rule()
+    world.connect("a")
+    world.publish(1, 2, 3)
+    world.pump_all()
+    world.publish(4)
+    (backlog,) = world.backlogs.backlogs(TOPIC)
+    old = Wake(topic=TOPIC, subscriber="app", subscriber_uid=backlog.uid, version=backlog.version - 1)
+    # When an acknowledgement comes after the pump has looked, and before it asks to be woken by one
+    real = world.connections.stall
+
+    def stall(connection_id: str, *, stalled: bool) -> Connection | None:
+        world.connections.stall = real  # type: ignore[method-assign]
+        world.acknowledge("a", 2)
+        return real(connection_id, stalled=stalled)
+
+    world.connections.stall = stall  # type: ignore[method-assign]
+    assert world.pump.look(old, lambda: 60_000) is None
+    # Then the pump has seen it
+    assert world.numbers("a") == [1, 2, 3, 4]
+
+
+def test_what_comes_again_comes_before_what_is_new_also_when_some_of_it_has_expired(world: NotificationWorld) -> None:
+    # Given more to be sent again than one pass sends, of which the oldest expire
+    world.connect("a")
+    world.publish(*range(100))
+    world.clock.advance(seconds=3600)
+    for start in range(100, 600, 100):
+        world.publish(*range(start, start + 100))
+    world.pump_all()
+    world.disconnect("a")
+    world.clock.advance(seconds=35 * 3600)
+    # When something new was published before the consumer is back
+    world.publish(600)
+    world.connect("b")
+    world.pump_all()
+    # Then the rest comes first, in order
+    assert world.numbers("b") == list(range(100, 601))
+
+
+def test_a_frame_that_could_not_be_sent_keeps_those_after_it_back(world: NotificationWorld) -> None:
+    # Given a call that fails once, in the middle of a pass
+    world.connect("a")
+    world.publish(1, 2, 3, 4)
+    real, calls = world.sockets.send, 0
+
+    def send(connection_id: str, text: str) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Unavailable("execute-api:PostToConnection")
+        return real(connection_id, text)
+
+    world.sockets.send = send  # type: ignore[method-assign]
+    world.pump_all()
+    # Then all arrive, in order
+    assert world.numbers("a") == [1, 2, 3, 4]
+
+
+def test_every_subscriber_that_is_connected_is_woken(world: NotificationWorld) -> None:
+    names = [f"s{number}" for number in range(12)]
+    for name in names:
+        world.connect(name, world.token(name))
+    world.pump_all()
+    # Given that all wait, when something is published
+    world.publish(1)
+    world.pump_all()
+    # Then each gets it
+    assert [world.numbers(name) for name in names] == [[1]] * len(names)
+
+
+def test_a_publisher_that_stood_still_for_a_minute_does_not_write_where_readers_have_passed(
+    world: NotificationWorld,
+) -> None:
+    # Given a publisher that stops after it took its place, so long that the readers pass a hole as wide as that
+    world.connect("a")
+    world.pump_all()
+    reserve = world.topics.reserve
+
+    def slow_reserve(topic: Topic, size: int, now: int) -> Reservation | None:
+        world.topics.reserve = reserve  # type: ignore[method-assign]
+        place = reserve(topic, size, now)
+        for _ in range(40):
+            reserve(TOPIC, 10, world.clock.now())
+        world.publish(2)
+        world.clock.advance(seconds=61)
+        world.pump_all()
+        assert world.numbers("a") == [2]
+        return place
+
+    world.topics.reserve = slow_reserve  # type: ignore[method-assign]
+    world.publish(1)
+    world.pump_all()
+    # Then what it published comes, after what passed it
+    assert world.numbers("a") == [2, 1]

@@ -1,0 +1,188 @@
+"""What is recorded of a notification's life, and that it adds up."""
+
+from __future__ import annotations
+
+import pytest
+from tests.notifications.world import PROJECT, NotificationWorld, recorded
+
+from pushhub.engine.model.records import DeliveryRecord
+from pushhub.notifications.model.topic import Topic, bucket_of, position_at
+from pushhub.notifications.records import NotificationRecords
+
+TOPIC = Topic(project=PROJECT, name="orders")
+
+
+@pytest.fixture
+def world() -> NotificationWorld:
+    world = NotificationWorld()
+    world.rule()
+    return world
+
+
+def of_kind(world: NotificationWorld, kind: str) -> list[DeliveryRecord]:
+    return [each for each in recorded(world) if each.kind == kind]
+
+
+def test_an_acceptance_tells_what_is_owed_to_whom(world: NotificationWorld) -> None:
+    world.connect("a", world.token("one"))
+    world.connect("b", world.token("two"))
+    (message_id,) = world.publish(1)
+    (accepted,) = of_kind(world, "accepted")
+    uids = [each.uid for each in world.backlogs.backlogs(TOPIC)]
+    head = world.topics.head(TOPIC)
+    assert head is not None
+    assert accepted.owed == tuple(sorted(f"{message_id}.{uid}" for uid in uids))
+    assert (accepted.dialect, accepted.queue, accepted.queue_uid) == ("notifications", "orders", head.uid)
+    # It may wait for its consumer until it expires, so only then is it due.
+    assert accepted.due_at == accepted.expires_at
+    assert accepted.body_size == len('{"n":1}')
+    assert (accepted.sequence, accepted.order_key) == (position_at(1), None)
+
+
+def test_sending_is_an_attempt_and_acknowledging_the_end(world: NotificationWorld) -> None:
+    world.connect("a")
+    (message_id,) = world.publish(1)
+    world.clock.advance(ms=250)
+    world.pump_all()
+    world.acknowledge("a", 1)
+    world.disconnect("a")
+    (attempt,) = of_kind(world, "attempt")
+    assert (attempt.state, attempt.verdict, attempt.status_code) == ("reserved", "reserved", 200)
+    assert attempt.wait_before_ms == 250
+    assert attempt.subscriber == "app"
+    (end,) = of_kind(world, "acknowledged")
+    assert end.delivery_id == attempt.delivery_id == f"{message_id}.{attempt.subscriber_id}"
+    assert (end.state, end.version) == ("acknowledged", 1)
+
+
+def test_each_sending_of_the_same_notification_is_an_attempt_of_its_own(world: NotificationWorld) -> None:
+    world.connect("a")
+    world.publish(1)
+    for name in ("b", "c"):
+        world.pump_all()
+        world.disconnect(chr(ord(name) - 1))
+        world.connect(name)
+    world.pump_all()
+    attempts = of_kind(world, "attempt")
+    assert len({each.record_id for each in attempts}) == len(attempts) == 3
+    assert of_kind(world, "acknowledged") == []
+
+
+def test_attempts_carry_the_order_that_is_promised_on_their_connection(world: NotificationWorld) -> None:
+    # Given a consumer that acknowledges the second of three, and its next connection
+    world.connect("a")
+    world.publish(1, 2, 3)
+    world.pump_all()
+    world.acknowledge("a", 2)
+    world.disconnect("a")
+    world.connect("b")
+    world.publish(4)
+    world.pump_all()
+    attempts = of_kind(world, "attempt")
+    # Then sequences rise on each, and what was sent for the first time says so
+    sent = [(each.order_key, each.sequence, each.attempt) for each in attempts]
+    one, two, three, four = position_at(1), position_at(1, 1), position_at(1, 2), position_at(2)
+    assert sent == [
+        *(("a", each, 1) for each in (one, two, three)),
+        *(("b", each, None) for each in (one, three)),
+        ("b", four, 1),
+    ]
+
+
+def test_the_order_of_a_shared_subscriber_is_told_for_each_source(world: NotificationWorld) -> None:
+    world.connect("a", world.token(shared=True), "alpha")
+    for number, source in enumerate(("x", "y", "x")):
+        world.publish(number, source=source)
+    world.pump_all()
+    keys = [each.order_key for each in of_kind(world, "attempt")]
+    assert keys == [f"a/{bucket_of(source)}" for source in ("x", "y", "x")]
+
+
+def test_unsubscribing_cancels_what_was_not_acknowledged_sent_or_not(world: NotificationWorld) -> None:
+    world.connect("a")
+    world.publish(1, 2)
+    world.pump_all()
+    world.acknowledge("a", 1)
+    world.sockets.cut("a")
+    world.publish(3)
+    world.consumers.remove(TOPIC, "app")
+    world.publish(4)
+    assert len(of_kind(world, "acknowledged")) == 1
+    assert len(of_kind(world, "cancelled")) == 2
+    owed = [each for record in of_kind(world, "accepted") for each in record.owed or ()]
+    assert len(owed) == 3
+
+
+def test_what_was_acknowledged_before_its_sending_was_recorded_counts_as_such_when_its_subscriber_is_removed(
+    world: NotificationWorld,
+) -> None:
+    # Given a consumer that takes two of three while they are being sent
+    world.connect("a")
+    world.publish(1, 2, 3)
+
+    def meanwhile(connection_id: str) -> None:
+        number = world.numbers(connection_id)[-1]
+        if number < 3:
+            world.acknowledge(connection_id, number)
+        if number == 2:
+            # When it unsubscribes right after that
+            world.consumers.receive(connection_id, "unsubscribe_subscriber")
+
+    world.sockets.meanwhile = meanwhile
+    world.pump_all()
+    # Then each owed delivery has ended, in the way the consumer sees it
+    ends = [each.kind.value for each in recorded(world) if each.version == 1]
+    assert sorted(ends) == ["acknowledged", "acknowledged", "cancelled"]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table_removes_it(
+    world: NotificationWorld, deleted: bool
+) -> None:
+    # Given one notification that was sent and one that was not, both not acknowledged
+    world.connect("a")
+    world.publish(1)
+    world.pump_all()
+    world.disconnect("a")
+    world.publish(2)
+    world.clock.advance(seconds=36 * 3600)
+    made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
+    ends: list[DeliveryRecord] = []
+    # When the table removes them first, or else a consumer comes and passes them
+    if deleted:
+        world.topics.expire(world.clock.now())
+        ends += [record for change in world.topics.changes if change.removed for record in made.of(change)]
+    seen = len(world.backlogs.changes)
+    world.connect("b")
+    world.publish(3)
+    world.pump_all()
+    for change in world.backlogs.changes[seen:]:
+        ends += [each for each in made.of(change) if each.version == 1]
+    if not deleted:
+        world.topics.expire(world.clock.now())
+        ends += [record for change in world.topics.changes if change.removed for record in made.of(change)]
+    # Then each is recorded as expired, once
+    assert sorted(each.kind for each in ends) == ["expired", "expired"]
+    assert len({each.delivery_id for each in ends}) == 2
+    assert world.numbers("b") == [3]
+
+
+def test_a_non_persistent_topic_owes_nothing() -> None:
+    world = NotificationWorld()
+    world.rule(non_persistent=True)
+    world.connect("a", world.token(volatile=True))
+    world.publish(1)
+    world.pump_all()
+    world.disconnect("a")
+    world.topics.expire(world.clock.now() + 10**12)
+    (accepted,) = recorded(world)
+    assert (accepted.kind, accepted.owed) == ("accepted", ())
+
+
+def test_records_made_again_are_the_same(world: NotificationWorld) -> None:
+    world.connect("a")
+    world.publish(1, 2)
+    world.pump_all()
+    world.acknowledge("a", 2)
+    world.disconnect("a")
+    assert recorded(world) == recorded(world)

@@ -1,0 +1,287 @@
+"""HTTP itself: methods, paths, sizes, content types, faults."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import BASE_URL, PROJECT
+from tests.fakes import Fault, FaultPlan, faulty
+from tests.ironmq.api.hub import Hub, Stores
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
+from pushhub.ironmq.api.api import IronApi
+
+QUEUES = f"/3/projects/{PROJECT}/queues"
+LIMIT = 4_194_304
+
+
+def test_post_with_a_method_override(hub: Hub) -> None:
+    # Given messages, and a client that sends POST for everything (IronMQ's Java client)
+    def overridden(method: str, path: str, body: Any) -> tuple[int, Any]:
+        result = hub.send(
+            "POST", QUEUES + path, json.dumps(body).encode(), {"X-HTTP-Method-Override": method}, token=hub.token
+        )
+        return result.status, result.body
+
+    ids = hub.post("q", "a", "b", "c")
+    # Then what it means is done
+    assert overridden("DELETE", f"/q/messages/{ids[0]}", {}) == (200, {"msg": "Deleted"})
+    assert overridden("delete", "/q/messages", {"ids": [{"id": ids[1]}]}) == (200, {"msg": "Deleted"})
+    assert overridden("DELETE", "/q/messages", {}) == (200, {"msg": "Cleared"})
+    assert overridden("PATCH", "/q", {"queue": {"message_timeout": 69}})[1]["queue"]["message_timeout"] == 69
+    assert overridden("PUT", "/q2", {})[0] == 200
+    assert overridden("GET", "/q", {})[1]["queue"]["size"] == 0
+    assert overridden("DELETE", "/q", {}) == (200, {"msg": "Deleted"})
+    assert overridden("BREW", "/q2", {}) == (405, {"msg": "Method not allowed"})
+
+
+def test_only_post_can_be_overridden(hub: Hub) -> None:
+    hub.make("q")
+    result = hub.send("GET", f"{QUEUES}/q", headers={"X-HTTP-Method-Override": "DELETE"}, token=hub.token)
+    assert result.status == 200
+    assert hub.info("q")["name"] == "q"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/3",
+        "/3/stats",
+        "/3/projects",
+        "/3/projects/x",
+        "/1/projects/x/queues",
+        QUEUES + "/",
+        QUEUES + "/q/",
+        QUEUES + "//messages",
+        QUEUES + "/q/messages/",
+        QUEUES + "/q/messages//touch",
+        QUEUES + "/q/alerts",
+        QUEUES + "/q/nothing",
+        "//3/projects/x/queues",
+        "/VERSION",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+def test_unknown_paths(hub: Hub, method: str, path: str) -> None:
+    result = hub.send(method, path, token=hub.token)
+    assert (result.status, result.body) == (404, {"msg": "Not found"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "", "GET, HEAD, OPTIONS"),
+        ("POST", "/q", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ("GET", "/q/webhook", "OPTIONS, POST"),
+        ("DELETE", "/q/reservations", "OPTIONS, POST"),
+        ("PUT", "/q/messages/1", "DELETE, GET, HEAD, OPTIONS"),
+        ("TRACE", "/q/messages", "DELETE, GET, HEAD, OPTIONS, POST"),
+        ("", "/q/messages", "DELETE, GET, HEAD, OPTIONS, POST"),
+    ],
+)
+def test_methods_a_path_does_not_have(hub: Hub, method: str, path: str, allowed: str) -> None:
+    result = hub.send(method, QUEUES + path, token=hub.token)
+    assert (result.status, result.body) == (405, {"msg": "Method not allowed"})
+    assert result.headers["Allow"] == allowed
+
+
+def test_options_and_head(hub: Hub) -> None:
+    hub.make("q")
+    options = hub.send("OPTIONS", f"{QUEUES}/q/messages")
+    assert (options.status, options.headers["Allow"]) == (200, "DELETE, GET, HEAD, OPTIONS, POST")
+    head = hub.send("HEAD", f"{QUEUES}/q", token=hub.token)
+    assert (head.status, head.body) == (200, None)
+    assert hub.send("HEAD", f"{QUEUES}/none", token=hub.token).status == 404
+
+
+def test_the_version_needs_no_token(hub: Hub) -> None:
+    result = hub.send("GET", "/version")
+    assert (result.status, result.body) == (200, {"version": "3"})
+
+
+def test_bodies_of_requests_that_have_none_are_ignored(hub: Hub) -> None:
+    # The Go client sends a body with every GET, others may send anything
+    hub.make("q")
+    for body in (b"{}", b"[[[", b"\xff"):
+        assert hub.send("GET", f"{QUEUES}/q", body, token=hub.token).status == 200
+    assert hub.send("DELETE", f"{QUEUES}/q", b"[[[", token=hub.token).status == 200
+
+
+def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_refused(hub: Hub) -> None:
+    # Given a webhook body of exactly 4 MiB, and a post of exactly that size
+    assert hub.send("POST", f"{QUEUES}/q/webhook", b"x" * LIMIT, token=hub.token).status == 201
+    frame = b'{"messages":[{"body":"%s"}]}'
+    post = frame % (b"y" * (LIMIT - len(frame) + 2))
+    assert len(post) == LIMIT
+    assert hub.send("POST", f"{QUEUES}/q/messages", post, token=hub.token).status == 201
+    # When one byte more is sent
+    for path, body in (("webhook", b"x" * (LIMIT + 1)), ("messages", post + b" ")):
+        result = hub.send("POST", f"{QUEUES}/q/{path}", body, token=hub.token)
+        # Then it is refused in this API's shape, and nothing is stored
+        assert (result.status, result.msg) == (413, "Request body is larger than 4194304 bytes")
+    assert hub.info("q")["size"] == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"{]",
+        b"nonsense",
+        b"\xff\xfe",
+        b'{"messages": [{"body": "\xff"}]}',
+        b"\xef\xbb\xbf{}",
+        '{"messages": []}'.encode("utf-16"),
+        b'{"messages": [{"body": "a", "body": "b"}]}',
+        b'{"messages": [{"body": "a"}], "messages": [{"body": "b"}]}',
+        b'{"messages": [{"body": "\\ud800"}]}',
+        b'{"messages": [{"body": "\\uDFFF x"}]}',
+        b'{"messages": [{"body": "a"}], "x": "\\ud800"}',
+        b'{"messages": [{"body": "a"}], "\\ud800": 1}',
+        b'{"messages": [{"body": "a", "delay": NaN}]}',
+        b'{"messages": [{"body": "a", "delay": Infinity}]}',
+        b'{"messages": [{"body": "a", "delay": 1e400}]}',
+        b'{"messages": [{"body": "a", "delay": ' + b"9" * 5000 + b"}]}",
+        b'{"messages": [{"body": "a\nb"}]}',
+        b"[" * 100_000,
+        b'{"x":' * 100_000,
+        b'{"messages": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b'{"messages": [{"body": "a"}],}',
+        b"'{}'",
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+def test_malformed_json_is_refused_and_nothing_stored(hub: Hub, body: bytes) -> None:
+    result = hub.send("POST", f"{QUEUES}/q/messages", body, token=hub.token)
+    assert result.status == 400
+    assert hub.call("GET", "/queues").body == {"queues": []}
+
+
+def test_paired_surrogates_are_fine(hub: Hub) -> None:
+    body = b'{"messages": [{"body": "\\ud83c\\udf89"}]}'
+    assert hub.send("POST", f"{QUEUES}/q/messages", body, token=hub.token).status == 201
+    assert hub.reserve("q")[0]["body"] == "\N{PARTY POPPER}"
+
+
+def test_the_content_type_of_requests_does_not_matter(hub: Hub) -> None:
+    for content_type in ("application/json; encoding=utf-8", "text/plain", "application/octet-stream", ""):
+        result = hub.send(
+            "POST",
+            f"{QUEUES}/q/messages",
+            b'{"messages":[{"body":"x"}]}',
+            {"Content-Type": content_type},
+            token=hub.token,
+        )
+        assert result.status == 201
+
+
+def test_events_of_a_named_stage_have_its_name_in_their_path(hub: Hub) -> None:
+    event = hub.event("GET", "/dev/version")
+    event["requestContext"]["stage"] = "dev"
+    assert hub.api.handle(event)["statusCode"] == 200
+    event["rawPath"] = "/version"
+    assert hub.api.handle(event)["statusCode"] == 200
+    event["rawPath"] = "/dev"
+    assert hub.api.handle(event)["statusCode"] == 404
+
+
+def test_sparse_events(hub: Hub) -> None:
+    event = {"rawPath": "/version", "requestContext": {"http": {"method": "get"}}}
+    assert hub.api.handle(event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rawPath", QUEUES + "/%FF"),
+        ("rawQueryString", "prefix=%FF"),
+        ("rawQueryString", "&".join("a=b" for _ in range(101))),
+        ("body", "not base64 !"),
+        ("body", "\ud800"),
+    ],
+)
+def test_requests_that_cannot_be_read(hub: Hub, field: str, value: str) -> None:
+    path = QUEUES if field == "rawQueryString" else f"{QUEUES}/q/webhook"
+    event = hub.event("POST" if field == "body" else "GET", path, headers={"Authorization": f"OAuth {hub.token}"})
+    event[field] = value
+    event["isBase64Encoded"] = value.startswith("not")
+    result = hub.api.handle(event)
+    assert result["statusCode"] == 400
+    assert "msg" in json.loads(result["body"])
+
+
+def test_bytes_that_are_no_utf8_survive_gateways_that_pass_them_as_surrogates(hub: Hub) -> None:
+    event = hub.event("POST", f"{QUEUES}/q/webhook?oauth={hub.token}")
+    event["body"] = b"\xff\xfe".decode(errors="surrogateescape")
+    assert hub.api.handle(event)["statusCode"] == 201
+    [message] = hub.call("GET", "/queues/q/messages").body["messages"]
+    assert base64.b64decode(message["body_base64"]) == b"\xff\xfe"
+
+
+def test_a_body_that_the_gateway_had_to_mend_is_refused(hub: Hub) -> None:
+    # Given bytes under a textual type that are no text, as a gateway hands them over that replaces what it cannot read
+    sent = b'{"messages": [{"body": "a \xff b"}]}'
+    event = hub.event("POST", f"{QUEUES}/q/messages?oauth={hub.token}", headers={"Content-Length": str(len(sent))})
+    event["body"] = sent.decode(errors="replace")
+    # When it arrives, then it is refused, and nothing is stored
+    assert hub.api.handle(event)["statusCode"] == 400
+    assert hub.call("GET", "/queues/q").status == 404
+    # And the same character is fine where it was sent
+    event["headers"]["content-length"] = str(len(event["body"].encode()))
+    assert hub.api.handle(event)["statusCode"] == 201
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_bodies_that_mean_nothing_are_not_looked_at(hub: Hub, method: str) -> None:
+    event = hub.event(method, f"{QUEUES}?oauth={hub.token}", headers={"Content-Length": "1"})
+    event |= {"body": "\ufffd not base64", "isBase64Encoded": True}
+    assert hub.api.handle(event)["statusCode"] == 200
+
+
+def test_the_first_of_repeated_query_fields_counts(hub: Hub) -> None:
+    for name in ("a", "b"):
+        hub.make(name)
+    assert hub.call("GET", "/queues?per_page=1&per_page=2").body == {"queues": [{"name": "a"}]}
+
+
+@pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
+@pytest.mark.parametrize("port", ["config", "lines", "bodies", "messages"])
+def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
+    # Given a hub in which the first call of one service fails
+    stores = Stores()
+    stores.config.put_project(Project(project_id=PROJECT, created_at=0))
+    token = Projects(config=stores.config, clock=stores.clock).make_token(PROJECT)
+    plan = FaultPlan(fault)
+
+    def api(struck: str) -> IronApi:
+        return IronApi(
+            config=faulty(stores.config, "config", plan) if struck == "config" else stores.config,
+            messages=faulty(stores.messages, "messages", plan) if struck == "messages" else stores.messages,
+            lines=faulty(stores.lines, "lines", plan) if struck == "lines" else stores.lines,
+            bodies=faulty(stores.bodies, "bodies", plan) if struck == "bodies" else stores.bodies,
+            clock=stores.clock,
+            check_url=lambda url, allowed: None,
+            base_url=BASE_URL,
+        )
+
+    hub = Hub(stores)
+    hub.make_push("push", "https://a.example/in")
+    queue = "push" if port == "messages" else "q"
+    event = hub.event(
+        "POST",
+        f"{QUEUES}/{queue}/messages",
+        json.dumps({"messages": [{"body": "x" * 9000}]}).encode(),
+        {"Authorization": f"OAuth {token}", "Content-Type": "application/json"},
+    )
+    # When something is posted
+    result = api(port).handle(event)
+    # Then the producer is told that it failed, and the same request works next time
+    assert plan.struck
+    assert (result["statusCode"], json.loads(result["body"])) == (500, {"msg": "Internal server error"})
+    assert result["headers"]["Content-Type"] == "application/json"
+    assert api("").handle(event)["statusCode"] == 201
