@@ -14,9 +14,12 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["bundle"]
+from pushhub.engine.model import record
 
 SOURCES: Final = Path(__file__).parent
+
+RECORD: Final = Path(record.__file__)
+"""The record's fields lie in the functions' layer, which Glue does not have: this one module of it goes with the job."""
 
 _SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
 
@@ -60,13 +63,22 @@ def bundle(folder: Path) -> tuple[Path, Path]:
 
 def _zipped() -> bytes:
     """The package; names in order and no times, so that the same sources make the same bytes."""
+    job = {file.relative_to(SOURCES).as_posix(): file for file in (SOURCES / "delivery_report").rglob("*.py")}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted((SOURCES / "delivery_report").rglob("*.py")):
-            entry = zipfile.ZipInfo(file.relative_to(SOURCES).as_posix())
+        for name, file in sorted({**job, **_record()}.items()):
+            entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
     return written.getvalue()
+
+
+def _record() -> dict[str, Path]:
+    """The record's module and the packages it lies in, by their names in the archive."""
+    depth = record.__name__.count(".")
+    layer = RECORD.parents[depth]
+    packages = [folder / "__init__.py" for folder in RECORD.parents[:depth]]
+    return {file.relative_to(layer).as_posix(): file for file in (*packages, RECORD)}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 REPORT_VENV ?= .venv-glue
 ARGS ?=
 
-.PHONY: report report-environment glue-script test-report lint-report
+.PHONY: record-schema report report-environment glue-script test-report lint-report
 
 report: report-environment ## analyse what the running stack has recorded, say where the report lies: make report ARGS="--date-from 2026-11-01"
 	@$(REPORT_VENV)/bin/python -m glue_jobs.local_report $(ARGS)
@@ -20,3 +20,6 @@ test-report: report-environment
 lint-report: environments report-environment
 	@$(VENV)/bin/mypy --python-executable $(REPORT_VENV)/bin/python \
 		glue_jobs/*.py glue_jobs/delivery_report tests/glue/*.py bench/records_*.py
+
+record-schema: environments ## write what is derived from the delivery record's fields: docs/records.md, template.yaml
+	@$(PYTHON) -m local.record_schema

@@ -10,7 +10,9 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .schema import CORRUPT, CURATED, KINDS, RAW, REQUIRED, SCHEMA_VERSION
+from pushhub.engine.model.record import REQUIRED, SCHEMA_VERSION
+
+from .schema import CORRUPT, CURATED, KINDS, RAW
 
 __all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
 

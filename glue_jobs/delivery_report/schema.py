@@ -1,4 +1,4 @@
-"""The record schema as Spark sees it (``docs/records.md``), and the words its columns may hold."""
+"""The record schema as Spark sees it, read off the record itself (``docs/records.md``), and the words its columns may hold."""
 
 from __future__ import annotations
 
@@ -16,23 +16,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-__all__ = ["CORRUPT", "CURATED", "KINDS", "RAW", "REQUIRED", "SCHEMA_VERSION", "SETTLED", "STATES"]
+from pushhub.engine.model.record import COLUMNS, RecordKind
 
-SCHEMA_VERSION: Final = 1
-
-KINDS: Final = (
-    "accepted",
-    "attempt",
-    "poll",
-    "acknowledged",
-    "delivered",
-    "exhausted",
-    "expired",
-    "cancelled",
-    "rescheduled",
-    "reserved",
-    "released",
-)
+KINDS: Final = tuple(each.value for each in RecordKind)
 
 SETTLED: Final = ("delivered", "acknowledged", "exhausted", "expired", "cancelled")
 
@@ -42,60 +28,19 @@ STATES: Final = ("pending", "retrying", "reserved", "polling", "parked", *SETTLE
 CORRUPT: Final = "_corrupt_record"
 """Where Spark leaves a line that it could not parse."""
 
-REQUIRED: Final = (
-    "record_id",
-    "kind",
-    "at",
-    "project",
-    "queue",
-    "queue_uid",
-    "message_id",
-    "accepted_at",
-    "expires_at",
-)
-"""Without one of these a record says nothing."""
+_TYPES: Final[dict[str, DataType]] = {
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "string": StringType(),
+    "timestamp": TimestampType(),
+    "boolean": BooleanType(),
+    "array<string>": ArrayType(StringType()),
+}
 
-_FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
-    ("schema_version", IntegerType()),
-    ("record_id", StringType()),
-    ("kind", StringType()),
-    ("at", TimestampType()),
-    ("project", StringType()),
-    ("queue", StringType()),
-    ("queue_uid", StringType()),
-    ("message_id", StringType()),
-    ("dialect", StringType()),
-    ("accepted_at", TimestampType()),
-    ("expires_at", TimestampType()),
-    ("body_size", LongType()),
-    ("owed", ArrayType(StringType())),
-    ("due_at", TimestampType()),
-    ("delivery_id", StringType()),
-    ("subscriber_id", StringType()),
-    ("subscriber", StringType()),
-    ("state", StringType()),
-    ("parked", BooleanType()),
-    ("version", IntegerType()),
-    ("reservations", IntegerType()),
-    ("attempt", IntegerType()),
-    ("tries", IntegerType()),
-    ("tries_max", IntegerType()),
-    ("verdict", StringType()),
-    ("status_code", IntegerType()),
-    ("error_class", StringType()),
-    ("started_at", TimestampType()),
-    ("finished_at", TimestampType()),
-    ("duration_ms", LongType()),
-    ("bytes_out", LongType()),
-    ("bytes_in", LongType()),
-    ("wait_before_ms", LongType()),
-    ("wait_after_ms", LongType()),
-    ("order_key", StringType()),
-    ("sequence", LongType()),
-)
+_FIELDS: Final = tuple(StructField(name, _TYPES[column]) for name, column in COLUMNS.items())
 
-RAW: Final = StructType([*(StructField(name, kind) for name, kind in _FIELDS), StructField(CORRUPT, StringType())])
+RAW: Final = StructType([*_FIELDS, StructField(CORRUPT, StringType())])
 """A line as it is read."""
 
-CURATED: Final = StructType([*(StructField(name, kind) for name, kind in _FIELDS), StructField("source", StringType())])
+CURATED: Final = StructType([*_FIELDS, StructField("source", StringType())])
 """A record as it is kept, with the name of the object it came from."""

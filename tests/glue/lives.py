@@ -22,7 +22,8 @@ from pushhub.engine.model.delivery import (
 )
 from pushhub.engine.model.delivery import park as parked
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
 
 __all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Line", "Lives"]
 

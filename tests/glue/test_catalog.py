@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from glue_jobs.delivery_report.cells import HOURLY
 from glue_jobs.delivery_report.deliveries import DELIVERY
-from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.schema import CURATED, SETTLED, STATES
 from pyspark.sql.types import StructType
+
+from pushhub.engine.model.delivery import DeliveryState
 
 TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf-8")
 
@@ -21,3 +23,8 @@ def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema
     (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns:\n(.*?)\n(?:\n|  \w)", TEMPLATE, re.DOTALL)
     columns = re.findall(r'- \{Name: (\w+), Type: "?([\w<>]+)"?\}', section)
     assert columns == [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+
+def test_the_report_knows_every_state_a_delivery_can_have() -> None:
+    assert {each.value for each in DeliveryState} <= set(STATES)
+    assert set(SETTLED) < {each.value for each in DeliveryState}

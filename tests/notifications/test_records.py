@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.model.topic import Topic, bucket_of, position_at
 from pushhub.notifications.records import NotificationRecords
 

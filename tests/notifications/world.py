@@ -20,7 +20,7 @@ from tests.fakes.wake_queue import FakeWakeQueue
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.queue import Project
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.consumers import Consumers, Departures
 from pushhub.notifications.idle import IdleConnections
 from pushhub.notifications.ids import NotificationIds

@@ -23,13 +23,8 @@ from pushhub.engine.model.delivery import (
     settle,
 )
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.records import (
-    DeliveryRecord,
-    RecordKind,
-    record_of_acceptance,
-    record_of_delivery,
-    record_of_line,
-)
+from pushhub.engine.model.record import DeliveryRecord, RecordKind
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
 
 ACCEPTED = 1_795_000_000_123
 DAY = 86_400_000

@@ -16,7 +16,7 @@ from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import Project, Queue
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.work import WorkOrder
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.ports import RecordStore, Telemetry
 
 __all__ = ["Records"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.model.records import (
     BacklogChange,
     CommitChange,

@@ -16,7 +16,7 @@ from pushhub.notifications.wire.tokens import Tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pushhub.engine.model.records import DeliveryRecord
+    from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.records import Records
     from pushhub.notifications.api.api import NotificationsApi
     from pushhub.notifications.batch import PumpBatch

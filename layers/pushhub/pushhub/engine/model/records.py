@@ -5,99 +5,18 @@ A record is made from the state before and after one write and from nothing else
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Protocol
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Dialect
+from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.hub.model.message import SERVICE_QUEUES
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "DeliveryRecord",
-    "LineItem",
-    "RecordKind",
-    "record_of_acceptance",
-    "record_of_delivery",
-    "record_of_line",
-]
-
-SCHEMA_VERSION = 1
-"""Raised when a field changes its meaning or goes; not when one is added."""
 
 LINE = "line"
 """Stands for the subscriber in the delivery id of a pull queue's message."""
-
-
-class RecordKind(StrEnum):
-    """What happened."""
-
-    ACCEPTED = "accepted"
-    ATTEMPT = "attempt"
-    POLL = "poll"
-    ACKNOWLEDGED = "acknowledged"
-    DELIVERED = "delivered"
-    EXHAUSTED = "exhausted"
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-    RESCHEDULED = "rescheduled"
-    RESERVED = "reserved"
-    RELEASED = "released"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryRecord:
-    """One event of a message's life. Fields and units: ``docs/records.md``; None means left out."""
-
-    schema_version: int = SCHEMA_VERSION
-    record_id: str
-    kind: RecordKind
-    at: str
-    project: str
-    queue: str
-    queue_uid: str
-    message_id: str
-    dialect: str
-    accepted_at: str
-    expires_at: str
-    body_size: int | None = None
-    owed: tuple[str, ...] | None = None
-    due_at: str | None = None
-    delivery_id: str | None = None
-    subscriber_id: str | None = None
-    subscriber: str | None = None
-    state: str | None = None
-    parked: bool | None = None
-    version: int | None = None
-    reservations: int | None = None
-    attempt: int | None = None
-    tries: int | None = None
-    tries_max: int | None = None
-    verdict: str | None = None
-    status_code: int | None = None
-    error_class: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-    duration_ms: int | None = None
-    bytes_out: int | None = None
-    bytes_in: int | None = None
-    wait_before_ms: int | None = None
-    wait_after_ms: int | None = None
-    order_key: str | None = None
-    sequence: int | None = None
-
-    @property
-    def hour(self) -> tuple[str, str]:
-        """Date and hour (UTC) of the event, as they stand in the object key."""
-        return self.at[:10], self.at[11:13]
-
-    def as_fields(self) -> dict[str, object]:
-        """The fields that have a value, ready for JSON."""
-        named = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return {name: value for name, value in named if value is not None}
 
 
 class LineItem(Protocol):

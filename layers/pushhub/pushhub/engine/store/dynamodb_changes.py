@@ -9,7 +9,8 @@ from typing import Any
 from pushhub.cloud.table import Item
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.records import DeliveryRecord, record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
 from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
 from pushhub.ironmq.store.dynamodb_pull import decode_line_message
 

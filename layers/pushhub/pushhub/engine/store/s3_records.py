@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
-from pushhub.engine.model.records import DeliveryRecord
+from pushhub.engine.model.record import DeliveryRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

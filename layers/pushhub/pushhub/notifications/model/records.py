@@ -17,7 +17,7 @@ from typing import Any
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.records import DeliveryRecord, RecordKind
+from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 from pushhub.notifications.model.topic import Commit, Notification, sequence_of
 

@@ -1,0 +1,204 @@
+"""The delivery record: its fields, said once for everybody who writes, reads or describes them. Pure, and free of imports from the hub.
+
+The delivery report carries this file with it and reads its columns off it; the table of fields in ``docs/records.md`` and the columns that Athena
+sees (``template.yaml``) are written from it by ``make record-schema``. A new field is added here, and nowhere else by hand but where it gets its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from enum import StrEnum
+from typing import Final
+
+SCHEMA_VERSION: Final = 1
+"""Raised when a field changes its meaning or goes; not when one is added."""
+
+
+class RecordKind(StrEnum):
+    """What happened."""
+
+    ACCEPTED = "accepted"
+    ATTEMPT = "attempt"
+    POLL = "poll"
+    ACKNOWLEDGED = "acknowledged"
+    DELIVERED = "delivered"
+    EXHAUSTED = "exhausted"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    RESCHEDULED = "rescheduled"
+    RESERVED = "reserved"
+    RELEASED = "released"
+
+
+def _told(column: str, kinds: str, meaning: str) -> Mapping[str, str]:
+    """What is said of a field: the type of its column in SQL, the kinds of record that have it, and what it means."""
+    return {"column": column, "kinds": kinds, "meaning": meaning}
+
+
+_EACH: Final = "all but accepted"
+_ASKED: Final = "attempt, poll"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRecord:
+    """One event of a message's life. Fields and units: ``docs/records.md``; None means left out."""
+
+    schema_version: int = field(
+        default=SCHEMA_VERSION,
+        metadata=_told(
+            "int",
+            "all",
+            "1. Fields may be added within a version; a reader ignores those it does not know",
+        ),
+    )
+    record_id: str = field(
+        metadata=_told(
+            "string",
+            "all",
+            "`{queue_uid}/{message_id}/{subscriber of the delivery, or -}/{kind}/{n}` (n: attempt number, else delivery version; pull: reservation"
+            " count; notifications: version of the backlog for attempts, else 1). A dead letter keeps its message id in another queue, hence"
+            " `queue_uid`. The same event has the same id however often the stream replays it",
+        )
+    )
+    kind: RecordKind = field(metadata=_told("string", "all", "see below"))
+    at: str = field(
+        metadata=_told(
+            "timestamp", "all", "time of the event, ISO 8601 UTC with milliseconds, `2026-11-21T05:34:16.123Z`"
+        )
+    )
+    project: str = field(metadata=_told("string", "all", "id of the project"))
+    queue: str = field(metadata=_told("string", "all", "name of the queue. Notifications: the topic"))
+    queue_uid: str = field(
+        metadata=_told(
+            "string", "all", "the queue's generation, for a pull queue its line's. Notifications: the topic's id"
+        )
+    )
+    message_id: str = field(metadata=_told("string", "all", "unique within `queue_uid`"))
+    dialect: str = field(
+        metadata=_told(
+            "string",
+            "all",
+            "what the subscriber is sent: `raw`, `hub`, `notifications`; `pull` for pull queues; on `accepted`: how it was posted",
+        )
+    )
+    accepted_at: str = field(metadata=_told("timestamp", "all", "when the message was accepted"))
+    expires_at: str = field(metadata=_told("timestamp", "all", "when its time is over"))
+    body_size: int | None = field(default=None, metadata=_told("bigint", "accepted", "bytes of the message's body"))
+    owed: tuple[str, ...] | None = field(
+        default=None,
+        metadata=_told(
+            "array<string>",
+            "accepted",
+            "delivery ids owed: `{message_id}.{subscriber_id}`; unicast one `{message_id}.*`; pull queues one `{message_id}.line`",
+        ),
+    )
+    due_at: str | None = field(
+        default=None,
+        metadata=_told(
+            "timestamp",
+            "accepted; unsettled deliveries",
+            "when the delivery is looked at next: first delivery due, next try, end of a reservation; notifications: when they expire. Left out when settled",
+        ),
+    )
+    delivery_id: str | None = field(default=None, metadata=_told("string", _EACH, "as in `owed`"))
+    subscriber_id: str | None = field(
+        default=None,
+        metadata=_told(
+            "string",
+            _EACH,
+            "subscriber asked (in unicast the one asked, while delivery_id ends in `*`); `line` for pull queues; notifications: the subscriber's generation",
+        ),
+    )
+    subscriber: str | None = field(default=None, metadata=_told("string", _ASKED, "subscriber's name when it has one"))
+    state: str | None = field(
+        default=None,
+        metadata=_told(
+            "string",
+            _EACH,
+            "state of the delivery after the event: pending retrying reserved polling parked delivered acknowledged exhausted expired cancelled",
+        ),
+    )
+    parked: bool | None = field(
+        default=None,
+        metadata=_told(
+            "boolean",
+            "attempt, poll, rescheduled",
+            "waits in the due index in DynamoDB rather than in SQS. Not the state `parked`: that waits for a person",
+        ),
+    )
+    version: int | None = field(
+        default=None,
+        metadata=_told(
+            "int",
+            "push: all but accepted; notifications: the end only",
+            "the delivery's version after the event. Every change raises it by one and makes one record, so a missing number is a missing record",
+        ),
+    )
+    reservations: int | None = field(
+        default=None,
+        metadata=_told(
+            "int",
+            "pull: all",
+            "how often it was reserved or touched so far, this time included. Each one makes one record",
+        ),
+    )
+    attempt: int | None = field(
+        default=None,
+        metadata=_told(
+            "int",
+            "attempt, poll, acknowledged",
+            "number of the attempt, from 1. Notifications: 1 when it was sent for the first time, else left out, as nothing counts repetitions",
+        ),
+    )
+    tries: int | None = field(
+        default=None,
+        metadata=_told("int", "push: all but accepted", "tries used up (in unicast a try is a whole round)"),
+    )
+    tries_max: int | None = field(
+        default=None, metadata=_told("int", _ASKED, "tries allowed; left out: no end or unknown")
+    )
+    verdict: str | None = field(
+        default=None, metadata=_told("string", _ASKED, "delivered reserved failed poll postponed")
+    )
+    status_code: int | None = field(default=None, metadata=_told("int", _ASKED, "0 when no answer came"))
+    error_class: str | None = field(default=None, metadata=_told("string", _ASKED, "empty when an answer came"))
+    started_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when the request began"))
+    finished_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when it was over"))
+    duration_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "between the two, milliseconds"))
+    bytes_out: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes sent"))
+    bytes_in: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes of the answer"))
+    wait_before_ms: int | None = field(
+        default=None, metadata=_told("bigint", _ASKED, "since the end of the attempt before, or acceptance")
+    )
+    wait_after_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "until the next look"))
+    order_key: str | None = field(
+        default=None,
+        metadata=_told(
+            "string",
+            "attempt",
+            "where order was promised: within an order key, deliveries to a subscriber rise by sequence. Notifications: the connection, for shared"
+            " subscribers with the source's bucket",
+        ),
+    )
+    sequence: int | None = field(
+        default=None,
+        metadata=_told("bigint", "accepted, attempt", "place in that order. Notifications: the position in the topic"),
+    )
+
+    @property
+    def hour(self) -> tuple[str, str]:
+        """Date and hour (UTC) of the event, as they stand in the object key."""
+        return self.at[:10], self.at[11:13]
+
+    def as_fields(self) -> dict[str, object]:
+        """The fields that have a value, ready for JSON."""
+        named = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: value for name, value in named if value is not None}
+
+
+COLUMNS: Final[Mapping[str, str]] = {each.name: each.metadata["column"] for each in fields(DeliveryRecord)}
+"""The SQL type of each field, in their order."""
+
+REQUIRED: Final = tuple(each.name for each in fields(DeliveryRecord) if each.default is MISSING)
+"""What every record has, whatever its kind; without one of these it says nothing."""
