@@ -17,6 +17,7 @@ from local.packages import Package, build_function, build_layer, build_script, f
 from local.place import Place
 from local.processes import wait_until
 from local.verification import missing
+from pushhub.egress.guard import AllowedTargets
 
 __all__ = ["STACK", "deploy", "outputs", "parameters"]
 
@@ -27,18 +28,29 @@ SETTLE_SECONDS = 15.0
 WEBSOCKET_API = "feed0002"
 """Id of the WebSocket API, as its tag in the template tells the emulator."""
 _ARTIFACTS = "pushhub-artifacts"
-_LOOPBACK = "127.0.0.0/8,::1/128"
 
 Say = Callable[[str], None]
 """Tells the person at the terminal one line."""
 
 
 def parameters(place: Place) -> dict[str, str]:
-    """What the template is given on one machine; everything else keeps its default."""
+    """What the template is given on one machine; everything else keeps its default.
+
+    Raises:
+        LocalError: A place's allowed target is none.
+    """
+    # Subscribers on this machine, but not the emulator, whatever address leads to it: it would let a tenant write into every table. On AWS
+    # nothing behind the egress guard is allowed.
+    emulator = (f"!0.0.0.0/0:{place.aws_port}", f"![::/0]:{place.aws_port}")
+    allowed = ("127.0.0.0/8", "::1/128", *emulator, *place.allowed_targets)
+    try:
+        AllowedTargets.parse(allowed)
+    except ValueError as error:
+        raise LocalError(f"PUSHHUB_ALLOWED_TARGETS: {error}") from error
     return {
         "PublicBaseUrl": place.base_url,
-        # Subscribers on this machine. On AWS nothing behind the egress guard is allowed.
-        "AllowedTargets": _LOOPBACK,
+        "AllowedTargets": ",".join(allowed),
+        "RefusedTargetHint": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
         # Each run is a process of 40 MB.
         "PushMaximumConcurrency": "4",
         "LogRetentionDays": "1",

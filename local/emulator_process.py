@@ -11,6 +11,7 @@ delay accepted messages over a stop and a start, and for one that makes consumer
   messages of the others back to their queues, and then stops as SIGTERM does.
 * MiniStack writes its state piece by piece, which takes half a minute for 30 MB on a busy machine, longer than a stop may
   take. Here each file is made at once.
+* MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub answers browsers itself.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, and hands a WebSocket API's frames
   on one at a time. Acknowledgements are not logged, so a few consumers would have them noted minutes late. Here it waits 5 ms.
 """
@@ -28,7 +29,7 @@ from typing import Any, TextIO
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import lambda_runtime, persistence  # type: ignore[import-not-found]
-from ministack.services import dynamodb, lambda_svc, scheduler  # type: ignore[import-not-found]
+from ministack.services import apigateway, dynamodb, lambda_svc, scheduler  # type: ignore[import-not-found]
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
@@ -85,6 +86,19 @@ def work_off_frames_soon() -> None:
     lambda_runtime.Worker._drain_stderr_bounded = drain_soon
 
 
+def hand_on_preflights() -> None:
+    """Let an API without a CORS configuration answer OPTIONS itself, as on AWS."""
+    execute = apigateway._handle_execute_in_scope
+
+    async def handle(api_id: str, stage: str, path: str, method: str, *rest: Any, **more: Any) -> Any:
+        if method == "OPTIONS" and not (apigateway._apis.get(api_id) or {}).get("corsConfiguration"):
+            # It looks for the very word. The hub reads methods in any case.
+            method = "options"
+        return await execute(api_id, stage, path, method, *rest, **more)
+
+    apigateway._handle_execute_in_scope = handle
+
+
 def pause_work_when_draining() -> None:
     """Let every source of work look empty once draining has begun, and know which SQS messages are with a function."""
     for module, name in (
@@ -134,6 +148,7 @@ if __name__ == "__main__":
     keep_streams()
     save_at_once()
     work_off_frames_soon()
+    hand_on_preflights()
     pause_work_when_draining()
     signal.signal(signal.SIGUSR1, drain_and_stop)
     app.main()

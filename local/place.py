@@ -2,15 +2,18 @@
 
 Everything can be moved by environment variables, so that tests and a second stack live beside a running one:
 
-=========================  ======================================  ================
-variable                   what                                    default
-=========================  ======================================  ================
-``PUSHHUB_HOME``           state, logs, pid files, ``local.json``  ``.pushhub``
-``PUSHHUB_PORT``           the base URL's port                     8377
-``PUSHHUB_AWS_PORT``       the emulator's port                     4577
-``PUSHHUB_EMULATOR``       Python that has the emulator            ``.venv-ministack/bin/python``
-``PUSHHUB_TEMPLATE``       SAM template to deploy                  ``template.yaml``
-=========================  ======================================  ================
+===========================  ==========================================  ==============================
+variable                     what                                        default
+===========================  ==========================================  ==============================
+``PUSHHUB_HOME``             state, logs, pid files, ``local.json``      ``.pushhub``
+``PUSHHUB_PORT``             the base URL's port                         8377
+``PUSHHUB_AWS_PORT``         the emulator's port                         4577
+``PUSHHUB_EMULATOR``         Python that has the emulator                ``.venv-ministack/bin/python``
+``PUSHHUB_TEMPLATE``         SAM template to deploy                      ``template.yaml``
+``PUSHHUB_ALLOWED_TARGETS``  hosts or networks (with commas) where       none
+                             subscribers may be, besides this machine
+                             and public addresses
+===========================  ==========================================  ==============================
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Place:
         aws_port: Port of the emulator.
         emulator_python: Interpreter of the environment that holds the emulator; functions run under it too.
         template: The SAM template to deploy.
+        allowed_targets: Hosts or networks where subscribers may be, besides loopback and public addresses.
         builds: Built packages, named by digest and shared by all stacks of this repository; safe to delete.
     """
 
@@ -50,6 +54,7 @@ class Place:
     aws_port: int = 4577
     emulator_python: Path = REPOSITORY / ".venv-ministack" / "bin" / "python"
     template: Path = REPOSITORY / "template.yaml"
+    allowed_targets: tuple[str, ...] = ()
     builds: Path = REPOSITORY / ".pushhub" / "builds"
 
     @classmethod
@@ -65,6 +70,9 @@ class Place:
             aws_port=_port(environ, "PUSHHUB_AWS_PORT", 4577),
             emulator_python=_path(environ, "PUSHHUB_EMULATOR", ".venv-ministack/bin/python"),
             template=_path(environ, "PUSHHUB_TEMPLATE", "template.yaml"),
+            allowed_targets=tuple(
+                each.strip() for each in environ.get("PUSHHUB_ALLOWED_TARGETS", "").split(",") if each.strip()
+            ),
         )
 
     @property

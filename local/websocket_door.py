@@ -8,6 +8,8 @@ otherwise:
 * It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is held back for a moment.
 * It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed on in one frame.
 * It does not tell when a connection was last active, so connections that idle are closed here.
+* It sends what a failing function leaves behind ("Worker process died") to the consumer, whose client would take it for a notification or
+  stop listening. Only notifications are handed on. (AWS sends an error object of its own in that place, see ``docs/notifications.md``.)
 """
 
 from __future__ import annotations
@@ -41,6 +43,9 @@ GATHER_S = 0.005
 """How long acknowledgements may wait for others."""
 
 _ACK_ID = re.compile(r"[A-Za-z0-9+/]{15}=")
+_NOTIFICATION = re.compile(r"[A-Za-z0-9+/]{15}=\n/")
+"""How every notification begins: its ack id, then its description."""
+
 _LOOK_AGAIN_S = 0.1
 _REMEMBERED = 1000
 _log = logging.getLogger("pushhub.front_door")
@@ -60,6 +65,7 @@ class WebSocketDoor:
         self._http_url = http_url
         self._idle_s = idle_s
         self._open: set[web.WebSocketResponse] = set()
+        self._leaving = False
         self._ended: OrderedDict[str, float] = OrderedDict()
 
     async def session(self, _: web.Application) -> Any:
@@ -71,7 +77,8 @@ class WebSocketDoor:
         await self._session.close()
 
     async def leave(self, _: web.Application) -> None:
-        """Tell the consumers that the front door goes away."""
+        """Tell the consumers that the front door goes away; handshakes that still wait are refused."""
+        self._leaving = True
         for each in list(self._open):
             await each.close(code=WSCloseCode.GOING_AWAY)
 
@@ -81,6 +88,9 @@ class WebSocketDoor:
         upstream = await self._connect(query)
         if isinstance(upstream, web.Response):
             return upstream
+        if self._leaving:
+            await upstream.close()
+            return _going()
         client = web.WebSocketResponse(autoping=False, max_msg_size=FRAME_LIMIT)
         try:
             await client.prepare(request)
@@ -107,7 +117,7 @@ class WebSocketDoor:
         """The connection to the emulator, or the answer to a handshake that is refused."""
         deadline = time.monotonic() + HOLD_BACK_S
         url = URL(f"{self._websocket_url}?{query}", encoded=True)
-        while True:
+        while not self._leaving:
             try:
                 return await self._session.ws_connect(url, autoping=True, max_msg_size=0)
             except aiohttp.WSServerHandshakeError:
@@ -120,6 +130,7 @@ class WebSocketDoor:
             if not passing or time.monotonic() >= deadline:
                 return answer if answer.status != 426 else web.Response(status=503)
             await asyncio.sleep(_LOOK_AGAIN_S)
+        return _going()
 
     async def _reason(self, query: str) -> web.Response:
         """What the hub says about such a handshake."""
@@ -139,6 +150,13 @@ class WebSocketDoor:
 
     def _ended_lately(self, query: str) -> bool:
         return time.monotonic() - self._ended.get(_subscriber(query), float("-inf")) < HOLD_BACK_S
+
+
+def _going() -> web.Response:
+    """The answer to a handshake that comes when the front door is about to close."""
+    response = web.Response(status=503)
+    response.force_close()
+    return response
 
 
 class _Traffic:
@@ -211,9 +229,13 @@ async def _outwards(
 ) -> None:
     with suppress(ConnectionError):
         async for message in upstream:
-            if message.type is WSMsgType.TEXT:
+            if message.type is not WSMsgType.TEXT:
+                continue
+            if _NOTIFICATION.match(message.data):
                 await client.send_str(message.data)
                 traffic.seen()
+            else:
+                _log.error("not handed on to a consumer, as it is no notification: %.200r", message.data)
 
 
 def _code(upstream_code: int | None) -> int:

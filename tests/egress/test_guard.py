@@ -311,8 +311,39 @@ def test_the_lambda_runtime_api_stays_forbidden_on_an_address_of_its_own(monkeyp
 
 
 @pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.9.9.9", "localhost", "[::1]", "[::ffff:127.0.0.1]", "inside.example"]
+)
+def test_what_is_closed_stays_closed_whatever_else_is_let_through(host: str) -> None:
+    # Given the widest allow-list, and one port that is closed everywhere
+    everything = ("loopback", "localhost", "inside.example", "0.0.0.0/0", "::/0", f"{host}:4577")
+    closed = ("!0.0.0.0/0:4577", "![::/0]:4577")
+    for allowed in ((*closed, *everything), (*everything, *closed)):
+        # Then nothing leads there, and other ports are open
+        assert "closed" in (refused(f"http://{host}:4577/", *allowed) or "")
+        assert refused(f"http://{host}:4578/", *allowed) is None
+    assert refused(f"http://{host}:4577/", *everything) is None
+
+
+@pytest.mark.parametrize(
     "entry",
-    ["", " ", "http://a/", "a/b", "a b", "10.0.0.0/33", "a:99999", "a:b", "*", "a@b", "a?b", "[::1", "[a]:80:90"],
+    [
+        "!",
+        "!!a",
+        "! a",
+        "",
+        " ",
+        "http://a/",
+        "a/b",
+        "a b",
+        "10.0.0.0/33",
+        "a:99999",
+        "a:b",
+        "*",
+        "a@b",
+        "a?b",
+        "[::1",
+        "[a]:80:90",
+    ],
 )
 def test_allow_lists_that_cannot_be_read_are_an_error(entry: str) -> None:
     with pytest.raises(ValueError, match="not an allowed target"):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from local.deployer import parameters
 from local.errors import LocalError
 from local.place import REPOSITORY, Place
+
+from pushhub.egress.guard import refusal
 
 
 def test_without_variables_everything_is_in_the_repository() -> None:
@@ -41,3 +44,29 @@ def test_a_port_that_is_none_is_named(port: str) -> None:
     # Given a port that cannot be one, when the place is looked up, then the message names variable and value
     with pytest.raises(LocalError, match=r"^PUSHHUB_PORT is .*: it must be a port number"):
         Place.from_environment({"PUSHHUB_PORT": port})
+
+
+def test_targets_in_the_local_network_are_let_through_on_demand_but_never_the_emulator() -> None:
+    # Given a network that the person at this machine allows
+    place = Place.from_environment(
+        {"PUSHHUB_ALLOWED_TARGETS": "192.168.1.0/24, printer.local:8080", "PUSHHUB_AWS_PORT": "5001"}
+    )
+    # When the stack is deployed
+    allowed = parameters(place)["AllowedTargets"].split(",")
+    # Then subscribers may be there and on loopback, and nowhere on the emulator's port
+    for url, refused in {
+        "http://192.168.1.20/": None,
+        "http://127.0.0.1:9/": None,
+        "http://192.168.2.1/": "192.168.2.1 is a private address, which is not allowed",
+        "http://127.0.0.1:5001/": "127.0.0.1:5001 is closed to subscribers",
+        "http://[::1]:5001/": "::1:5001 is closed to subscribers",
+        "http://192.168.1.20:5001/": "192.168.1.20:5001 is closed to subscribers",
+    }.items():
+        assert refusal(url, allowed) == refused
+
+
+def test_an_allowed_target_that_is_none_is_named() -> None:
+    # Given nonsense, when the stack is deployed, then the message names variable and value
+    place = Place.from_environment({"PUSHHUB_ALLOWED_TARGETS": "http://printer/"})
+    with pytest.raises(LocalError, match="PUSHHUB_ALLOWED_TARGETS: not an allowed target: 'http://printer/'"):
+        parameters(place)

@@ -24,7 +24,7 @@ PATH = "/notification2/consumer/"
 
 @dataclass
 class Emulator:
-    """Refuses with 403 as the emulator does, and says over HTTP why; echoes frames otherwise.
+    """Refuses with 403 as the emulator does, and says over HTTP why; otherwise echoes frames, each as a notification.
 
     Attributes:
         refusals: Statuses that the next handshakes would be refused with.
@@ -51,7 +51,9 @@ class Emulator:
                 if message.data == "close":
                     await socket.close(code=1000)
                 elif isinstance(message.data, str):
-                    await socket.send_str(f"echo {message.data}")
+                    await socket.send_str(
+                        message.data.removeprefix("raw ") if message.data.startswith("raw ") else echo(message.data)
+                    )
         return socket
 
     async def why(self, _: web.Request) -> web.Response:
@@ -86,6 +88,10 @@ async def open_door(emulator: Emulator, *, idle_s: float | None = None) -> Async
         await upstream.cleanup()
 
 
+def echo(text: str) -> str:
+    return f"AAAAAAAAAAEAAAA=\n/t/alarms/1\nCREATE\n\necho {text}"
+
+
 async def closed(connection: ClientConnection, seconds: float = 5) -> int | None:
     with pytest.raises(ConnectionClosed):
         await asyncio.wait_for(connection.recv(), seconds)
@@ -102,7 +108,7 @@ def test_frames_pass_both_ways_and_the_query_as_it_came() -> None:
         emulator = Emulator()
         async with open_door(emulator) as url, websockets.connect(f"{url}?token=a%2Fb&consumer=x") as client:
             await client.send("hällo\n\n")
-            assert await client.recv() == "echo hällo\n\n"
+            assert await client.recv() == echo("hällo\n\n")
             await client.send(b"\x00\xff")
             await client.send("close")
             assert await closed(client) == 1000
@@ -135,7 +141,7 @@ def test_a_handshake_is_held_back_while_the_connection_before_it_is_still_ending
             emulator.refusals = [409, 409]
             async with websockets.connect(url + query) as again:
                 await again.send("x")
-                assert await again.recv() == "echo x"
+                assert await again.recv() == echo("x")
             # Another subscriber is told at once.
             emulator.refusals = [409]
             with pytest.raises(InvalidStatus):
@@ -149,7 +155,7 @@ def test_a_refusal_whose_reason_has_passed_is_tried_again() -> None:
         emulator = Emulator(refusals=[426])
         async with open_door(emulator) as url, websockets.connect(f"{url}?token=x") as client:
             await client.send("x")
-            assert await client.recv() == "echo x"
+            assert await client.recv() == echo("x")
         assert len(emulator.queries) == 2
 
     asyncio.run(play())
@@ -163,7 +169,7 @@ def test_a_connection_without_traffic_is_closed_and_pings_keep_one() -> None:
             assert await closed(quiet) == 1001
             await asyncio.sleep(0.4)
             await pinging.send("x")
-            assert await pinging.recv() == "echo x"
+            assert await pinging.recv() == echo("x")
             await pinging.close()
 
     asyncio.run(play())
@@ -186,6 +192,50 @@ def test_acknowledgements_that_come_together_are_handed_on_together_and_in_order
     asyncio.run(play())
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Worker process died",
+        '{"message": "Internal server error", "connectionId": "abc=", "requestId": "def="}',
+        "",
+        "AAAAAAAAAAEAAAA=",
+        "AAAAAAAAAAEAAAA=\nno description",
+        " AAAAAAAAAAEAAAA=\n/t/alarms/1\nCREATE\n\n{}",
+    ],
+)
+def test_what_a_dying_function_leaves_behind_never_reaches_a_consumer(frame: str) -> None:
+    async def play() -> None:
+        async with open_door(Emulator()) as url, websockets.connect(url) as client:
+            # Given an emulator that sends what is no notification, and then one
+            await client.send(f"raw {frame}")
+            await client.send("x")
+            # When the consumer reads, then the notification is the first thing it sees
+            assert await client.recv() == echo("x")
+
+    asyncio.run(play())
+
+
+def test_a_handshake_that_waits_when_the_door_closes_is_refused_and_leaves_nothing_open() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url:
+            query = f"?token={a_token('app')}"
+            async with websockets.connect(url + query):
+                pass
+            # Given a handshake that is held back
+            emulator.refusals = [409] * 1000
+            waiting = asyncio.create_task(websockets.connect(url + query).__aenter__())
+            while len(emulator.queries) < 3:
+                await asyncio.sleep(0.01)
+            # When the door closes
+        # Then it is refused, and did not hold up the door
+        with pytest.raises(InvalidStatus) as refused:
+            await waiting
+        assert refused.value.response.status_code == 503
+
+    asyncio.run(asyncio.wait_for(play(), 15))
+
+
 def test_a_ping_is_answered_with_what_it_held() -> None:
     async def play() -> None:
         async with open_door(Emulator()) as url, websockets.connect(url) as client:
@@ -199,7 +249,7 @@ def test_too_large_a_message_ends_the_connection() -> None:
         emulator = Emulator()
         async with open_door(emulator) as url, websockets.connect(url) as client:
             await client.send("x" * FRAME_LIMIT)
-            assert len(await client.recv()) == FRAME_LIMIT + 5
+            assert len(await client.recv()) == len(echo("x" * FRAME_LIMIT))
             await client.send("x" * (FRAME_LIMIT + 1))
             assert await closed(client) == 1009
         assert len(emulator.frames) == 1

@@ -48,6 +48,10 @@ class Settings:
             raise MissingSettingError(name, "is not set")
         return value
 
+    def optional(self, name: str) -> str:
+        """A text that may be absent; empty then."""
+        return self.environ.get(name, "")
+
     def number(self, name: str, *, least: int, most: int) -> int:
         """A whole number within bounds.
 

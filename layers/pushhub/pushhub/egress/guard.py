@@ -94,12 +94,15 @@ class AllowedTargets:
     Attributes:
         texts: The entries as they were written: ``loopback`` (127.0.0.0/8 and ::1), an address, a network (``10.0.0.0/8``), or
             a host name; each with ``:port`` or for every port. IPv6 with a port needs brackets. A name lets through private
-            addresses it resolves to, but loopback ones only if it is ``localhost``.
+            addresses it resolves to, but loopback ones only if it is ``localhost``. One with ``!`` before it stays closed whatever
+            the others let through (``loopback,!loopback:4577``).
         entries: The entries as they are matched.
+        closed: Those with ``!``.
     """
 
     texts: tuple[str, ...]
     entries: tuple[_Entry, ...]
+    closed: tuple[_Entry, ...] = ()
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> AllowedTargets:
@@ -113,6 +116,10 @@ class AllowedTargets:
     def cover(self, address: IPAddress, port: int, host: str) -> bool:
         """Whether an entry names this address, or the host it was found under."""
         return any(entry.covers(address, port, host) for entry in self.entries)
+
+    def close(self, address: IPAddress, port: int, host: str) -> bool:
+        """Whether an entry keeps this address closed."""
+        return any(entry.covers(address, port, host) for entry in self.closed)
 
 
 def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup | None = None) -> str | None:
@@ -152,6 +159,8 @@ def checked_addresses(
     found = (target.address,) if target.address else lookup.addresses(target.lookup_name, timeout_s)
     addresses = tuple(_unwrapped(address) for address in found)
     for address in addresses:
+        if allowed.close(address, target.port, target.host):
+            raise TargetRefused(f"{target.host}:{target.port} is closed to subscribers")
         kind = address_refusal(address, target.port, target.host, allowed)
         if kind:
             # The address a name resolves to is not told: it would let tenants read the DNS of the hub's network.
@@ -209,13 +218,18 @@ def _is_runtime_api(address: IPAddress, port: int) -> bool:
     return address.is_loopback or address.is_unspecified or str(address) == runtime_host.strip("[]")
 
 
+_CLOSED = "!"
 _BRACKETED_ENTRY = re.compile(r"\[([^\[\]]+)\](?::([0-9]+))?")
 _PLAIN_ENTRY = re.compile(r"([^:\[\]]+)(?::([0-9]+))?")
 
 
 @lru_cache(maxsize=256)
 def _parse_allowed(texts: tuple[str, ...]) -> AllowedTargets:
-    return AllowedTargets(texts, tuple(_parse_entry(text) for text in texts))
+    return AllowedTargets(
+        texts,
+        tuple(_parse_entry(text) for text in texts if not text.startswith(_CLOSED)),
+        tuple(_parse_entry(text.removeprefix(_CLOSED)) for text in texts if text.startswith(_CLOSED)),
+    )
 
 
 def _parse_entry(text: str) -> _Entry:

@@ -184,10 +184,15 @@ def ingest() -> Ingest:
 
 
 def check_url(url: str, allowed: Sequence[str]) -> str | None:
-    """Why the hub may not reach a URL, given a project's allowed targets; None when it may."""
+    """Why the hub may not reach a URL, given a project's allowed targets; None when it may.
+
+    ``REFUSED_TARGET_HINT`` may hold what the operator wants to be said with it: who can allow it, and how.
+    """
     from pushhub.egress.guard import refusal
 
-    return refusal(url, (*settings().listed("ALLOWED_TARGETS"), *allowed))
+    reason = refusal(url, (*settings().listed("ALLOWED_TARGETS"), *allowed))
+    hint = settings().optional("REFUSED_TARGET_HINT")
+    return f"{reason}{hint}" if reason and reason.endswith("not allowed") else reason
 
 
 @cache
