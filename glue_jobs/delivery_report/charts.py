@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -16,7 +17,7 @@ from matplotlib.dates import DateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
-__all__ = ["attempts_needed", "failing_hours", "fates_by_hour", "percentiles_by_hour", "ranges", "shares"]
+from .wording import shortened
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -29,6 +30,9 @@ MUTED: Final = "#75838d"
 BLUES: Final = ("#9dbfdc", "#3f7cac", "#173f5f")
 
 _STYLE: Final[Any] = {
+    # Labels are names that tenants chose: a "$" in one of them is no formula.
+    "text.parse_math": False,
+    "text.usetex": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "delivery-report",
     "font.family": "sans-serif",
@@ -50,6 +54,9 @@ _STYLE: Final[Any] = {
 
 _ROUND_TIMES: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 """Milliseconds."""
+
+LABEL: Final = 36
+"""Characters of a name beside a chart."""
 
 WIDE: Final = (10.4, 2.7)
 HALF: Final = (5.05, 2.9)
@@ -126,26 +133,26 @@ def attempts_needed(rows: Rows) -> str:
         return _svg(figure, "Success by attempt number")
 
 
-def failing_hours(rows: Rows, labels: Sequence[str]) -> str:
+def failing_hours(rows: Rows, labels: Mapping[Any, str]) -> str:
     """A row per subscriber and a column per hour, the darker the larger the failed share; hours without attempts stay white.
 
     Args:
-        rows: ``label``, ``hour``, ``share`` (0..1).
-        labels: Subscribers from top to bottom.
+        rows: ``who``, ``hour``, ``share`` (0..1).
+        labels: What each ``who`` is called, from top to bottom; two may be called the same.
     """
     with mpl.rc_context({**_STYLE, "axes.grid": False}):
         figure, axes = _canvas((WIDE[0], 0.9 + 0.27 * max(1, len(labels))))
         hours = sorted({_moment(row["hour"]) for row in rows})
         first = hours[0]
         columns = int((hours[-1] - first).total_seconds() // 3600) + 1
-        places = {label: place for place, label in enumerate(labels)}
+        places = {who: place for place, who in enumerate(labels)}
         grid: list[list[float]] = [[float("nan")] * columns for _ in labels]
         for row in rows:
             column = int((_moment(row["hour"]) - first).total_seconds() // 3600)
-            grid[places[row["label"]]][column] = row["share"]
+            grid[places[row["who"]]][column] = row["share"]
         colours = mpl.colors.LinearSegmentedColormap.from_list("failing", ["#edf4f0", "#f2c56b", BAD, "#7d1f1a"])
         image = axes.imshow(grid, aspect="auto", cmap=colours, vmin=0, vmax=1, interpolation="nearest")
-        axes.set_yticks(range(len(labels)), labels, fontsize=9, color=INK)
+        axes.set_yticks(range(len(labels)), [_label(each) for each in labels.values()], fontsize=9, color=INK)
         step = max(1, columns // 7)
         ticks = range(0, columns, step)
         axes.set_xticks(ticks, [_hour_label(first.timestamp() + tick * 3600, columns) for tick in ticks])
@@ -183,7 +190,7 @@ def ranges(rows: Rows) -> str:
             label="p50",
         )
         axes.plot([_least(row["p95_ms"]) for row in rows], places, "o", color=BLUES[2], markersize=5, label="p95")
-        axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
+        axes.set_yticks(places, [_label(row["label"]) for row in rows], fontsize=9, color=INK)
         axes.invert_yaxis()
         axes.set_xscale("log")
         _duration_ticks(axes.xaxis, [_least(row[name]) for row in rows for name in ("p50_ms", "p99_ms")])
@@ -211,7 +218,7 @@ def shares(rows: Rows, *, value: str, colour: str, title: str, money: bool = Fal
             f"${each:,.2f}" if money and each >= 1 else f"${each:.4f}" if money else f"{each:,.0f}" for each in values
         ]
         axes.bar_label(bars, texts, fontsize=8.5, color=MUTED, padding=4)
-        axes.set_yticks(places, [row["label"] for row in rows], fontsize=9, color=INK)
+        axes.set_yticks(places, [_label(row["label"]) for row in rows], fontsize=9, color=INK)
         axes.invert_yaxis()
         axes.set_xlim(0, max([*values, 1e-9]) * 1.18)
         axes.xaxis.set_visible(False)
@@ -268,6 +275,11 @@ def _legend_above(axes: Axes) -> None:
     )
 
 
+def _label(text: str) -> str:
+    """A name of any length and content on one line beside a chart."""
+    return shortened(text, LABEL)
+
+
 def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
     return [x for x, _ in pairs], [y for _, y in pairs]
 
@@ -308,7 +320,10 @@ def _short_time(milliseconds: float, _: object) -> str:
 def _svg(figure: Figure, title: str) -> str:
     """The figure as an SVG element that fits its place on the page."""
     written = io.StringIO()
-    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Title": title})
+    with warnings.catch_warnings():
+        # Text stays text, so the browser has the glyphs that matplotlib's font, used for measuring only, has not.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Title": title})
     text = written.getvalue()
     svg = text[text.index("<svg") :]
     return re.sub(

@@ -24,7 +24,7 @@ from .results import Results, write_results
 from .retries import try_cells
 from .session import open_session
 from .storage import Layout, kept, kept_small, read_days, write_days
-from .tables import Sources, billed, tables
+from .tables import Sources, billed, sickest, tables
 from .traffic import fate_cells, fate_levels
 
 __all__ = ["BROKEN", "main", "run"]
@@ -93,6 +93,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             fates=became,
             fate_levels=fates_at,
             bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
+            sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
             findings=chosen(proof.findings),
             since=arguments.date_from,
@@ -101,7 +102,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     with steps("Drawing the report"):
-        results.write_page(render(results))
+        results.publish(render)
     return results
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from html import escape
 from typing import Any, Final
 
-from . import charts
 from .conservation import STANDINGS
 from .results import Results
+from .wording import as_html, shortened
 
-__all__ = ["render"]
+_logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
 
@@ -32,7 +34,7 @@ svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe U
 table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
 th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
-.none{color:var(--muted)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
+.none{color:var(--muted)}.missing{color:var(--wait)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
 """
 
 LITTLE: Final = 0.0005
@@ -48,17 +50,18 @@ def render(results: Results) -> str:
     Args:
         results: What the run found.
     """
-    sections = [
-        ("today", "The last day", _last_day(results)),
-        ("conservation", "Is everything accounted for?", _conservation(results)),
-        ("traffic", "Traffic and speed", _traffic(results)),
-        ("retries", "Does another try help?", _retries(results)),
-        ("subscribers", "Subscribers", _subscribers(results)),
-        ("anomalies", "Anomalies", _anomalies(results)),
-        ("waits", "Acknowledgements and polls", _waits(results)),
-        ("projects", "Projects and cost", _projects(results)),
-        ("input", "What was read", _input(results)),
-    ]
+    contents = (
+        ("today", "The last day", _last_day),
+        ("conservation", "Is everything accounted for?", _conservation),
+        ("traffic", "Traffic and speed", _traffic),
+        ("retries", "Does another try help?", _retries),
+        ("subscribers", "Subscribers", _subscribers),
+        ("anomalies", "Anomalies", _anomalies),
+        ("waits", "Acknowledgements and polls", _waits),
+        ("projects", "Projects and cost", _projects),
+        ("input", "What was read", _input),
+    )
+    sections = [(name, title, _part(title, partial(make, results))) for name, title, make in contents]
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in sections)
     body = "".join(f'<h2 id="{name}">{escape(title)}</h2>{content}' for name, title, content in sections)
     arguments = results.arguments
@@ -71,6 +74,33 @@ def render(results: Results) -> str:
         f"{_verdict(results)}<nav>{links}</nav>{body}"
         f"<footer>All tables, complete: {escape(results.path)}</footer></main></body></html>\n"
     )
+
+
+def _part(title: str, make: Callable[[], str]) -> str:
+    """A part of the page, or the note that it is missing: nothing that goes wrong in drawing takes the rest with it."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on a picture)
+        # Not the error's text: it may quote a tenant's.
+        _logger.warning("Not drawn: %s (%s)", title, type(error).__name__)
+        return f'<p class="missing">Not drawn: {escape(title)} ({type(error).__name__}). Its numbers are in the folder.</p>'
+
+
+def _picture(title: str, draw: Callable[[Any], str]) -> str:
+    """A chart, or the note that it is missing.
+
+    Args:
+        title: What it is called.
+        draw: Makes it, given :mod:`.charts`.
+    """
+
+    def drawn() -> str:
+        # A drawing library that cannot be loaded costs the pictures only.
+        from . import charts  # noqa: PLC0415
+
+        return draw(charts)
+
+    return _part(title, drawn)
 
 
 def _verdict(results: Results) -> str:
@@ -118,10 +148,10 @@ def _conservation(results: Results) -> str:
         {
             "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
             "finding": lambda row: _plain(row["finding"]),
-            "delivery": lambda row: escape(row["delivery_id"] or ""),
-            "queue": lambda row: escape(row["queue"] or ""),
+            "delivery": lambda row: as_html(row["delivery_id"] or ""),
+            "queue": lambda row: as_html(row["queue"] or ""),
             "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
-            "what": lambda row: escape(row["detail"]),
+            "what": lambda row: as_html(row["detail"], 400),
         },
         total=results.totals["findings"],
         none="No findings.",
@@ -136,8 +166,11 @@ def _traffic(results: Results) -> str:
     course = ""
     if len(by_hour) > 1 and len(attempts) > 1:
         names = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms")
-        delivery = charts.percentiles_by_hour(by_hour, names, "Time from acceptance to delivery by hour")
-        attempt = charts.percentiles_by_hour(attempts, ("p50_ms", "p95_ms", "p99_ms"), "Time of an attempt by hour")
+        title = "Time from acceptance to delivery by hour"
+        delivery = _picture(title, lambda charts: charts.percentiles_by_hour(by_hour, names, title))
+        measured = ("p50_ms", "p95_ms", "p99_ms")
+        taken = "Time of an attempt by hour"
+        attempt = _picture(taken, lambda charts: charts.percentiles_by_hour(attempts, measured, taken))
         course = (
             f'<div class="two"><div class="card"><h3>Acceptance to delivery</h3>{delivery}</div>'
             f'<div class="card"><h3>Time of an attempt</h3>{attempt}</div></div>'
@@ -150,10 +183,9 @@ def _traffic(results: Results) -> str:
         f"acceptance to delivery p50 {_duration(overall['delivery_p50_ms'])}, p95 {_duration(overall['delivery_p95_ms'])}, "
         f"p99 {_duration(overall['delivery_p99_ms'])}.</p>"
     )
-    return (
-        f'<div class="card"><h3>Deliveries by hour of acceptance</h3>{charts.fates_by_hour(by_hour)}</div>'
-        f"{course}{numbers}"
-    )
+    title = "Deliveries by hour of acceptance"
+    picture = _picture(title, lambda charts: charts.fates_by_hour(by_hour))
+    return f'<div class="card"><h3>{title}</h3>{picture}</div>{course}{numbers}'
 
 
 def _retries(results: Results) -> str:
@@ -195,7 +227,8 @@ def _retries(results: Results) -> str:
         total=results.totals["attempts_needed"],
         shown=12,
     )
-    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{charts.attempts_needed(rows)}</div><div class="card">{table}</div></div>{text}'
+    picture = _picture("Success by attempt", lambda charts: charts.attempts_needed(rows))
+    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div class="card">{table}</div></div>{text}'
 
 
 def _subscribers(results: Results) -> str:
@@ -203,31 +236,36 @@ def _subscribers(results: Results) -> str:
     if not slowest:
         return '<p class="none">No attempt was made.</p>'
     parts = []
-    hours = [{**row, "label": _who(row)} for row in results.rows["sickest_hours"]]
+    hours = [{**row, "who": _key(row)} for row in results.rows["sickest_hours"]]
     if len({row["hour"] for row in hours}) > 1:
-        order = [_who(row) for row in sickest if any(each["label"] == _who(row) for each in hours)]
-        parts.append(
-            f'<div class="card"><h3>Share of failed attempts, sickest subscribers</h3>{charts.failing_hours(hours, order)}</div>'
-        )
+        drawn = {row["who"] for row in hours}
+        names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
+        title = "Share of failed attempts, sickest subscribers"
+        picture = _picture(title, lambda charts: charts.failing_hours(hours, names))
+        parts.append(f'<div class="card"><h3>{title}</h3>{picture}</div>')
     classes: Counter[str] = Counter()
     for row in results.rows["outcomes"]:
         if row["verdict"] == "failed":
             classes[row["error_class"] or f"status {row['status_code']}"] += row["attempts"]
     failures = [{"label": name, "n": count} for name, count in classes.most_common(10)]
-    why = (
-        charts.shares(failures, value="n", colour=charts.BAD, title="Failed attempts by cause")
-        if failures
-        else "<p>None failed.</p>"
-    )
+    why = "<p>None failed.</p>"
+    if failures:
+        title = "Failed attempts by cause"
+        why = _picture(
+            title,
+            lambda charts: charts.shares(failures, value="n", colour=charts.BAD, title="Failed attempts by cause"),
+        )
+    ranked = [{**row, "label": _who(row)} for row in slowest[:12]]
+    ranges = _picture("Slowest subscribers", lambda charts: charts.ranges(ranked))
     parts.append(
-        f'<div class="two"><div class="card"><h3>Slowest subscribers</h3>{charts.ranges([{**row, "label": _who(row)} for row in slowest[:12]])}</div>'
+        f'<div class="two"><div class="card"><h3>Slowest subscribers</h3>{ranges}</div>'
         f'<div class="card"><h3>Why attempts failed</h3>{why}</div></div>'
     )
     table = _table(
         sickest,
         {
             "subscriber": _who_cell,
-            "queue": lambda row: escape(row["queue"]),
+            "queue": lambda row: as_html(row["queue"]),
             "#attempts": lambda row: f"{row['attempts']:,}",
             "#failed": lambda row: f"{row['failed']:,}",
             "#share": lambda row: _percent(row["failed"], row["attempts"]),
@@ -256,10 +294,10 @@ def _anomalies(results: Results) -> str:
         {
             "what": lambda row: _plain(row["anomaly"]),
             "subscriber": _who_cell,
-            "queue": lambda row: escape(row["queue"]),
+            "queue": lambda row: as_html(row["queue"]),
             "#hours": lambda row: f"{len(row['hours']):,}",
             "when": lambda row: _span(row["hours"]),
-            "the strongest": lambda row: escape(row["detail"]),
+            "the strongest": lambda row: as_html(row["detail"], 400),
         },
         total=len(lines),
         none="Nothing unusual, or too few days yet to tell.",
@@ -270,7 +308,7 @@ def _anomalies(results: Results) -> str:
 def _waits(results: Results) -> str:
     names = {_key(row): row["subscriber"] for row in results.rows["subscribers"]}
     columns: dict[str, Callable[[Row], str]] = {
-        "subscriber": lambda row: escape(_who({**row, "subscriber": names.get(_key(row))})),
+        "subscriber": lambda row: as_html(_who({**row, "subscriber": names.get(_key(row))})),
         "#waits": lambda row: f"{row['waits']:,}",
         "#p50": lambda row: _duration(row["p50_ms"]),
         "#p95": lambda row: _duration(row["p95_ms"]),
@@ -295,12 +333,10 @@ def _projects(results: Results) -> str:
     if not rows:
         return '<p class="none">No project.</p>'
     costly = sorted(rows, key=lambda row: -(row["usd"] or 0))[:12]
-    bars = charts.shares(
-        [{"label": _short(row["project"]), "usd": row["usd"] or 0} for row in costly],
-        value="usd",
-        colour=charts.BLUES[1],
-        title="Cost by project",
-        money=True,
+    priced = [{"label": _short(row["project"]), "usd": row["usd"] or 0} for row in costly]
+    title = "Cost by project"
+    bars = _picture(
+        title, lambda charts: charts.shares(priced, value="usd", colour=charts.BLUES[1], title=title, money=True)
     )
     items: Counter[str] = Counter()
     for row in results.rows["cost"]:
@@ -318,7 +354,7 @@ def _projects(results: Results) -> str:
     table = _table(
         rows,
         {
-            "project": lambda row: f'<span title="{escape(row["project"])}">{escape(_short(row["project"]))}</span>',
+            "project": lambda row: as_html(row["project"], 12),
             "#messages": lambda row: f"{row['messages']:,}",
             "#deliveries": lambda row: f"{row['deliveries']:,}",
             "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
@@ -420,7 +456,7 @@ def _who(row: Row) -> str:
 
 
 def _who_cell(row: Row) -> str:
-    return f'<span title="{escape(row["project"])} {escape(row["subscriber_id"])}">{escape(row["subscriber"] or row["subscriber_id"])}</span>'
+    return as_html(row["subscriber"] or row["subscriber_id"])
 
 
 def _plain(word: str) -> str:
@@ -428,7 +464,7 @@ def _plain(word: str) -> str:
 
 
 def _short(project: str) -> str:
-    return project if len(project) <= 12 else f"{project[:5]}…{project[-5:]}"
+    return shortened(project, 12)
 
 
 def _percent(part: float, whole: float) -> str:

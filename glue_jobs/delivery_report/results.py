@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from typing import Any, Final
 
 from pyspark.sql import Observation, SparkSession
@@ -20,8 +21,6 @@ from .proof import Proof
 from .retries import RECOVERY, suggested_waits
 from .storage import Layout, small_table, write_json, write_text
 from .tables import Table
-
-__all__ = ["Results", "write_results"]
 
 _logger = logging.getLogger(__name__)
 
@@ -62,6 +61,7 @@ class Results:
         totals: Number of rows of each table by name.
         intakes: What became of each day's raw objects.
         path: Folder of the report.
+        reports: Folder of all reports.
     """
 
     arguments: Arguments
@@ -71,6 +71,7 @@ class Results:
     totals: Mapping[str, int]
     intakes: Sequence[DayIntake]
     path: str
+    reports: str
 
     @property
     def page(self) -> str:
@@ -84,10 +85,34 @@ class Results:
             {name: self.rows["recovery"][0].get(name) for name in RECOVERY} if self.rows["recovery"] else {}
         )
 
-    def write_page(self, html: str) -> None:
-        """Write the page for people."""
-        write_text(self.page, html, "text/html")
-        _logger.info("Report: %s", self.page)
+    def publish(self, render: Callable[[Results], str]) -> None:
+        """Write the page for people, and what names the newest report. Whatever becomes of the page, the verdict stands and can be found.
+
+        Args:
+            render: Makes the page.
+        """
+        try:
+            html = render(self)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on the page)
+            html = self._bare_page(error)
+        page: str | None = self.page
+        try:
+            write_text(self.page, html, "text/html")
+            _logger.info("Report: %s", self.page)
+        except Exception as error:  # noqa: BLE001 (the verdict and the tables are written by now)
+            page = None
+            _logger.warning("The page could not be written (%s); the tables are in %s", type(error).__name__, self.path)
+        found = {"report": self.path, "page": page, "verdict": self.verdict}
+        write_json(f"{self.reports}/latest.json", found)
+
+    def _bare_page(self, error: Exception) -> str:
+        # Not the error's text: it may quote a tenant's.
+        _logger.warning("The page could not be made (%s)", type(error).__name__)
+        return (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Deliveries</title></head><body>'
+            f"<p>{escape(self.verdict['sentence'])}</p>"
+            f"<p>The rest of this page could not be made ({type(error).__name__}). The tables lie beside it.</p></body></html>\n"
+        )
 
 
 def write_results(
@@ -118,6 +143,7 @@ def write_results(
         totals={name: each.total for name, each in written.items()},
         intakes=proof.intakes,
         path=layout.report,
+        reports=layout.reports,
     )
     small_table(spark, [verdict], VERDICT).write.mode("overwrite").parquet(f"{layout.report}/verdict")
     summary = {
@@ -128,10 +154,8 @@ def write_results(
         "overall": results.rows["overall"][0] if results.rows["overall"] else {},
         "suggested_waits_s": results.suggested_waits,
         "tables": dict(results.totals),
-        "page": results.page,
     }
     write_json(f"{layout.report}/summary.json", summary)
-    write_json(f"{layout.reports}/latest.json", {"report": layout.report, "page": results.page, "verdict": verdict})
     return results
 
 

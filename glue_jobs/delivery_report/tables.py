@@ -17,9 +17,6 @@ from .cost import bill, used
 from .retries import by_attempt, recovery_times
 from .traffic import acknowledgement_waits, fates, poll_waits
 
-__all__ = ["Sources", "Table", "at_level", "billed", "tables"]
-
-
 RANKED: Final = 20
 """Subscribers in a ranking."""
 
@@ -43,6 +40,7 @@ class Sources:
         fates: :func:`.traffic.fate_cells` of them.
         fate_levels: :func:`.traffic.fate_levels` of these.
         bill: :func:`.cost.bill` of both.
+        sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         findings: What is wrong.
         since: First day of the report.
@@ -58,6 +56,7 @@ class Sources:
     fates: DataFrame
     fate_levels: DataFrame
     bill: DataFrame
+    sickest: DataFrame
     try_cells: DataFrame
     findings: DataFrame
     since: date
@@ -108,6 +107,26 @@ def billed(attempt_levels: DataFrame, fate_levels: DataFrame) -> DataFrame:
     )
 
 
+def failing() -> Column:
+    """The failed share of attempts."""
+    return F.try_divide("failed", "attempts")
+
+
+def worst_first() -> tuple[str | Column, ...]:
+    """The order of the sickest subscribers; no two are equal."""
+    return failing().desc(), F.desc("failed"), *WHO
+
+
+def sickest(attempt_levels: DataFrame) -> DataFrame:
+    """The :data:`RANKED` subscribers with the largest failed share.
+
+    Args:
+        attempt_levels: See :func:`.cells.attempt_levels`.
+    """
+    solid = at_level(attempt_levels, "subscriber", *WHO).where(F.col("attempts") >= RANKED_ATTEMPTS)
+    return solid.where(F.col("failed") > 0).orderBy(*worst_first()).limit(RANKED)
+
+
 def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
     now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
@@ -124,39 +143,41 @@ def tables(of: Sources) -> dict[str, Table]:
     )
     subscribers = at_level(of.attempt_levels, "subscriber", *WHO)
     solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
-    failing = F.col("failed") / F.col("attempts")
-    sickest = solid.where(F.col("failed") > 0).orderBy(failing.desc(), F.desc("failed")).limit(RANKED)
     last_week = F.col("hour") >= F.expr(f"timestamp'{of.until - timedelta(days=6)}'")
     sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
-        F.broadcast(sickest.limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
+        F.broadcast(of.sickest.orderBy(*worst_first()).limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
     )
+    slowest_first = (F.desc("p95_ms"), F.desc("attempts"), *WHO)
     projects = at_level(of.fate_levels, "project", "project")
     return {
         "overall": Table(at_level(of.fate_levels, "overall").crossJoin(made), ()),
-        "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"),)),
-        "queues": Table(at_level(of.fate_levels, "queue", "project", "queue"), (F.desc("messages"),)),
+        "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"), "project")),
+        "queues": Table(
+            at_level(of.fate_levels, "queue", "project", "queue"), (F.desc("messages"), "project", "queue")
+        ),
         "deliveries_by_day": Table(at_level(of.fate_levels, "day", "day"), ("day",)),
         "deliveries_by_hour": Table(at_level(of.fate_levels, "hour", "hour"), ("hour",)),
         "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour"), large=True),
         "attempts_by_hour": Table(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), ("hour",)),
         "attempts_hourly": Table(now, (*WHO, "hour")),
-        "subscribers": Table(subscribers, (F.desc("attempts"),)),
-        "sickest": Table(sickest, (failing.desc(), F.desc("failed"))),
+        "subscribers": Table(subscribers, (F.desc("attempts"), *WHO)),
+        "sickest": Table(of.sickest, worst_first()),
         "sickest_hours": Table(
-            sickest_hours.select(*WHO, "subscriber", "hour", failing.alias("share")), (*WHO, "hour")
+            sickest_hours.select(*WHO, "subscriber", "hour", failing().alias("share")), (*WHO, "hour")
         ),
         "slowest": Table(
-            solid.orderBy(F.desc("p95_ms"), F.desc("attempts")).limit(RANKED), (F.desc("p95_ms"), F.desc("attempts"))
+            solid.orderBy(*slowest_first).limit(RANKED),
+            slowest_first,
         ),
-        "outcomes": Table(outcomes(of.cells), (F.desc("attempts"),)),
+        "outcomes": Table(outcomes(of.cells), (F.desc("attempts"), *WHO, "verdict", "status_code", "error_class")),
         "attempts_needed": Table(by_attempt(of.try_cells), ("attempt",)),
         "attempts_needed_by_subscriber": Table(by_attempt(of.try_cells, WHO), (*WHO, "attempt")),
         "recovery": Table(recovery_times(of.try_cells), ()),
-        "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"),)),
-        "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"),)),
-        "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"),)),
-        "cost": Table(of.bill, ("project", F.desc("usd"))),
-        "anomalies": Table(anomalies, (F.desc("score"),), large=True),
+        "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"), *WHO)),
+        "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"), *WHO)),
+        "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"), *WHO)),
+        "cost": Table(of.bill, ("project", F.desc("usd"), "item")),
+        "anomalies": Table(anomalies, (F.desc("score"), "anomaly", *WHO, "hour"), large=True),
         "conservation": Table(
             balance(of.fates),
             ("project", "hour"),
@@ -167,7 +188,7 @@ def tables(of: Sources) -> dict[str, Table]:
         ),
         "findings": Table(
             of.findings,
-            ("severity", "finding", "project", "message_id"),
+            ("severity", "finding", "project", "message_id", "delivery_id", "detail"),
             {"breaches": F.sum((F.col("severity") == "breach").cast("long"))},
         ),
     }

@@ -1,0 +1,38 @@
+"""What tenants have named, fit to be shown: never markup, never a line of its own, never longer than its place."""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+from typing import Final
+
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories that break lines, turn the direction of writing, or cannot be seen."""
+
+
+def visible(text: str) -> str:
+    """The text with everything that cannot be seen, breaks a line or turns the direction of writing made visible as U+FFFD."""
+    return "".join(_REPLACEMENT if unicodedata.category(each) in _UNSEEN else each for each in text)
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text, visible and with its middle left out when it is longer than ``longest`` characters."""
+    shown = visible(text)
+    if len(shown) <= longest:
+        return shown
+    head = (longest - 1) // 2
+    return f"{shown[: longest - 1 - head]}…{shown[-head:]}"
+
+
+def as_html(text: str, longest: int = 60) -> str:
+    """The text as an element of HTML: escaped, its direction of writing kept to itself, whole in its title when it is cut.
+
+    Args:
+        text: As the tenant wrote it.
+        longest: Characters that are shown.
+    """
+    shown = shortened(text, longest)
+    title = f' title="{escape(visible(text))}"' if shown != text else ""
+    return f"<bdi{title}>{escape(shown)}</bdi>"

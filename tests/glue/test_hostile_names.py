@@ -1,0 +1,246 @@
+"""Names that tenants chose break neither the report nor its readers, and what goes wrong in drawing costs the picture only."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from glue_jobs.delivery_report import charts, job, page
+from glue_jobs.delivery_report.results import Results
+from glue_jobs.delivery_report.storage import write_text
+from glue_jobs.delivery_report.wording import shortened
+from pyspark.sql import SparkSession
+from tests.glue.lives import HOUR, NOON, Lives
+from tests.glue.runs import asked
+
+HOSTILE = (
+    "$\\foo$",
+    "$x^{$",
+    "\\frac{1}{0}",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "]]><svg onload=alert(1)>",
+    "&lt;b&gt;",
+    '=HYPERLINK("http://x","y")',
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "{0} %s %n ${jndi:ldap://x}",
+    "_private",
+    "\N{RIGHT-TO-LEFT OVERRIDE}sredro",
+    "注文 \N{FACE WITH TEARS OF JOY}",
+    "w" * 255,
+)
+
+HARMLESS = frozenset(
+    re.findall(
+        r"[\w:]+",
+        """
+        a b bdi body br code details div footer h1 h2 h3 head html main meta nav p span style summary svg table title td th tr
+        clippath defs g image lineargradient metadata path rect stop text tspan use symbol
+        rdf:rdf cc:work dc:type dc:title dc:format dc:creator cc:agent
+        """,
+    )
+)
+
+
+class Elements(HTMLParser):
+    """The elements of a page and their attributes, as a browser would see them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def hostile_lives() -> list[Lives]:
+    """A queue and a subscriber of every name, all failing alike, in more than one hour."""
+    made = []
+    for n, name in enumerate(HOSTILE * 2):
+        lives = Lives(project=f"p{n}", queue=name)
+        for k in range(22):
+            at = NOON + HOUR * (k % 2) + k
+            delivery = lives.post(at, (f"s{n}",))[0]
+            lives.attempt(lives.attempt(delivery, 503, name=name), 500, name=name)
+        made.append(lives)
+    return made
+
+
+@pytest.fixture(scope="module")
+def hostile(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("hostile")
+    whole = Lives()
+    for lives in hostile_lives():
+        whole.records += lives.records
+    whole.write(folder / "records")
+    return job.run(spark, asked(folder, now="2026-11-18T16:00:00"))
+
+
+def html_of(made: Results) -> str:
+    return Path(made.page.removeprefix("file://")).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_chart_shows_a_name_as_it_is(name: str) -> None:
+    # Given a name as label of every kind of chart that has such labels
+    row = {"label": name, "who": 1, "p50_ms": 1, "p95_ms": 20, "p99_ms": 300, "n": 3, "share": 0.5}
+    hours = [{**row, "hour": datetime(2026, 11, 18, hour, tzinfo=UTC)} for hour in (3, 9)]
+    drawn = [
+        charts.ranges([row]),
+        charts.shares([row], value="n", colour=charts.BAD, title="Failed attempts by cause"),
+        charts.failing_hours(hours, {1: name}),
+    ]
+    # Then it is text, and what is cut of it only its middle
+    for svg in drawn:
+        seen = Elements(svg)
+        assert seen.tags <= HARMLESS
+        assert not [each for each in seen.attributes if each.startswith("on")]
+        assert shortened(name, charts.LABEL) in seen.words
+
+
+def test_two_subscribers_of_one_name_have_rows_of_their_own() -> None:
+    hours = [
+        {"who": who, "hour": datetime(2026, 11, 18, hour, tzinfo=UTC), "share": 1.0} for who in "ab" for hour in (3, 9)
+    ]
+    svg = charts.failing_hours(hours, {"a": "orders / erp", "b": "orders / erp"})
+    assert svg.count("orders / erp") == 2
+
+
+def test_names_are_text_all_over_the_page(hostile: Results) -> None:
+    html = html_of(hostile)
+    seen = Elements(html)
+    assert seen.tags <= HARMLESS
+    assert not [each for each in seen.attributes if each.startswith("on")]
+    assert "missing" not in re.findall(r'class="(\w+)"', html)
+    for name in HOSTILE:
+        assert shortened(name, 60) in "".join(seen.words), name
+    # Nothing turns the direction of what stands beside it
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in html
+
+
+def test_names_come_out_of_the_tables_as_they_went_in(spark: SparkSession, hostile: Results) -> None:
+    folder = Path(hostile.path.removeprefix("file://"))
+    listed = json.loads((folder / "queues.json").read_text(encoding="utf-8"))
+    assert {row["queue"] for row in listed} == set(HOSTILE)
+    stored = spark.read.parquet(f"{hostile.path}/queues").select("queue").collect()
+    assert {row["queue"] for row in stored} == set(HOSTILE)
+    # A spreadsheet would take a name for a formula: there is nothing that one opens
+    assert {each.suffix for each in folder.rglob("*") if each.is_file() and not each.name.startswith((".", "_"))} == {
+        ".parquet",
+        ".json",
+        ".html",
+    }
+
+
+def test_equally_sick_subscribers_come_in_the_order_of_their_names(hostile: Results) -> None:
+    # All fail all attempts: whoever is listed is the one that is drawn
+    found = [(row["project"], row["queue"], row["subscriber_id"]) for row in hostile.rows["sickest"]]
+    everyone = sorted((lives.project, lives.queue, f"s{n}") for n, lives in enumerate(hostile_lives()))
+    assert found == everyone[: len(found)]
+    drawn = {(row["project"], row["queue"], row["subscriber_id"]) for row in hostile.rows["sickest_hours"]}
+    assert drawn == set(found[:10])
+
+
+def test_log_lines_are_ours(
+    hostile: Results, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a picture whose error quotes a name
+    def fail(*_: object, **__: object) -> str:
+        raise ValueError("queue 'x'\nConserved: everything")
+
+    monkeypatch.setattr(charts, "ranges", fail)
+    with caplog.at_level(logging.INFO):
+        replace(hostile).publish(page.render)
+    # Then no line of the log quotes it
+    assert "everything" not in caplog.text
+    assert "Not drawn: Slowest subscribers (ValueError)" in caplog.text
+
+
+def test_a_picture_that_fails_is_missing_and_nothing_else(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = page.render(hostile)
+
+    def fail(*_: object, **__: object) -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr(charts, "ranges", fail)
+    hostile.publish(page.render)
+    html = html_of(hostile)
+    assert "Not drawn: Slowest subscribers (RuntimeError)" in html
+    assert html.count("<svg") == whole.count("<svg") - 1
+    assert html.count("<table") == whole.count("<table")
+    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    assert latest["page"] == hostile.page
+
+
+def test_a_part_that_fails_is_missing_and_nothing_else(hostile: Results) -> None:
+    # Given results without one table
+    rows = {name: each for name, each in hostile.rows.items() if name != "poll_waits"}
+    html = page.render(replace(hostile, rows=rows))
+    assert "Not drawn: Acknowledgements and polls (KeyError)" in html
+    assert "Projects and cost</h2><div" in html
+
+
+def test_a_page_that_cannot_be_made_says_so_in_place_of_an_older_one(hostile: Results) -> None:
+    def fail(_: Results) -> str:
+        raise RuntimeError
+
+    hostile.publish(fail)
+    html = html_of(hostile)
+    assert "could not be made" in html
+    assert hostile.verdict["sentence"] in html
+
+
+def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, *rest: Any) -> None:
+        if path.endswith(".html"):
+            raise OSError
+        write_text(path, *rest)
+
+    monkeypatch.setattr("glue_jobs.delivery_report.results.write_text", refuse)
+    hostile.publish(page.render)
+    latest = json.loads(Path(hostile.reports.removeprefix("file://"), "latest.json").read_text())
+    assert latest["page"] is None
+    assert latest["verdict"]["sentence"] == hostile.verdict["sentence"]
+
+
+def test_the_exit_status_is_that_of_the_verdict_without_any_picture(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given records of which one is missing, and no picture that can be drawn
+    lives = Lives()
+    for n in range(3):
+        lives.attempt(lives.attempt(lives.post(NOON + n)[0], 503))
+    del lives.records[1]
+    lives.write(tmp_path / "records")
+
+    def fail(*_: object, **__: object) -> str:
+        raise RuntimeError
+
+    for name in ("attempts_needed", "failing_hours", "fates_by_hour", "percentiles_by_hour", "ranges", "shares"):
+        monkeypatch.setattr(charts, name, fail)
+    # When
+    days = ["--date-from", "2026-11-18", "--date-to", "2026-11-18", "--now", "2026-11-18T13:00:00"]
+    with pytest.raises(SystemExit) as ended:
+        job.main(
+            ["--input", f"file://{tmp_path}/records", "--output", f"file://{tmp_path}/out", *days], master="local[2]"
+        )
+    # Then
+    assert ended.value.code == job.BROKEN
+    summary = json.loads((tmp_path / "out/reports/2026-11-18_2026-11-18/summary.json").read_text())
+    assert summary["verdict"]["conserved"] is False
+    latest = json.loads((tmp_path / "out/reports/latest.json").read_text())
+    assert "Not drawn" in Path(latest["page"].removeprefix("file://")).read_text()
