@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
-from samtranslator.yaml_helper import yaml_parse
 from tests.cloud import aws_services as aws
 
 from bench.metering import Meter, metered
 from bench.sink import sink
 from bench.tables import save, table
+from local import template
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "layers/pushhub")]
@@ -81,14 +81,14 @@ class Hub:
         self.meter = meter
         self.sqs = sqs
         self.dynamodb = dynamodb
-        template: Any = yaml_parse((ROOT / "template.yaml").read_text())
-        default = template["Globals"]["Function"].get("MemorySize", 128)
+        source = template.load(ROOT / "template.yaml")
+        default = source["Globals"]["Function"].get("MemorySize", 128)
         self.memory_mb: dict[str, int] = {}
-        for resource in template["Resources"].values():
+        for resource in source["Resources"].values():
             if resource["Type"] == "AWS::Serverless::Function":
                 size = resource["Properties"].get("MemorySize", default)
                 if isinstance(size, dict):
-                    size = template["Parameters"][size["Ref"]]["Default"]
+                    size = source["Parameters"][size["Ref"]]["Default"]
                 self.memory_mb[Path(resource["Properties"]["CodeUri"]).name] = int(size)
         self._handlers: dict[str, Any] = {}
 

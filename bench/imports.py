@@ -15,11 +15,9 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from samtranslator.yaml_helper import yaml_parse
 
 from bench.tables import save, table
+from local import template
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,10 +38,10 @@ BUILDS = {
 
 def environment() -> dict[str, str]:
     """Every setting of the template, with a value of its kind."""
-    template: Any = yaml_parse((ROOT / "template.yaml").read_text())
+    source = template.load(ROOT / "template.yaml")
     names = {
         name
-        for resource in template["Resources"].values()
+        for resource in source["Resources"].values()
         if resource["Type"] == "AWS::Serverless::Function"
         for name in resource["Properties"]["Environment"]["Variables"]
     }

@@ -18,10 +18,9 @@ from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 from yaml import YAMLError
 
+from local import language_extensions
 from local.errors import LocalError
 from local.place import REGION
-
-__all__ = ["code_folders", "job_scripts", "load", "transform"]
 
 # It warns that nobody collects its own usage metrics.
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
@@ -30,20 +29,27 @@ _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion"
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a SAM template.
+    """Read a SAM template, with its loops written out.
 
     Raises:
-        LocalError: It is missing or no YAML.
+        LocalError: It is missing, no YAML, or has a loop that is none.
     """
     try:
-        parsed = yaml_parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise LocalError(f"the template cannot be read: {path}: {error.strerror}") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """As :func:`load`, from text; messages call it by the name."""
+    try:
+        parsed = yaml_parse(text)
     except (ValueError, YAMLError) as error:
-        raise LocalError(f"the template is not valid YAML: {path}: {error}") from error
+        raise LocalError(f"the template is not valid YAML: {name}: {error}") from error
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Resources"), dict):
-        raise LocalError(f"the template has no resources: {path}")
-    return parsed
+        raise LocalError(f"the template has no resources: {name}")
+    return language_extensions.expand(parsed)
 
 
 def code_folders(template: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -60,10 +66,24 @@ def code_folders(template: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return folders
 
 
+def code_paths(template: Mapping[str, Any]) -> dict[str, str]:
+    """As :func:`code_folders`, the folders only."""
+    return {name: folder for name, (_, folder) in code_folders(template).items()}
+
+
 def job_scripts(template: Mapping[str, Any]) -> dict[str, str]:
     """The script of each Glue job by logical id: a file relative to the template, which ``sam deploy`` uploads as it is."""
     jobs = {name: each for name, each in template["Resources"].items() if each["Type"] == _JOB}
     return {name: job["Properties"]["Command"]["ScriptLocation"] for name, job in jobs.items()}
+
+
+def point(template: Mapping[str, Any], name: str, place: Any) -> None:
+    """Say where the code of a function or layer, or the script of a job, is."""
+    resource = template["Resources"][name]
+    if resource["Type"] == _JOB:
+        resource["Properties"]["Command"]["ScriptLocation"] = place
+    else:
+        resource["Properties"][_CODE[resource["Type"]]] = place
 
 
 def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -77,11 +97,8 @@ def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> 
         LocalError: The transform refuses the template.
     """
     for name, (bucket, key) in code.items():
-        resource = template["Resources"][name]
-        if resource["Type"] == _JOB:
-            resource["Properties"]["Command"]["ScriptLocation"] = f"s3://{bucket}/{key}"
-        else:
-            resource["Properties"][_CODE[resource["Type"]]] = {"Bucket": bucket, "Key": key}
+        is_job = template["Resources"][name]["Type"] == _JOB
+        point(template, name, f"s3://{bucket}/{key}" if is_job else {"Bucket": bucket, "Key": key})
     session = boto3.Session(region_name=REGION)
     try:
         result = Translator({}, Parser(), boto_session=session).translate(template, {})

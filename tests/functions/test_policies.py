@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samtranslator.yaml_helper import yaml_parse
 from tests.cloud import aws_services as aws
 from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink
 from tests.functions.test_engine import a_push_queue, post, turn_clock
+
+from local import template
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,9 +50,9 @@ class Right:
 
 def allowed(role: str) -> set[Right]:
     """What a role allows."""
-    template: Any = yaml_parse((ROOT / "template.yaml").read_text())
+    resources = template.load(ROOT / "template.yaml")["Resources"]
     rights: set[Right] = set()
-    for policy in template["Resources"][role]["Properties"]["Policies"]:
+    for policy in resources[role]["Properties"]["Policies"]:
         for statement in policy["PolicyDocument"]["Statement"]:
             if "Action" not in statement:
                 continue  # conditional: the key of an encrypted deployment

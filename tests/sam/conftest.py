@@ -84,8 +84,8 @@ class Deployment:
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``sam build`` makes."""
     folder = tmp_path_factory.mktemp("sam") / "build"
-    subprocess.run(["make", "--silent", "glue-script"], cwd=ROOT, check=True, timeout=120)
-    result = sam("build", "--template", str(ROOT / "template.yaml"), "--build-dir", str(folder), "--no-cached")
+    subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
+    result = sam("build", "--build-dir", str(folder), "--no-cached")
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
 

@@ -1,0 +1,82 @@
+"""Says which resources a change of ``template.yaml`` changes: ``python -m local.template_diff [REVISION]``.
+
+Both templates are compared as CloudFormation gets them, loops written out and SAM's types transformed, so writing the same thing in
+another way is no difference. Ends with 1 when there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from local import template
+from local.errors import LocalError
+from local.place import REPOSITORY
+
+_SECTIONS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """What is different, one text for each parameter, condition, resource ...
+
+    Args:
+        before: A template as :func:`as_deployed` gave it.
+        after: Another.
+    """
+    for section in _SECTIONS:
+        old, new = before.get(section, {}), after.get(section, {})
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                lines = difflib.unified_diff(_lines(old.get(name)), _lines(new.get(name)), lineterm="", n=2)
+                changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+                yield "\n".join([f"{section} {name}", *changes])
+
+
+def as_deployed(text: str, name: str) -> dict[str, Any]:
+    """A template as CloudFormation gets it.
+
+    Raises:
+        LocalError: It is not deployable.
+    """
+    source = template.parse(text, name)
+    places = {**template.code_folders(source), **template.job_scripts(source)}
+    return template.transform(source, dict.fromkeys(places, ("bucket", "package")))
+
+
+def _at(revision: str, path: Path) -> str:
+    command = ["git", "show", f"{revision}:./{path.name}"]
+    shown = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    if shown.returncode:
+        raise LocalError(shown.stderr.strip())
+    return shown.stdout
+
+
+def _lines(value: Any) -> list[str]:
+    return json.dumps(value, indent=1, sort_keys=True).splitlines() if value is not None else []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the working tree's template with a revision's."""
+    parser = argparse.ArgumentParser(prog="python -m local.template_diff", description=__doc__.split("\n\n")[0])
+    parser.add_argument("revision", nargs="?", default="HEAD", help="what to compare with (default HEAD)")
+    parser.add_argument("--template", type=Path, default=REPOSITORY / "template.yaml")
+    given = parser.parse_args(arguments)
+    try:
+        before = as_deployed(_at(given.revision, given.template), given.revision)
+        after = as_deployed(given.template.read_text(encoding="utf-8"), given.template.name)
+        found = list(differences(before, after))
+    except (LocalError, OSError) as error:
+        print(f"pushhub: {error}", file=sys.stderr)
+        return 2
+    print("\n\n".join(found) if found else f"nothing is deployed that {given.revision} does not deploy, and all of it")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
