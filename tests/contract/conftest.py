@@ -8,10 +8,11 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeLineStore, FakeMessageStore
 
-from pushhub.engine.ports import BodyStore, ConfigStore, LineStore, MessageStore
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.s3_bodies import S3BodyStore
+from pushhub.ironmq.ports import LineStore
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
 
 

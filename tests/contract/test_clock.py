@@ -7,8 +7,8 @@ import time
 import pytest
 from tests.fakes import FakeClock
 
+from pushhub.base.ports import Clock
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.ports import Clock
 
 
 @pytest.fixture(params=["fake", "system"])

@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, me
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import LineMessage, LineStore, Once
+from pushhub.ironmq.ports import LineMessage, LineStore, Once
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000

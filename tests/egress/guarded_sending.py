@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from pushhub.base.ports import PushRequest
 from pushhub.cloud.clock import SystemClock
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.sender import GuardedSender
-from pushhub.engine.ports import PushRequest
 
 __all__ = ["LOOPBACK", "asking", "names", "sender"]
 

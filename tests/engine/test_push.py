@@ -10,11 +10,11 @@ from tests.engine.world import BASE_URL, PROJECT, World, subscribers
 from tests.fakes import Reply
 
 from pushhub.base.ids import push_reservation_id
+from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Subscriber
-from pushhub.engine.ports import PushRequest
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 

@@ -9,8 +9,8 @@ from http.client import responses
 
 from tests.fakes.clock import FakeClock
 
+from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
-from pushhub.engine.ports import PushRequest
 
 __all__ = ["FakeSender", "Reply"]
 

@@ -23,7 +23,8 @@ from pushhub.engine.model.delivery import (
 from pushhub.engine.model.delivery import park as parked
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
+from pushhub.ironmq.model.records import record_of_pull
 
 __all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Line", "Lives"]
 
@@ -186,13 +187,13 @@ class Lives:
 
     def remove(self, line: Line, at: int, leaving: str | None = None) -> None:
         """It leaves its line."""
-        record = record_of_line(replace(line, leaving=leaving), None, at)
+        record = record_of_pull(replace(line, leaving=leaving), None, at)
         assert record is not None
         self.records.append(record)
 
     def lined(self, before: Line | None, after: Line, at: int) -> Line:
         """Write a line's item and what its stream says of it."""
-        record = record_of_line(before, after, at)
+        record = record_of_pull(before, after, at)
         assert record is not None
         self.records.append(record)
         return after

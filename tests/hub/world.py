@@ -11,10 +11,10 @@ from tests.engine.world import BASE_URL, PROJECT, InlineExecutor, World
 from tests.fakes import FaultPlan, Reply, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
 
+from pushhub.base.ports import PushRequest
 from pushhub.engine.deliver import Deliver
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Dialect
-from pushhub.engine.ports import PushRequest
 from pushhub.engine.push import Push
 from pushhub.engine.target import HttpTarget, Targets
 from pushhub.hub.effects import HubEffects

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from pushhub.engine.model.delivery import (
 )
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
-from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 
 ACCEPTED = 1_795_000_000_123
 DAY = 86_400_000
@@ -225,75 +225,6 @@ def test_removal_by_age_expires_what_was_not_settled_and_says_nothing_of_the_res
     assert (record.kind, record.version, record.at) == ("expired", 2, iso_time(ACCEPTED + 9 * DAY))
     assert record_of_delivery(delivered, None, ACCEPTED + 9 * DAY) is None
     assert record_of_delivery(None, None, ACCEPTED) is None
-
-
-@dataclass(frozen=True)
-class Line:
-    message: Message
-    reserved_count: int = 0
-    reservation_id: str | None = None
-    reserved_until: int = 0
-    leaving: str | None = None
-
-
-WAITING = Line(a_message(subscribers=()))
-HELD = replace(WAITING, reserved_count=1, reservation_id="r1", reserved_until=ACCEPTED + 60_000)
-
-
-def the_line_record(before: Line | None, after: Line | None, changed_at: int = ACCEPTED + 1_000) -> DeliveryRecord:
-    record = record_of_line(before, after, changed_at)
-    assert record is not None
-    return record
-
-
-def test_a_message_put_into_a_line_owes_one_delivery_to_whoever_consumes_it() -> None:
-    record = the_line_record(None, WAITING)
-    assert (record.kind, record.dialect, record.owed) == ("accepted", "pull", ("6112035678239908289.line",))
-    assert record.reservations == 0
-
-
-def test_a_dead_letter_starts_with_the_reservations_it_had() -> None:
-    assert the_line_record(None, replace(WAITING, reserved_count=5)).reservations == 5
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (WAITING, HELD, ("reserved", "reserved", 1, iso_time(ACCEPTED + 60_000))),
-        (HELD, replace(HELD, reserved_count=2, reservation_id="r2"), ("reserved", "reserved", 2, None)),
-        (HELD, replace(WAITING, reserved_count=1), ("released", "pending", 1, None)),
-    ],
-    ids=["reserve", "touch", "release"],
-)
-def test_reserving_touching_and_releasing(
-    before: Line, after: Line, expected: tuple[str, str, int, str | None]
-) -> None:
-    record = the_line_record(before, after)
-    kind, state, count, due_at = expected
-    assert (record.kind, record.state, record.reservations) == (kind, state, count)
-    assert record.record_id == f"u1/6112035678239908289/line/{kind}/{count}"
-    assert due_at in (None, record.due_at)
-
-
-@pytest.mark.parametrize(
-    ("last", "removed_at", "kind"),
-    [
-        (HELD, ACCEPTED + 1_000, RecordKind.DELIVERED),
-        (replace(HELD, leaving="exhausted"), ACCEPTED + 1_000, RecordKind.EXHAUSTED),
-        (WAITING, ACCEPTED + 8 * DAY, RecordKind.EXPIRED),
-        (WAITING, ACCEPTED + 1_000, RecordKind.CANCELLED),
-        (HELD, ACCEPTED + 61_000, RecordKind.CANCELLED),
-    ],
-    ids=["by its consumer", "to the dead letters", "out of time", "while free", "after its reservation ended"],
-)
-def test_how_a_message_left_its_line(last: Line, removed_at: int, kind: RecordKind) -> None:
-    record = the_line_record(last, None, removed_at)
-    assert (record.kind, record.state) == (kind, kind.value)
-
-
-def test_a_line_item_written_again_unchanged_is_no_event() -> None:
-    assert record_of_line(HELD, HELD, ACCEPTED) is None
-    assert record_of_line(None, None, ACCEPTED) is None
 
 
 def test_every_field_is_documented_and_every_kind_too() -> None:

@@ -11,8 +11,8 @@ from tests.engine.world import PROJECT, World
 from tests.fakes import Reply
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
 
+from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.ports import PushRequest
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 

@@ -15,8 +15,8 @@ from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import LineMessage
-from pushhub.engine.store.dynamodb_changes import record_of_change
+from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.store.changes import record_of_pull_change
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore, decode_line_message
 
 LINE = "f0e1d2c3b4a5"
@@ -266,7 +266,9 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
     # Then consumers know of one, and the records of two
     assert [decode_line_message(image).reserved_count for image in images] == [1, 0, 1, 1]
     records = [
-        record_of_change({"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}})
+        record_of_pull_change(
+            {"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}}
+        )
         for old, new in pairwise(images)
     ]
     assert [(each.kind, each.reservations) for each in records if each] == [

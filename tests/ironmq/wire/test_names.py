@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pushhub.base.errors import Invalid
-from pushhub.ironmq.wire.names import check_queue_name, is_message_id, is_project_id
+from pushhub.base.ids import is_project_id
+from pushhub.ironmq.wire.names import check_queue_name, is_message_id
 
 
 @given(st.text())

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
-
-__all__ = ["MessageIds", "derived_message_id", "new_reservation_id", "new_secret", "new_uid", "push_reservation_id"]
 
 EPOCH_MS = 1_577_836_800_000
 """2020-01-01T00:00:00Z in epoch milliseconds."""
@@ -95,3 +94,11 @@ def new_uid() -> str:
 def new_secret() -> str:
     """A secret for keyed hashes (32 hex)."""
     return secrets.token_hex(16)
+
+
+_PROJECT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+
+
+def is_project_id(text: str) -> bool:
+    """Whether a project could have this id."""
+    return _PROJECT_ID.fullmatch(text) is not None

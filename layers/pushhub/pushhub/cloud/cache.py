@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 
 __all__ = ["ExpiringCache"]
 

@@ -1,4 +1,4 @@
-"""Structured logs and metrics by Powertools, behind the :class:`pushhub.engine.ports.Telemetry` port.
+"""Structured logs and metrics by Powertools, behind the :class:`pushhub.base.ports.Telemetry` port.
 
 Ids are log fields, never metric dimensions: each distinct set of dimensions is a metric that is billed.
 """

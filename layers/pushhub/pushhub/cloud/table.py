@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
-from pushhub.engine.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

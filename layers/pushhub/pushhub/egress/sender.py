@@ -25,6 +25,7 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 from urllib3.util import SKIP_HEADER
 
+from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.egress.connection import (
     AttemptFailed,
@@ -38,7 +39,6 @@ from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.socket import AnswerTooLarge
 from pushhub.egress.url import InvalidTarget, Target, parse_target
-from pushhub.engine.ports import PushRequest
 
 __all__ = ["GuardedSender"]
 
@@ -69,7 +69,7 @@ _IDLE_CONNECTIONS = 512
 
 
 class GuardedSender:
-    """Implements :class:`pushhub.engine.ports.Sender`; made once, used from many threads.
+    """Implements :class:`pushhub.base.ports.Sender`; made once, used from many threads.
 
     Args:
         now: Epoch milliseconds, for the answers' times.

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy, holds_in_queue
@@ -31,7 +32,7 @@ from pushhub.engine.model.delivery import (
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, Clock, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.engine.ports import BodyStore, MessageStore, Received, WorkQueue
 from pushhub.engine.target import Outcome, PushOrder, Targets
 
 __all__ = ["Deliver", "Follow", "Following", "QueueSource", "Watcher", "order_identity"]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import opening, park
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Clock, ConfigStore, MessageStore, Telemetry, WorkQueue
+from pushhub.engine.ports import ConfigStore, MessageStore, WorkQueue
 
 __all__ = ["ORDERS_BYTES", "Dispatch"]
 

@@ -6,8 +6,9 @@ import secrets
 from collections.abc import Sequence
 
 from pushhub.base.errors import NotFound
+from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Project
-from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.engine.ports import ConfigStore
 from pushhub.engine.tokens import token_hash
 
 __all__ = ["Projects"]

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.deliver import Deliver, Follow, Following, order_identity
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Clock, MessageStore, Received, Telemetry, WorkQueue
+from pushhub.engine.ports import MessageStore, Received, WorkQueue
 
 __all__ = ["Push"]
 

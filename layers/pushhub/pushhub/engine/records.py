@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Telemetry
 from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.ports import RecordStore, Telemetry
+from pushhub.engine.ports import RecordStore
 
 __all__ = ["Records"]
 

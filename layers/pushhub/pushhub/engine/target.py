@@ -8,12 +8,13 @@ from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from pushhub.base.errors import RequestRefused
+from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict, iron_verdict
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import Dialect, Project, PushSettings, Queue, Subscriber
-from pushhub.engine.ports import Clock, ConfigStore, PushRequest, Sender
+from pushhub.engine.ports import ConfigStore
 from pushhub.engine.tokens import token_hash
 from pushhub.ironmq.post import Ingest
 from pushhub.ironmq.wire.headers import HOPS_HEADER, WEBHOOK_PREFIX

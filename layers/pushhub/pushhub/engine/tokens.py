@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+from pushhub.base.ids import is_project_id
 from pushhub.engine.ports import ConfigStore
-from pushhub.ironmq.wire.names import is_project_id
 
 __all__ = ["Tokens", "token_hash"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Clock, MessageStore, Telemetry, WorkQueue
+from pushhub.engine.ports import MessageStore, WorkQueue
 
 __all__ = ["Wake"]
 

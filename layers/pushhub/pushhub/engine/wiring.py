@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
     from pushhub.egress.sender import GuardedSender
     from pushhub.engine.dispatch import Dispatch
-    from pushhub.engine.ports import BodyStore, ConfigStore, LineStore, MessageStore, RecordStore, WorkQueue
+    from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, RecordStore, WorkQueue
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
     from pushhub.engine.target import Targets
     from pushhub.engine.wake import Wake
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.error_queue import Exhausted
+    from pushhub.ironmq.ports import LineStore
     from pushhub.ironmq.post import Ingest
 
 __all__ = [
@@ -330,5 +332,11 @@ def records() -> Records:
     """Writes delivery records."""
     from pushhub.engine.records import Records
     from pushhub.engine.store.dynamodb_changes import record_of_change
+    from pushhub.ironmq.store.changes import record_of_pull_change
 
-    return Records(read=record_of_change, store=record_store(), telemetry=telemetry)
+    def read(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
+        images = stream_record["dynamodb"]
+        kind = (images.get("NewImage") or images["OldImage"])["kind"]["S"]
+        return record_of_pull_change(stream_record) if kind == "line" else record_of_change(stream_record)
+
+    return Records(read=read, store=record_store(), telemetry=telemetry)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.message import BodyRef, Message
-from pushhub.engine.ports import BodyStore, Clock, MessageStore, Telemetry
+from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import (
     INCOMING_QUEUE,

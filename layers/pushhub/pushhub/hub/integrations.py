@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from pushhub.base.errors import NotFound
-from pushhub.engine.ports import Clock, ConfigStore, PushRequest, Sender
+from pushhub.base.ports import CheckUrl, Clock, PushRequest, Sender
+from pushhub.engine.ports import ConfigStore
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
@@ -20,7 +21,6 @@ from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_parameter
 from pushhub.hub.wire.request import service_url
-from pushhub.ironmq.subscribers import CheckUrl
 
 __all__ = ["HubIntegrations"]
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
+from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening, resume
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, Clock, MessageStore, WorkQueue
+from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
 from pushhub.hub.model.log import (
     HubState,
     Listing,

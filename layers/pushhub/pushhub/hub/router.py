@@ -6,8 +6,8 @@ message is done only when all of that is written. Mappings changed in between co
 
 from __future__ import annotations
 
+from pushhub.base.ports import Clock
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Clock
 from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pushhub.base.errors import NotFound
-from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.base.ports import CheckUrl, Clock
+from pushhub.engine.ports import ConfigStore
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import Parameter
@@ -16,7 +17,6 @@ from pushhub.hub.ports import HubSettings
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.mapping import read_mapping
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
-from pushhub.ironmq.subscribers import CheckUrl
 
 __all__ = ["HubSettingsOfStore", "check_target"]
 

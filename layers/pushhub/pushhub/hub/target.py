@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pushhub.base.errors import MessageNotFound
+from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.ports import BodyStore, Clock, ConfigStore, PushRequest, Sender
+from pushhub.engine.ports import BodyStore, ConfigStore
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.log import RecordedAnswer

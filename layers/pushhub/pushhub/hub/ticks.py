@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.ports import Clock, Telemetry
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Clock
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import SERVICE_QUEUES
 from pushhub.hub.ports import HubLog

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from pushhub.base.errors import Conflict, Forbidden, NotFound, Unavailable
 from pushhub.base.ids import push_reservation_id
+from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, acknowledge
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import Clock, ConfigStore, MessageStore
+from pushhub.engine.ports import ConfigStore, MessageStore
 from pushhub.ironmq.push_messages import PushedMessage, PushMessages
 from pushhub.ironmq.wire.messages import Deletion
 from pushhub.ironmq.wire.names import is_message_id

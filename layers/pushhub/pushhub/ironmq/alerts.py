@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Alert, Queue
-from pushhub.engine.ports import Clock, ConfigStore, LineStore
+from pushhub.engine.ports import ConfigStore
+from pushhub.ironmq.ports import LineStore
 from pushhub.ironmq.wire.alerts import alert_body
 
 __all__ = ["Alerts", "Fired", "crosses"]

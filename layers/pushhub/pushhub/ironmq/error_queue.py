@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pushhub.base.errors import MessageNotFound
+from pushhub.base.ports import Telemetry
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, Telemetry
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.target import MAX_HOPS
 from pushhub.ironmq.post import Ingest
 from pushhub.ironmq.wire.error_queue import error_message_body

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
+from pushhub.base.ports import Clock
 from pushhub.engine.model.message import BodyRef, Message, NewMessage
 from pushhub.engine.model.queue import Queue, QueueType
-from pushhub.engine.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore, Once
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.ironmq.alerts import Alerts
+from pushhub.ironmq.ports import LineStore, Once
 from pushhub.ironmq.queue_changes import pull_queue
 
 __all__ = ["INLINE_BODY_LIMIT", "Ingest"]

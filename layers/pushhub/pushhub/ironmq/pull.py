@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
+from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import BodyStore, Clock, ConfigStore, LineMessage, LineStore
+from pushhub.engine.ports import BodyStore, ConfigStore
+from pushhub.ironmq.ports import LineMessage, LineStore
 from pushhub.ironmq.post import Ingest
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import AnswerRoom

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import BodyStore, Clock, MessageStore
+from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import AnswerRoom
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from pushhub.base.errors import Conflict, QueueNotFound, Unavailable
 from pushhub.base.ids import new_uid
+from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import Clock, ConfigStore, LineStore, MessageStore
+from pushhub.engine.ports import ConfigStore, MessageStore
+from pushhub.ironmq.ports import LineStore
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 from pushhub.ironmq.subscribers import Registration
 from pushhub.ironmq.wire.queues import Page, QueueSettings

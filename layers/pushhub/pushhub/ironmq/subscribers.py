@@ -8,16 +8,12 @@ from urllib.parse import urlsplit
 
 from pushhub.base.errors import Conflict, Invalid, QueueNotFound, Unavailable
 from pushhub.base.ids import new_uid
+from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
-from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.engine.ports import ConfigStore
 from pushhub.ironmq.queue_changes import Admit
 from pushhub.ironmq.wire.push import parse_ironmq_url, parse_ironworker_url
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, check_subscribers_size
-
-__all__ = ["CheckUrl", "Registration", "Subscribers"]
-
-CheckUrl = Callable[[str, Sequence[str]], str | None]
-"""Says why an ``http`` or ``https`` URL may not be reached, given the project's allowed targets; None when it may."""
 
 CHECKED_WITHIN_MS = 10_000
 """How long the hosts of new subscribers are looked up; what is not checked by then is taken, as the guard checks each request again."""

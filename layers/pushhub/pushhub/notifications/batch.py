@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.ports import Telemetry
+from pushhub.base.ports import Telemetry
 from pushhub.notifications.ports import ReceivedWake, WakeQueue
 from pushhub.notifications.sender import Pump
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from pushhub.base.errors import Conflict, Unauthorized, Unavailable
 from pushhub.base.ids import new_uid
-from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.base.ports import Clock
+from pushhub.engine.ports import ConfigStore
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.notifications.model.topic import Topic, position_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.ports import Clock, Telemetry
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.notifications.consumers import IDLE_MS, Departures, known_dead
 from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Sockets
 from pushhub.notifications.waker import Waker

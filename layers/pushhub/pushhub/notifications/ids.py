@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pushhub.base.ids import MessageIds
-from pushhub.engine.ports import Clock, ConfigStore
+from pushhub.base.ports import Clock
+from pushhub.engine.ports import ConfigStore
 
 __all__ = ["NotificationIds"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Commit, Head, Notification, Reservation, Topic, chunked, sequence_of
 from pushhub.notifications.ports import BacklogStore, TopicFull, TopicStore

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.engine.ports import Clock, Telemetry
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.notifications.consumers import FORGET_FROM, Departures, known_dead
 from pushhub.notifications.log import APPEND_WITHIN_MS
 from pushhub.notifications.model.backlog import MAX_HELD, WINDOW, Backlog, Dealer, Entry, absorb, record

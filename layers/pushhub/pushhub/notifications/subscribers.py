@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 from pushhub.notifications.consumers import Consumers, Departures
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.ports import BacklogStore, Sockets

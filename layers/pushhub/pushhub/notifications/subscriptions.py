@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.model.subscription import Subscription
 from pushhub.notifications.ports import SubscriptionStore

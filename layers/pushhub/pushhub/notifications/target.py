@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pushhub.base.errors import RequestRefused
+from pushhub.base.ports import Clock
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.ports import Clock
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.log import TopicLog

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pushhub.base.ports import Telemetry
 from pushhub.engine.model.work import decode_pack
-from pushhub.engine.ports import Received, Telemetry
+from pushhub.engine.ports import Received
 
 __all__ = ["failures", "queue_name", "read_orders"]
 

@@ -20,6 +20,16 @@ __all__ = [
 ]
 
 
+def dialect_of(queue: str) -> str:
+    """What the subscribers of a queue are sent, in the word of the delivery records.
+
+    Internal queues are named ``<protocol>/...``; names of owners' queues never hold a slash, and their subscribers are sent the
+    body as it is (``raw``).
+    """
+    protocol, slash, _ = queue.partition("/")
+    return protocol if slash else "raw"
+
+
 class QueueType(StrEnum):
     """How a queue hands out its messages; fixed when the queue is made (IronMQ v3: "Queue type is static")."""
 

@@ -1,31 +1,16 @@
-"""Stream records of the two tables, read as changes: what was stored before and after, and the delivery record of it."""
+"""Stream records of the messages table, read as changes: what was stored before and after, and the delivery record of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pushhub.cloud.table import Item
 from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.model.records import record_of_acceptance, record_of_delivery, record_of_line
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store.dynamodb_pull import decode_line_message
-
-__all__ = ["record_of_change"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """Implements :class:`pushhub.engine.model.records.LineItem`."""
-
-    message: Message
-    reserved_count: int
-    reservation_id: str | None
-    reserved_until: int
-    leaving: str | None
 
 
 def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
@@ -46,23 +31,8 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
         return record_of_acceptance(decode_message(after)) if after and not before else None
     if kind == "delivery":
         return record_of_delivery(_delivery(before), _delivery(after), changed_at)
-    if kind == "line":
-        return record_of_line(_line(before), _line(after), changed_at)
     raise ValueError(f"unknown kind of item: {kind!r}")
 
 
 def _delivery(image: Item | None) -> Delivery | None:
     return replace(decode_delivery(image), parked="parked" in image) if image else None
-
-
-def _line(image: Item | None) -> _Line | None:
-    if not image:
-        return None
-    stored = decode_line_message(image)
-    return _Line(
-        message=stored.message,
-        reserved_count=stored.reserved_count + stored.unseen,
-        reservation_id=stored.reservation_id,
-        reserved_until=stored.reserved_until,
-        leaving=image["leaving"]["S"] if "leaving" in image else None,
-    )

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.queue import Project, Queue
-from pushhub.engine.ports import Clock
 from pushhub.engine.store._queue_items import decode_project, decode_queue, encode_project, encode_queue
 
 if TYPE_CHECKING:

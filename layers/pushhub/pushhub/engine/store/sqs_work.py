@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
 from pushhub.engine.model.work import WorkOrder, pack
-from pushhub.engine.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pushhub.base.errors import Conflict, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.base.ids import is_project_id
 from pushhub.cloud.observability import logger
 from pushhub.engine.ports import ConfigStore
 from pushhub.engine.tokens import Tokens
@@ -32,7 +33,6 @@ from pushhub.hub.wire.views import (
     row_view,
     scheduler_view,
 )
-from pushhub.ironmq.wire.names import is_project_id
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response, Router, serve
 
 __all__ = ["HubApi"]

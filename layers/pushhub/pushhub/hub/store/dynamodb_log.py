@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text, texts
-from pushhub.engine.ports import Clock
 from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
 from pushhub.hub.model.notice import Notification
 from pushhub.hub.store._items import (

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.ports import Clock
 from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import Parameter, parameter_id

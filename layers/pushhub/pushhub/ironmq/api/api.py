@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.base.ports import CheckUrl, Clock
 from pushhub.cloud.observability import logger
-from pushhub.engine.ports import BodyStore, Clock, ConfigStore, LineStore, MessageStore
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api.call import Call
 from pushhub.ironmq.api.messages import MessageRoutes
 from pushhub.ironmq.api.queues import QueueRoutes
+from pushhub.ironmq.ports import LineStore
 from pushhub.ironmq.post import Ingest
 from pushhub.ironmq.pull import Lines
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
-from pushhub.ironmq.subscribers import CheckUrl, Registration, Subscribers
+from pushhub.ironmq.subscribers import Registration, Subscribers
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 from pushhub.web.json import MAX_REQUEST_BYTES

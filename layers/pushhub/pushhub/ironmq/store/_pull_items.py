@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pushhub.cloud.table import Item, number, numbers, text
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import LineMessage
 from pushhub.engine.store._message_items import decode_fields, encode_fields
+from pushhub.ironmq.ports import LineMessage
 
 __all__ = [
     "AVAILABLE",

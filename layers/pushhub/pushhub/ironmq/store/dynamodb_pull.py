@@ -19,10 +19,11 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable
 from pushhub.base.ids import new_reservation_id
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Clock, LineMessage, Once
+from pushhub.ironmq.ports import LineMessage, Once
 from pushhub.ironmq.store._pull_items import (
     AVAILABLE,
     AWAY,

@@ -6,13 +6,12 @@ import re
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["MAX_QUEUE_NAME_BYTES", "check_queue_name", "is_message_id", "is_project_id"]
+__all__ = ["MAX_QUEUE_NAME_BYTES", "check_queue_name", "is_message_id"]
 
 MAX_QUEUE_NAME_BYTES = 255
 """Longest queue name in bytes of UTF-8."""
 
 _MESSAGE_ID = re.compile(r"[0-9]{1,19}")
-_PROJECT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f/\ufffd\ud800-\udfff]")
 
 
@@ -40,8 +39,3 @@ def check_queue_name(name: str, what: str = "Queue name") -> str:
 def is_message_id(text: str) -> bool:
     """Whether a message could have this id."""
     return _MESSAGE_ID.fullmatch(text) is not None
-
-
-def is_project_id(text: str) -> bool:
-    """Whether a project could have this id."""
-    return _PROJECT_ID.fullmatch(text) is not None

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import Connection

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Table, text
-from pushhub.engine.ports import Clock
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.store._items import (
     decode_subscription,

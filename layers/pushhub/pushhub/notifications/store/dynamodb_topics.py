@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.ports import Clock
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 from pushhub.notifications.ports import TopicFull
 from pushhub.notifications.store._items import (

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.ports import Clock
+from pushhub.base.ports import Clock
 
 __all__ = ["SecretsManagerKeys"]
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
-from pushhub.engine.ports import Clock
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import Wake
 

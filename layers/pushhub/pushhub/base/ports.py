@@ -1,0 +1,75 @@
+"""What every package needs from the outside: time, requests to endpoints, and somewhere to tell what happened.
+
+Real ones live in :mod:`pushhub.cloud` and :mod:`pushhub.egress`, fakes for tests in ``tests/fakes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pushhub.base.verdict import Answer
+
+
+class Clock(Protocol):
+    """Time, so that tests can turn it."""
+
+    def now(self) -> int:
+        """Epoch milliseconds."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    def jitter(self) -> float:
+        """A random number in 0..1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushRequest:
+    """One HTTP request to a subscriber.
+
+    Attributes:
+        url: ``http`` or ``https``.
+        body: Sent as it is.
+        headers: Sent as they are, after the egress rules; names are unique regardless of case.
+        timeout_s: Seconds for the whole exchange: resolve, connect, send, answer.
+        method: HTTP method.
+        answer_limit: Bytes of the answer's body to keep; reading stops there.
+        allowed_targets: Hosts or networks behind the egress guard that the project may reach.
+    """
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 10.0
+    method: str = "POST"
+    answer_limit: int = 65_536
+    allowed_targets: tuple[str, ...] = ()
+
+
+class Sender(Protocol):
+    """Makes one guarded HTTP request. Never raises for what the other side does: that is an answer."""
+
+    def send(self, request: PushRequest) -> Answer:
+        """Send and wait for the answer, at most ``request.timeout_s``."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Where the wide events and counts of the use cases go."""
+
+    def event(self, name: str, /, **fields: object) -> None:
+        """One structured log line; never holds bodies, tokens or URL secrets."""
+        ...
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """Add to a metric of this service."""
+        ...
+
+
+CheckUrl = Callable[[str, Sequence[str]], str | None]
+"""Says why an ``http`` or ``https`` URL may not be reached, given the project's allowed targets; None when it may."""

@@ -1,0 +1,1 @@
+"""IronMQ's rules as plain data and pure functions."""

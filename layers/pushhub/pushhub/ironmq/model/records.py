@@ -1,0 +1,108 @@
+"""Delivery records of pull queues: what a change of a message in its queue says happened. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from pushhub.base.times import iso_time
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.record import DeliveryRecord, RecordKind
+from pushhub.engine.model.records import record_of_acceptance
+
+PULL_SUBSCRIBER = "line"
+"""Stands for the subscriber in the delivery id of a pull queue's message."""
+
+
+class PullItem(Protocol):
+    """A message in a pull queue, as its store keeps it."""
+
+    @property
+    def message(self) -> Message:
+        """The message."""
+        ...
+
+    @property
+    def reserved_count(self) -> int:
+        """Times it was reserved or touched, whether anybody was told or not."""
+        ...
+
+    @property
+    def reservation_id(self) -> str | None:
+        """Of the reservation that holds it, None when it is free."""
+        ...
+
+    @property
+    def reserved_until(self) -> int:
+        """End of that reservation, epoch milliseconds."""
+        ...
+
+    @property
+    def leaving(self) -> str | None:
+        """What is about to become of it, when whoever removes it has noted that first (``exhausted``)."""
+        ...
+
+
+def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:
+    """The record of a pull queue's message that was put, reserved, released or removed.
+
+    A removed message was delivered when a consumer held it, exhausted when it was on its way to a dead-letter queue, expired when its time was
+    over, and cancelled otherwise: it was free, so somebody deleted it by its id.
+
+    Args:
+        before: As stored before, None when it was just put.
+        after: As stored now, None when it was removed.
+        changed_at: When that was, epoch milliseconds.
+
+    Returns:
+        None when the write changed nothing of this.
+    """
+    if after is None:
+        if before is None:
+            return None
+        kind = _end_in_queue(before, changed_at)
+        return replace(_pull_event(before, kind, changed_at), state=kind.value)
+    if before is None:
+        return replace(
+            record_of_acceptance(after.message),
+            dialect="pull",
+            owed=(f"{after.message.message_id}.{PULL_SUBSCRIBER}",),
+            reservations=after.reserved_count,
+        )
+    if after.reserved_count > before.reserved_count:
+        reserved = _pull_event(after, RecordKind.RESERVED, changed_at)
+        return replace(reserved, state=DeliveryState.RESERVED.value, due_at=iso_time(after.reserved_until))
+    if before.reservation_id and not after.reservation_id:
+        return replace(_pull_event(after, RecordKind.RELEASED, changed_at), state=DeliveryState.PENDING.value)
+    return None
+
+
+def _end_in_queue(last: PullItem, removed_at: int) -> RecordKind:
+    """How a message left its queue, from how it last stood there."""
+    if last.leaving:
+        return RecordKind(last.leaving)
+    if removed_at >= last.message.expires_at:
+        return RecordKind.EXPIRED
+    held = last.reservation_id is not None and last.reserved_until > removed_at
+    return RecordKind.DELIVERED if held else RecordKind.CANCELLED
+
+
+def _pull_event(item: PullItem, kind: RecordKind, at: int) -> DeliveryRecord:
+    """A record with the fields that every event of a message in a pull queue has."""
+    message = item.message
+    return DeliveryRecord(
+        record_id=f"{message.queue_uid}/{message.message_id}/{PULL_SUBSCRIBER}/{kind}/{item.reserved_count}",
+        kind=kind,
+        at=iso_time(at),
+        project=message.project,
+        queue=message.queue,
+        queue_uid=message.queue_uid,
+        message_id=message.message_id,
+        dialect="pull",
+        accepted_at=iso_time(message.accepted_at),
+        expires_at=iso_time(message.expires_at),
+        delivery_id=f"{message.message_id}.{PULL_SUBSCRIBER}",
+        subscriber_id=PULL_SUBSCRIBER,
+        reservations=item.reserved_count,
+    )

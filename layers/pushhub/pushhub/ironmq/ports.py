@@ -1,0 +1,126 @@
+"""What IronMQ needs from the outside besides the engine's ports: the store of pull queues.
+
+The real one lives in :mod:`pushhub.ironmq.store`, a fake for tests in ``tests/fakes``; one contract test runs against both.
+Methods may raise :class:`pushhub.base.errors.Unavailable` when the service behind them fails: then nothing may be assumed about the effect.
+Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from pushhub.engine.model.message import Message
+
+
+class Once(StrEnum):
+    """What became of a message that is to be stored only once."""
+
+    STORED = "stored"
+    """It was written now."""
+    KNOWN = "known"
+    """It had been written before, for the same cause."""
+    TAKEN = "taken"
+    """Its id belongs to a message of another cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineMessage:
+    """A message in the line of a pull queue.
+
+    Attributes:
+        message: The message.
+        reserved_count: Times it was reserved or touched, as its consumers know.
+        unseen: Times it was reserved besides without anybody being told.
+        reservation_id: Of the reservation that holds it now, or None.
+        reserved_until: End of that reservation.
+    """
+
+    message: Message
+    reserved_count: int = 0
+    unseen: int = 0
+    reservation_id: str | None = None
+    reserved_until: int = 0
+
+
+class LineStore(Protocol):
+    """The waiting lines of pull queues, by the queue's ``line_uid`` (which :class:`Message` carries as ``queue_uid``).
+
+    Order: first posted, first out; timed-out and released messages go back to their old place, which is the front. A
+    message whose reservation timed out counts as available again; an expired message as gone.
+    """
+
+    def put(self, messages: Sequence[Message]) -> None:
+        """Append messages, all or none per hundred; repeating the call within ten minutes changes nothing."""
+        ...
+
+    def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
+        """Put a message the hub makes itself (``cause`` set) into its line unless its id is taken."""
+        ...
+
+    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+        """Reserve up to ``count`` available messages in order; each with a new reservation id and one more on its count."""
+        ...
+
+    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+        """The next available messages without reserving them."""
+        ...
+
+    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+        """One message, or None when it is gone or expired. Consistent."""
+        ...
+
+    def touch(
+        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+    ) -> str:
+        """Extend a reservation; returns the new reservation id (the old one dies, the count rises).
+
+        Raises:
+            MessageNotFound: No such message.
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        ...
+
+    def release(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str,
+        delay_ms: int,
+        now: int,
+        counted: bool = True,
+    ) -> None:
+        """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`.
+
+        With ``counted`` False the reservation counts as never made: no consumer saw the message.
+        """
+        ...
+
+    def delete(
+        self,
+        project_id: str,
+        line_uid: str,
+        message_id: str,
+        *,
+        reservation_id: str | None,
+        now: int,
+        leaving: str = "",
+    ) -> None:
+        """Delete a message: a reserved one with its reservation id, a free one without any.
+
+        ``leaving`` tells the delivery records why it goes when no consumer took it: ``exhausted`` for a dead letter.
+
+        Raises:
+            MessageNotFound: No such message.
+            Invalid: It is reserved and no reservation id was given ("A reservation_id is required").
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        ...
+
+    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """Messages in the line, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
+        ...

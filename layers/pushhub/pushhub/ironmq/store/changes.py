@@ -1,0 +1,52 @@
+"""Stream records of the table of pull queues, read as changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.cloud.table import Item
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.ironmq.model.records import record_of_pull
+from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """Implements :class:`pushhub.ironmq.model.records.PullItem`."""
+
+    message: Message
+    reserved_count: int
+    reservation_id: str | None
+    reserved_until: int
+    leaving: str | None
+
+
+def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
+    """The delivery record of one stream record; None when nothing happened that is recorded.
+
+    Args:
+        stream_record: As Lambda hands it over (``NEW_AND_OLD_IMAGES``).
+
+    Raises:
+        KeyError: An image lacks an attribute.
+        ValueError: An attribute does not hold what it should.
+    """
+    stream = stream_record["dynamodb"]
+    changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
+    return record_of_pull(_item(stream.get("OldImage")), _item(stream.get("NewImage")), changed_at)
+
+
+def _item(image: Item | None) -> _Item | None:
+    if not image:
+        return None
+    stored = decode_line_message(image)
+    return _Item(
+        message=stored.message,
+        reserved_count=stored.reserved_count + stored.unseen,
+        reservation_id=stored.reservation_id,
+        reserved_until=stored.reserved_until,
+        leaving=image["leaving"]["S"] if "leaving" in image else None,
+    )
