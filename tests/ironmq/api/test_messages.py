@@ -12,6 +12,8 @@ from tests.engine.world import PROJECT
 from tests.fakes import Fault, FaultPlan, faulty
 from tests.ironmq.api.hub import Hub, Stores
 
+from pushhub.engine.model.message import BodyRef
+
 
 def delete(hub: Hub, message_id: str, body: Any = None) -> tuple[int, str]:
     result = hub.call("DELETE", f"/queues/q/messages/{message_id}", body)
@@ -657,6 +659,60 @@ def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: i
     world.clock.advance(seconds=61)
     left = [each["body"] for each in hub.reserve("q", n=3)]
     assert set(taken) | set(left) == {"a", "b", "c"}
+
+
+def test_an_answer_that_comes_too_late_for_the_gateway_hands_nothing_out(hub: Hub) -> None:
+    # Given a message whose body takes 15 seconds to read, twice over, on a queue that allows one reservation
+    hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
+    hub.post("q", "x" * 10_000, "y" * 10_000)
+    bodies = hub.world.bodies
+    real = bodies.get
+
+    def slow(ref: BodyRef) -> bytes:
+        hub.world.clock.advance(seconds=15)
+        return real(ref)
+
+    bodies.get = slow  # type: ignore[method-assign]
+    # When both are asked for, again and again, for good or not, then nobody gets what nobody would be told of
+    for delete in (False, True, False):
+        assert hub.reserve("q", n=2, delete=delete) == []
+    bodies.get = real  # type: ignore[method-assign]
+    # And both are there at once afterwards, as if they had never been reserved
+    assert [each["reserved_count"] for each in hub.reserve("q", n=2)] == [1, 1]
+    assert hub.info("dead")["size"] == 0
+
+
+def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) -> None:
+    # Given deletions that take eight seconds each
+    hub.post("q", *"abcdefgh")
+    lines = hub.world.lines
+    real = lines.delete
+
+    def slow(*args: Any, **kwargs: Any) -> None:
+        hub.world.clock.advance(seconds=8)
+        real(*args, **kwargs)
+
+    lines.delete = slow  # type: ignore[method-assign]
+    # When eight are taken for good, then those come that were deleted in time for an answer
+    taken = hub.reserve("q", n=8, delete=True)
+    lines.delete = real  # type: ignore[method-assign]
+    assert [each["body"] for each in taken] == ["a", "b", "c", "d"]
+    # And the others are there at once
+    assert [(each["body"], each["reserved_count"]) for each in hub.reserve("q", n=8)] == [(body, 1) for body in "efgh"]
+
+
+@pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
+def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> None:
+    # Given a queue whose first message is a dead letter, so that a reservation looks twice, and a second look that fails
+    world = Stores()
+    hub = Hub(world)
+    hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
+    hub.post("q", "dead", "b", "c")
+    hub.reserve("q", timeout=1)
+    world.clock.advance(seconds=2)
+    faults = Hub(replace(world, lines=faulty(world.lines, "lines", FaultPlan(fault, at=2, of="lines.reserve"))))
+    # Then the others of the first look are answered, not hidden until they time out
+    assert [each["body"] for each in faults.reserve("q", n=3)] == ["b", "c"]
 
 
 def test_a_message_whose_bytes_are_gone_does_not_block_the_line(hub: Hub) -> None:

@@ -22,6 +22,9 @@ __all__ = ["Lines", "ReadMessage"]
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
 
+TOO_LATE_MS = 29_000
+"""What was reserved for a request is given back when this much time has passed since it came: its answer would reach nobody."""
+
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 1.0
 """Pauses between the looks of a long poll double from the first to the longest."""
@@ -83,13 +86,17 @@ class Lines:
         Raises:
             Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it is.
         """
-        deadline = self._clock.now() + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
+        began = self._clock.now()
+        deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
         pause_s = FIRST_PAUSE_S
         while True:
             taken = self._take(queue, request, compressed=compressed)
+            if self._clock.now() - began > TOO_LATE_MS:
+                self._give_back(queue, [each.held for each in taken])
+                return []
             left_s = (deadline - self._clock.now()) / 1000
             if taken or left_s <= 0:
-                return self._deleted(queue, taken) if request.delete else taken
+                return self._deleted(queue, taken, by=began + TOO_LATE_MS) if request.delete else taken
             self._clock.sleep(min(pause_s, left_s))
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             queue = self._config.queue(queue.project, queue.name) or queue
@@ -103,9 +110,14 @@ class Lines:
         more = True
         while more and len(taken) < request.count:
             wanted = request.count - len(taken)
-            held = self._lines.reserve(
-                queue.project, queue.line_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
-            )
+            try:
+                held = self._lines.reserve(
+                    queue.project, queue.line_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
+                )
+            except Unavailable:
+                if not taken:
+                    raise
+                break
             more = self._sort_out(queue, held, taken)
         return self._read(queue, taken, compressed=compressed)
 
@@ -190,10 +202,16 @@ class Lines:
                     counted=False,
                 )
 
-    def _deleted(self, queue: Queue, taken: Sequence[ReadMessage]) -> list[ReadMessage]:
-        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are deleted go out, too."""
+    def _deleted(self, queue: Queue, taken: Sequence[ReadMessage], *, by: int) -> list[ReadMessage]:
+        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are deleted go out, too.
+
+        What is not deleted in time for an answer goes back.
+        """
         deleted: list[ReadMessage] = []
         for position, each in enumerate(taken):
+            if self._clock.now() > by:
+                self._give_back(queue, [later.held for later in taken[position:]])
+                break
             try:
                 self._remove(queue, each.held.message.message_id, each.held.reservation_id)
             except (Forbidden, MessageNotFound):

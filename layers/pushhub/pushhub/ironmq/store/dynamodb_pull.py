@@ -3,16 +3,23 @@
 A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front of the line is always one
 short, consistent query away, however many messages are reserved or delayed. Those that came back (a reservation or delay ended) are found by a
 second query over the part of the index that lies in the past, and merged by rank. Nobody has to put them back first.
+
+Several consumers of one queue would all reach for the same front. So each call reaches for its first message alone, and only who has it reaches for
+those behind it. Who comes too late reads again and takes one of many slices of the front at random, and goes on doing so for some seconds: a consumer
+that is alone never loses and so keeps to the strict order.
 """
 
 from __future__ import annotations
 
 import hashlib
 import heapq
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -50,7 +57,48 @@ _PAGE = 1000
 _EXPIRED_PER_CALL = 200
 _THREADS = 8
 """Reservations made at the same time by one call; the client's connection pool holds ten."""
+_MOST_SLICES = 64
+_FEWEST_SLICES = 16
+_CROWDED_ENTRIES = 640
+"""Into how many slices consumers who meet divide the front of a queue: as many as make about so many messages together, within these bounds. Two of 16
+consumers pick the same of 64 slices in one of four calls, and that costs one write in vain."""
+_CROWDED_MS = 5_000
+"""How long after it lost a message to another consumer a consumer keeps out of the way of others."""
+_CROWDED_QUEUES = 1_000
+"""Queues of which it is remembered that they are crowded; more are forgotten and found out again."""
+_RESERVE_WITHIN_MS = 8_000
+"""How long one call tries before it answers with what it has, which may be nothing."""
+_LONGEST_PAUSE = 3
+"""The pause after a loss no longer grows from this loss on."""
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reserving:
+    """One call that reserves, and what it has so far.
+
+    Attributes:
+        project_id: Owner.
+        line_uid: The line.
+        count: How many messages are asked for.
+        timeout_ms: How long to reserve them.
+        ahead_ms: The caller's time less ours.
+        held: Messages reserved so far.
+        expired: Expired messages met on the way.
+    """
+
+    project_id: str
+    line_uid: str
+    count: int
+    timeout_ms: int
+    ahead_ms: int
+    held: list[LineMessage] = field(default_factory=list)
+    expired: list[Candidate] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> int:
+        """How many are missing."""
+        return self.count - len(self.held)
 
 
 class DynamoDBLineStore:
@@ -62,13 +110,16 @@ class DynamoDBLineStore:
     Args:
         client: Low-level DynamoDB client.
         table: Name of the lines table (local index ``line`` on ``place``, with ``expires_at``).
-        clock: Waits between rounds of a batch.
+        clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try next.
+        threads: Reservations that one call makes at the same time.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock, *, threads: int = _THREADS) -> None:
         self._client = client
         self._name = table
         self._clock = clock
+        self._threads = threads
+        self._crowded_until: dict[tuple[str, str], int] = {}
         self._table = Table(client, table, clock)
 
     def put(self, messages: Sequence[Message]) -> None:
@@ -91,27 +142,84 @@ class DynamoDBLineStore:
         return Once.STORED
 
     def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
-        """See the port. When a call fails half-way, what was reserved by then is returned."""
-        expired: list[Candidate] = []
-        held: list[LineMessage] = []
-        until = now + timeout_ms
-        candidates = self._candidates(project_id, line_uid, now, count + _SPARE, expired)
+        """See the port. When a call fails half-way, what was reserved by then is returned.
+
+        Among several consumers a call may return fewer messages than there are, and not those at the very front; alone it returns the first ones.
+        """
+        call = self._call(project_id, line_uid, count=count, timeout_ms=timeout_ms, now=now)
         try:
-            while wave := list(islice(candidates, count - len(held))):
-                self._hold_all(project_id, line_uid, wave, until, held)
+            self._reserve(call)
         except Unavailable:
-            if not held:
+            if not call.held:
                 raise
         # The next consumer, or the table's TTL, does it if this fails.
         with suppress(Unavailable):
-            gone = [message_key(project_id, line_uid, each.message_id) for each in expired[:_EXPIRED_PER_CALL]]
+            gone = [message_key(project_id, line_uid, each.message_id) for each in call.expired[:_EXPIRED_PER_CALL]]
             self._table.delete_many(gone)
-        return sorted(held, key=lambda each: each.message.message_id)
+        return sorted(call.held, key=lambda each: each.message.message_id)
+
+    def _call(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
+        ahead_ms = now - self._clock.now()
+        return _Reserving(
+            project_id=project_id, line_uid=line_uid, count=count, timeout_ms=timeout_ms, ahead_ms=ahead_ms
+        )
+
+    def _now(self, call: _Reserving) -> int:
+        return self._clock.now() + call.ahead_ms
+
+    def _reserve(self, call: _Reserving) -> None:
+        """Take the front; or, once another consumer was met there, slices picked at random."""
+        if not self._is_crowded(call):
+            front = self._front(call)
+            if not front or self._take(call, front):
+                return
+        ends_at = self._clock.now() + _RESERVE_WITHIN_MS
+        losses = 0
+        # Once others were met, what is missing is left to them: who holds something need not push.
+        while call.wanted and not (losses and call.held) and self._clock.now() < ends_at:
+            run = self._slice(call)
+            if not run:
+                return
+            if not self._take(call, run):
+                losses += 1
+                pause(self._clock, min(losses, _LONGEST_PAUSE))
+
+    def _front(self, call: _Reserving) -> list[Candidate]:
+        return list(islice(self._candidates(call, call.wanted + _SPARE), call.wanted))
+
+    def _slice(self, call: _Reserving) -> list[Candidate]:
+        """Some messages near the front, in order: those that a random number picks by their ids.
+
+        Ids, not positions, make a slice, so that consumers who see different fronts cut alike; the number of slices is a power of two, so
+        that those who cut into different numbers do.
+        """
+        most = max(_FEWEST_SLICES, min(_MOST_SLICES, _CROWDED_ENTRIES // call.wanted))
+        seen = list(islice(self._candidates(call, most * call.wanted), most * call.wanted))
+        slices = 1 << max(0, min(most, len(seen) // call.wanted).bit_length() - 1)
+        start = min(int(self._clock.jitter() * slices), slices - 1)
+        cut: dict[int, list[Candidate]] = {}
+        for each in seen:
+            cut.setdefault(zlib.crc32(each.message_id.encode()) % slices, []).append(each)
+        # The next one that holds anything; all are near the front.
+        picked = min(cut, key=lambda number: (number - start) % slices, default=0)
+        return cut.get(picked, [])[: call.wanted]
+
+    def _take(self, call: _Reserving, run: list[Candidate]) -> bool:
+        """Reserve messages: the first alone, for who has it has the others. False when another consumer was met."""
+        alone = self._hold_all(call, run[:1]) and (len(run) == 1 or self._hold_all(call, run[1:]))
+        if not alone:
+            if len(self._crowded_until) >= _CROWDED_QUEUES:
+                self._crowded_until.clear()
+            self._crowded_until[call.project_id, call.line_uid] = self._clock.now() + _CROWDED_MS
+        return alone
+
+    def _is_crowded(self, call: _Reserving) -> bool:
+        return self._clock.now() < self._crowded_until.get((call.project_id, call.line_uid), 0)
 
     def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
         """See the port."""
         found: list[LineMessage] = []
-        candidates = self._candidates(project_id, line_uid, now, count, [])
+        candidates = self._candidates(self._call(project_id, line_uid, count=count, timeout_ms=0, now=now), count)
         while wave := list(islice(candidates, count - len(found))):
             items = self._table.get_many([message_key(project_id, line_uid, each.message_id) for each in wave])
             seen = {each.place for each in wave}
@@ -256,15 +364,14 @@ class DynamoDBLineStore:
             else:
                 return
 
-    def _candidates(
-        self, project_id: str, line_uid: str, now: int, first_page: int, expired: list[Candidate]
-    ) -> Iterator[Candidate]:
-        """Available messages in order, read as they are asked for; expired ones are put aside into ``expired``."""
+    def _candidates(self, call: _Reserving, first_page: int) -> Iterator[Candidate]:
+        """Available messages in order, read as they are asked for; expired ones are put aside."""
         # The past part of the index is small; it is read first and whole, because its order is not the line's.
-        back = sorted(islice(self._back(project_id, line_uid, now), _PAGE), key=_rank)
-        for each in heapq.merge(back, self._waiting(project_id, line_uid, first_page), key=_rank):
+        now = self._now(call)
+        back = sorted(islice(self._back(call.project_id, call.line_uid, now), _PAGE), key=_rank)
+        for each in heapq.merge(back, self._waiting(call.project_id, call.line_uid, first_page), key=_rank):
             if each.expires_at <= now:
-                expired.append(each)
+                call.expired.append(each)
             else:
                 yield each
 
@@ -303,27 +410,35 @@ class DynamoDBLineStore:
             # "!" sorts before every digit, so nothing lies between the last place read and this one.
             after, page = f"{found[-1].place}!", _PAGE
 
-    def _hold_all(
-        self, project_id: str, line_uid: str, wave: list[Candidate], until: int, held: list[LineMessage]
-    ) -> None:
-        """Try to reserve each of some candidates; those won are added to ``held``, also when another call fails."""
-        if len(wave) == 1:
-            won = self._hold(project_id, line_uid, wave[0], until)
-            held += [won] if won else []
-            return
-        with ThreadPoolExecutor(max_workers=min(_THREADS, len(wave))) as pool:
-            calls = [pool.submit(self._hold, project_id, line_uid, each, until) for each in wave]
-        errors = [error for call in calls if (error := call.exception())]
-        held += [won for call in calls if not call.exception() and (won := call.result())]
-        if errors:
-            raise errors[0]
+    def _hold_all(self, call: _Reserving, wave: list[Candidate]) -> bool:
+        """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a call fails."""
+        stop = Event()
 
-    def _hold(self, project_id: str, line_uid: str, candidate: Candidate, until: int) -> LineMessage | None:
-        """Reserve one message if it still stands where it stood; None when somebody else was quicker."""
-        reservation_id = new_reservation_id()
+        def hold(candidate: Candidate) -> LineMessage | Unavailable | None:
+            outcome = None if stop.is_set() else self._hold(call, candidate)
+            if not isinstance(outcome, LineMessage):
+                # Whoever took this one is about to take those behind it, and a service that fails is not pressed further.
+                stop.set()
+            return outcome
+
+        threads = min(self._threads, len(wave))
+        if threads == 1:
+            outcomes = [hold(each) for each in wave]
+        else:
+            with ThreadPoolExecutor(max_workers=threads) as pool:
+                outcomes = list(pool.map(hold, wave))
+        call.held.extend(each for each in outcomes if isinstance(each, LineMessage))
+        for each in outcomes:
+            if isinstance(each, Unavailable):
+                raise each
+        return all(outcomes)
+
+    def _hold(self, call: _Reserving, candidate: Candidate) -> LineMessage | Unavailable | None:
+        """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went wrong."""
+        reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(
-                message_key(project_id, line_uid, candidate.message_id),
+                message_key(call.project_id, call.line_uid, candidate.message_id),
                 UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
                 "ADD reserved_count :one",
                 ConditionExpression="place = :seen",
@@ -337,7 +452,23 @@ class DynamoDBLineStore:
             )
         except ConditionRefused as refused:
             item = refused.stored
+        except Unavailable as unavailable:
+            self._undo(call, candidate, reservation_id)
+            return unavailable
         return decode_line_message(item) if _holds(item, reservation_id) else None
+
+    def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
+        """Give a message back that may have been reserved all the same: nobody will be told of that reservation."""
+        with suppress(Forbidden, MessageNotFound, Unavailable):
+            self.release(
+                call.project_id,
+                call.line_uid,
+                candidate.message_id,
+                reservation_id=reservation_id,
+                delay_ms=0,
+                now=self._now(call),
+                counted=False,
+            )
 
 
 _HELD = "reservation_id = :held AND reserved_until > :now AND expires_at > :now"
