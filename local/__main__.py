@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from local import stack
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local import emulator, stack
 from local.demonstration import flow, notification_flow, order_flow
 from local.errors import LocalError
 from local.place import Place
 from local.projects import make
 from local.stack import Description
+from pushhub.base.errors import Unavailable
 
 __all__ = ["main"]
 
@@ -38,7 +41,7 @@ def down(place: Place, _: argparse.Namespace) -> None:
 
 def clean(place: Place, _: argparse.Namespace) -> None:
     """Stop the stack and remove its state."""
-    stack.clean(place, say)
+    stack.clean(place)
     say(f"Removed {place.home}.")
 
 
@@ -90,8 +93,15 @@ def project(place: Place, arguments: argparse.Namespace) -> None:
 
 
 def status(place: Place, _: argparse.Namespace) -> None:
-    """Tell whether the stack runs and how to reach it."""
-    show(stack.describe(place), place)
+    """Look whether the stack works, and tell how to reach it."""
+    description = stack.describe(place)
+    problems = stack.problems(place)
+    if problems:
+        raise LocalError("; ".join(problems))
+    show(description, place)
+    saved = emulator.saved(place)
+    if "taken_at" in saved:
+        say(f"  saved     {emulator.at(saved['taken_at'])}, {saved['size'] / 1e6:.1f} MB")
 
 
 def show(description: Description, place: Place) -> None:
@@ -127,11 +137,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _COMMANDS[parsed.command](Place.from_environment(), parsed)
     except LocalError as error:
-        print(f"pushhub: {error}", file=sys.stderr, flush=True)
-        return 1
+        return _failed(str(error))
+    except (BotoCoreError, ClientError, Unavailable) as error:
+        return _failed(f"the emulator does not do its work ('make status' looks): {LocalError(str(error))}")
+    except OSError as error:
+        return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _failed(reason: str) -> int:
+    print(f"pushhub: {reason}", file=sys.stderr, flush=True)
+    return 1
 
 
 if __name__ == "__main__":

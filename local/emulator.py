@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import json
 import os
 import shutil
 import signal
 import socket
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from local import snapshots
 from local.errors import LocalError
 from local.place import HOST, REGION, Place
 from local.processes import Daemon, wait_until
@@ -19,8 +24,10 @@ START_SECONDS = 60.0
 """A loaded state of some hundred megabytes takes a while to read."""
 DRAIN_SECONDS = 10.0
 """How long functions under way may go on when the stack is stopped."""
-SAVE_SECONDS = 30.0
+SAVE_SECONDS = 70.0
 """How long saving the state may take after that."""
+STOP_SECONDS = 15.0
+"""How long the process may take to end once its state is saved."""
 
 
 def daemon(place: Place) -> Daemon:
@@ -42,7 +49,7 @@ def environment(place: Place) -> dict[str, str]:
         "MINISTACK_HOST": HOST,
         "MINISTACK_REGION": REGION,
         "PERSIST_STATE": "1",
-        "STATE_DIR": str(place.state / "emulator"),
+        "STATE_DIR": str(_snapshots(place)),
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(place.state / "s3"),
         "PUSHHUB_DRAIN_SECONDS": str(DRAIN_SECONDS),
@@ -101,7 +108,7 @@ def start(place: Place) -> bool:
         raise LocalError(f"the emulator's environment is missing: {place.emulator_python}; 'make up' makes it")
     check_port(place.aws_port, "PUSHHUB_AWS_PORT")
     shutil.rmtree(place.temporary, ignore_errors=True)
-    for folder in (place.temporary, place.state / "emulator", place.state / "s3"):
+    for folder in (place.temporary, _snapshots(place), place.state / "s3"):
         folder.mkdir(parents=True, exist_ok=True)
     program = Path(__file__).parent / "emulator_process.py"
     process.start([str(place.emulator_python), "-P", str(program)], environment(place))
@@ -117,9 +124,99 @@ def stop(place: Place) -> bool:
     """Stop the emulator: let functions finish, save the state.
 
     Returns:
-        False when it had to be killed, so that its state is that of its start (objects in S3 are newer).
+        False when it did not answer and had to be killed: its state is that of its newest snapshot (objects in S3 are newer).
+
+    Raises:
+        LocalError: The state cannot be saved. It runs on, as nothing else has that state.
     """
-    clean = daemon(place).stop(seconds=DRAIN_SECONDS + SAVE_SECONDS, how=signal.SIGUSR1)
+    process = daemon(place)
+    if process.pid() is None:
+        process.stop(seconds=0)
+        return True
+    try:
+        status, told = _ask(place, "POST", "/_pushhub/stop", DRAIN_SECONDS + SAVE_SECONDS)
+    except (OSError, http.client.HTTPException):
+        status, told = 0, {}
+    if status == 507:
+        raise LocalError(
+            f"the emulator was not stopped, because its state cannot be saved ({told.get('failed')}): make room and say 'make down' again; "
+            "'make up' opens the hub again, 'make clean' gives everything up"
+        )
+    process.stop(seconds=STOP_SECONDS, how=signal.SIGTERM if status == 200 else signal.SIGKILL)
     # Each worker has an unpacked copy of the layer here.
     shutil.rmtree(place.temporary, ignore_errors=True)
-    return clean
+    return status == 200
+
+
+def abandon(place: Place) -> None:
+    """End the emulator and what it has in memory."""
+    daemon(place).stop(seconds=5, how=signal.SIGKILL)
+    shutil.rmtree(place.temporary, ignore_errors=True)
+
+
+def save(place: Place) -> str:
+    """Have a snapshot taken.
+
+    Returns:
+        Why that failed; empty when it did not.
+    """
+    try:
+        status, told = _ask(place, "POST", "/_pushhub/snapshot", SAVE_SECONDS)
+    except (OSError, http.client.HTTPException) as error:
+        return f"the emulator did not answer: {error}"
+    return "" if status == 200 else str(told.get("failed"))
+
+
+def saved(place: Place) -> dict[str, Any]:
+    """What the running emulator says about its snapshots: ``taken_at``, ``size``, and ``failed`` if the last attempt did.
+
+    Raises:
+        LocalError: It does not answer.
+    """
+    try:
+        return _ask(place, "GET", "/_pushhub/snapshot", 10)[1]
+    except (OSError, http.client.HTTPException) as error:
+        raise LocalError(f"the emulator does not answer ({error or 'no reason'}): see {daemon(place).log}") from error
+
+
+def rolled_back(place: Place) -> str:
+    """What a person must know before the emulator is started: that it starts from an earlier moment. Empty when it does not.
+
+    Raises:
+        LocalError: There are snapshots, and all of them are damaged.
+    """
+    root = _snapshots(place)
+    known, whole = snapshots.latest(root), snapshots.newest(root)
+    if known and not whole:
+        raise LocalError(f"every snapshot in {root} is damaged: 'make clean' starts anew, without what they held")
+    if snapshots.ended_in_order(root) and known == whole:
+        return ""
+    why = (
+        "the newest snapshot is damaged"
+        if known != whole
+        else "the emulator ended without saving (killed, or a power cut)"
+    )
+    if whole is None:
+        return f"{why}, and before it had saved anything: what was accepted is lost"
+    return f"{why}: everything is as it was at {at(whole.taken_at)}; what was accepted after that is lost"
+
+
+def at(moment: float) -> str:
+    """A moment for people, in the local time zone."""
+    return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def _snapshots(place: Place) -> Path:
+    return place.state / "emulator"
+
+
+def _ask(place: Place, method: str, path: str, seconds: float) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection(HOST, place.aws_port, timeout=seconds)
+    with contextlib.closing(connection):
+        connection.request(method, path)
+        answer = connection.getresponse()
+        try:
+            told = json.loads(answer.read())
+        except ValueError as error:
+            raise OSError(f"it answered {answer.status}") from error
+        return answer.status, told

@@ -1,16 +1,17 @@
 """The emulator's process: MiniStack, stopped so that nothing under way is lost.
 
 Run by :mod:`local.emulator` under the emulator's own interpreter (``python -P local/emulator_process.py``), which has neither
-this package nor its dependencies. It makes up for three differences between MiniStack 1.5.33 and AWS that would lose or
-delay accepted messages over a stop and a start, and for one that makes consumers of notifications wait:
+this package nor its dependencies. It makes up for differences between MiniStack 1.5.33 and AWS that would lose or delay accepted
+messages, and for some that clients would notice:
 
+* MiniStack saves its state service by service when it stops, and goes on without what it could not save. Here a snapshot of all services
+  is taken each minute and at the end, whole or not at all (:mod:`local.emulator_snapshots`), and what cannot be saved is not stopped.
 * MiniStack saves how far each mapping has read a DynamoDB stream, but not the stream: after a restart records not yet
   read are gone, and as many new ones are skipped as had been read before. Here streams are saved with their tables.
 * MiniStack stops while functions run, and their SQS messages stay invisible for the rest of their visibility timeout.
-  Here SIGUSR1 hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under way, gives the
-  messages of the others back to their queues, and then stops as SIGTERM does.
-* MiniStack writes its state piece by piece, which takes half a minute for 30 MB on a busy machine, longer than a stop may
-  take. Here each file is made at once.
+  Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under way, gives the
+  messages of the others back to their queues, and saves; then it may be ended.
+* MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub answers browsers itself.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, and hands a WebSocket API's frames
   on one at a time. Acknowledgements are not logged, so a few consumers would have them noted minutes late. Here it waits 5 ms.
@@ -18,18 +19,37 @@ delay accepted messages over a stop and a start, and for one that makes consumer
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import json
+import logging
 import os
-import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, TextIO
+import warnings
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import lambda_runtime, persistence  # type: ignore[import-not-found]
-from ministack.services import apigateway, dynamodb, lambda_svc, scheduler  # type: ignore[import-not-found]
+from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
+else:
+
+    def _sibling(name: str):  # noqa: ANN202
+        """A module beside this one. The folder is not on the path, because its names would hide those of other packages."""
+        spec = importlib.util.spec_from_file_location(f"pushhub_{name}", Path(__file__).with_name(f"{name}.py"))
+        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    _sibling("snapshots")
+    _snapshots = _sibling("emulator_snapshots")
+    EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
@@ -63,15 +83,6 @@ def keep_streams() -> None:
             dynamodb._stream_seq_counter = streams["sequence"]
 
     dynamodb.get_state, dynamodb.load_persisted_state = get_state, load_persisted_state
-
-
-def save_at_once() -> None:
-    """Let each state be made into text in one piece: unlike ``json.dump``, ``json.dumps`` does that in C."""
-
-    def dump(state: Any, file: TextIO, *, default: Callable[[Any], Any]) -> None:
-        file.write(json.dumps(state, default=default))
-
-    persistence.json = SimpleNamespace(dump=dump, load=json.load, JSONDecodeError=json.JSONDecodeError)
 
 
 def work_off_frames_soon() -> None:
@@ -123,32 +134,96 @@ def _unless_draining(poll: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: False if _draining.is_set() else poll()
 
 
-def drain_and_stop(*_: Any) -> None:
-    """Begin to drain (a signal handler); the process stops when that is done."""
-    if not _draining.is_set():
-        _draining.set()
-        threading.Thread(target=_drain, daemon=True, name="pushhub-drain").start()
-
-
-def _drain() -> None:
+async def drain() -> None:
+    """Hand no more work to functions, wait for those under way, and give the messages of the others back."""
+    _draining.set()
     deadline = time.monotonic() + float(os.environ.get("PUSHHUB_DRAIN_SECONDS", "10"))
     quiet_since = time.monotonic()
     # A poll that began just before may still be about to take a batch: quiet must last a moment.
     while time.monotonic() < min(deadline, quiet_since + 0.2):
         if _batches or lambda_runtime.workers_in_use():
             quiet_since = time.monotonic()
-        time.sleep(0.02)
+        await asyncio.sleep(0.02)
+
+
+def give_back() -> None:
+    """Make the SQS messages that are with functions now visible again."""
     for batch in list(_batches.values()):
         for message in batch:
             message["visible_at"] = time.time()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
-if __name__ == "__main__":
+def keep_objects_or_fail() -> None:
+    """Let S3 refuse an object that could not be written to the disk, instead of only saying so in its log."""
+    persist = s3._persist_object
+    failed: list[Any] = []
+
+    class Noted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.msg.startswith("Failed to persist S3 object"):
+                failed.append(record.getMessage())
+
+    s3.logger.addHandler(Noted(logging.WARNING))
+
+    def persist_object(*arguments: Any) -> None:
+        failed.clear()
+        persist(*arguments)
+        if failed:
+            raise OSError(failed.pop())
+
+    s3._persist_object = persist_object
+
+
+def serve_own_routes(taken: Snapshots) -> None:
+    """Answer ``/_pushhub/snapshot`` and ``/_pushhub/stop`` besides what MiniStack answers."""
+    inner = app.app
+
+    async def own(scope: Any, receive: Any, send: Any) -> None:
+        route = (scope.get("method"), scope.get("path")) if scope["type"] == "http" else None
+        match route:
+            case ("GET", "/_pushhub/snapshot"):
+                status = 200
+            case ("POST", "/_pushhub/snapshot"):
+                status = await _status_of(taken.take())
+            case ("POST", "/_pushhub/stop"):
+                await drain()
+                status = await _status_of(taken.take_final())
+                if status != 200:
+                    _draining.clear()
+            case _:
+                await inner(scope, receive, send)
+                return
+        body = json.dumps(taken.state).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    app.app = own
+
+
+async def _status_of(saving: Awaitable[None]) -> int:
+    try:
+        await saving
+    except NotSaved:
+        return 507
+    return 200
+
+
+def main() -> None:
+    """Run the emulator until it is told to stop."""
     keep_streams()
-    save_at_once()
+    keep_objects_or_fail()
     work_off_frames_soon()
     hand_on_preflights()
     pause_work_when_draining()
-    signal.signal(signal.SIGUSR1, drain_and_stop)
+    every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))
+    taken = Snapshots(Path(persistence.STATE_DIR), every_s, give_back)
+    app._load_persisted_state, app.save_all = taken.load, taken.save_all
+    serve_own_routes(taken)
+    # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
+    warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)
     app.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -3,9 +3,9 @@
 The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which no client of a hub expects. Path, query,
 header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and its time limit.
 IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a 500, as it is for a
-failing function on AWS.
+failing function on AWS. While the disk is nearly full, what would add to the state is refused (:mod:`local.room`).
 
-Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM``.
+Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM STATE``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import logging
 import re
 import signal
 from collections.abc import Iterable
+from pathlib import Path
 
 import aiohttp
 from aiohttp import web
@@ -25,6 +26,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from local.place import HOST
+from local.room import STATUS as ROOM_STATUS
+from local.room import Room, adds, refusal_body
 from local.websocket_door import WebSocketDoor
 
 __all__ = ["REQUEST_LIMIT", "application", "main", "runner", "target"]
@@ -42,6 +45,7 @@ DRAIN_SECONDS = 35.0
 """How long requests under way may take after the front door was told to stop."""
 
 _UPSTREAM = web.AppKey("upstream", str)
+_ROOM = web.AppKey[Room | None]("room")
 _SESSION = web.AppKey("session", aiohttp.ClientSession)
 _TURNS = web.AppKey("turns", asyncio.Semaphore)
 _LONG_TURNS = web.AppKey("long_turns", asyncio.Semaphore)
@@ -68,15 +72,17 @@ def target(upstream: str, raw_path: str) -> URL:
     return URL(upstream + raw_path, encoded=True)
 
 
-def application(upstream: str, websocket_upstream: str = "") -> web.Application:
+def application(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.Application:
     """The front door of one API.
 
     Args:
         upstream: The emulator's address of the API and stage, without a slash at the end.
         websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
+        room: Whether there is room on the disk; without it nobody looks.
     """
     app = web.Application(client_max_size=0)
     app[_UPSTREAM] = upstream
+    app[_ROOM] = room
     app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
     app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
     app.cleanup_ctx.append(_session)
@@ -117,6 +123,10 @@ async def forward(request: web.Request) -> web.StreamResponse:
         return _refusal(413, "Request Entity Too Large")
     if any(map(_NO_UTF8.search, request.headers.values())):
         return _refusal(400, "Bad Request")
+    room = request.app[_ROOM]
+    if room and adds(request.method, request.path) and not room.left():
+        _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
+        return _refusal(ROOM_STATUS, refusal_body(request.path))
     body = await _body(request)
     if body is None:
         return _refusal(413, "Request Entity Too Large")
@@ -156,14 +166,11 @@ async def _body(request: web.Request) -> bytes | None:
     return b"".join(chunks)
 
 
-def _refusal(status: int, message: str) -> web.Response:
-    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read."""
-    response = web.Response(
-        status=status,
-        body=json.dumps({"message": message, "msg": message}).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    if status < 500:
+def _refusal(status: int, message: str | bytes) -> web.Response:
+    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read; or a body that is made."""
+    body = message if isinstance(message, bytes) else json.dumps({"message": message, "msg": message}).encode()
+    response = web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
+    if status != 500:
         # The body was not read, or not to its end, so the connection cannot be used again.
         response.force_close()
     return response
@@ -195,10 +202,10 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
     return headers
 
 
-def runner(upstream: str, websocket_upstream: str = "") -> web.AppRunner:
+def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.AppRunner:
     """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway allows."""
     return web.AppRunner(
-        application(upstream, websocket_upstream),
+        application(upstream, websocket_upstream, room),
         access_log=None,
         shutdown_timeout=DRAIN_SECONDS,
         keepalive_timeout=75,
@@ -209,9 +216,9 @@ def runner(upstream: str, websocket_upstream: str = "") -> web.AppRunner:
     )
 
 
-async def serve(port: int, upstream: str, websocket_upstream: str) -> None:
+async def serve(port: int, upstream: str, websocket_upstream: str, room: Room | None) -> None:
     """Serve until SIGTERM; then accept nothing more and finish what is under way."""
-    door = runner(upstream, websocket_upstream)
+    door = runner(upstream, websocket_upstream, room)
     await door.setup()
     await web.TCPSite(door, HOST, port, backlog=1024).start()
     _log.info("serving %s on http://%s:%d", upstream, HOST, port)
@@ -229,9 +236,11 @@ def main() -> None:
     parser.add_argument("port", type=int)
     parser.add_argument("upstream")
     parser.add_argument("websocket_upstream", nargs="?", default="")
+    parser.add_argument("state", nargs="?", type=Path)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    asyncio.run(serve(arguments.port, arguments.upstream, arguments.websocket_upstream))
+    room = Room(arguments.state) if arguments.state else None
+    asyncio.run(serve(arguments.port, arguments.upstream, arguments.websocket_upstream, room))
 
 
 if __name__ == "__main__":

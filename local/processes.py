@@ -45,7 +45,14 @@ def _identity(pid: int) -> str | None:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return "running" if not Path("/proc/self/stat").exists() else None
-    return None if fields[0] in "ZX" else fields[19]
+    return None if fields[0] in "ZX" and not _has_threads(pid) else fields[19]
+
+
+def _has_threads(pid: int) -> bool:
+    """Whether a process that was killed still has threads that end; until then its ports stay taken."""
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir()) > 1
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

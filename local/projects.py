@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from local.aws import Aws
 from local.errors import LocalError
@@ -73,8 +74,27 @@ def restore(aws: Aws, table: str, file: Path) -> None:
 
 
 def remembered(file: Path) -> list[Credentials]:
-    """All projects made here, oldest first."""
-    return [Credentials(**entry) for entry in json.loads(file.read_text())] if file.exists() else []
+    """All projects made here, oldest first.
+
+    Raises:
+        LocalError: The file cannot be read as what was written there.
+    """
+    try:
+        text = file.read_text()
+    except FileNotFoundError:
+        return []
+    try:
+        return [Credentials(**entry) for entry in _list(json.loads(text))]
+    except (ValueError, TypeError):
+        raise LocalError(
+            f"{file} is damaged: put a copy back, or remove it (its projects keep their queues, but their tokens are known nowhere else)"
+        ) from None
+
+
+def _list(content: Any) -> list[Any]:
+    if not isinstance(content, list):
+        raise TypeError
+    return content
 
 
 def find(name: str, file: Path) -> Credentials | None:
@@ -89,4 +109,6 @@ def write_private(file: Path, text: str) -> None:
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(text)
+        stream.flush()
+        os.fsync(descriptor)
     unfinished.replace(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import http.client
 import json
 import os
 import shutil
@@ -19,12 +20,14 @@ from local.aws import Aws
 from local.errors import LocalError
 from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
+from local.room import Room
 
 __all__ = ["Description", "aws", "clean", "describe", "down", "is_up", "kill_function_workers", "up"]
 
 DEFAULT_PROJECT = "default"
 _FRONT_DOOR_START_SECONDS = 20.0
 _FRONT_DOOR_STOP_SECONDS = 45.0
+_PROBE_SECONDS = 20.0
 
 Say = Callable[[str], None]
 """Tells the person at the terminal one line."""
@@ -52,7 +55,7 @@ class Description:
 
 
 def up(place: Place, say: Say) -> Description:
-    """Bring the stack up: emulator, deployment, front door, projects. What was started is stopped again if that fails.
+    """Bring the stack up: emulator, deployment, front door, projects. What was started is ended again if that fails.
 
     Raises:
         LocalError: Something it needs is missing or in use, or the deployment fails.
@@ -62,15 +65,23 @@ def up(place: Place, say: Say) -> Description:
         front_door = _front_door(place)
         if front_door.pid() is None:
             emulator.check_port(place.port, "PUSHHUB_PORT")
+        lost = emulator.rolled_back(place) if emulator.daemon(place).pid() is None else ""
         started = emulator.start(place)
         try:
             if started:
                 say(f"emulator started on {place.aws_endpoint_url}")
-            return _complete(place, front_door, say)
+            if lost:
+                say(f"NOTE: {lost}")
+            description = _complete(place, front_door, say)
         except BaseException:
             if started:
-                _stop(place, say)
+                _close(place)
             raise
+        # What was deployed is there even if the emulator is killed a moment later.
+        failed = emulator.save(place) if started else ""
+        if failed:
+            say(f"NOTE: the state cannot be saved: {failed}")
+        return description
 
 
 def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
@@ -106,26 +117,45 @@ def down(place: Place, say: Say) -> bool:
 
     Returns:
         Whether anything ran.
+
+    Raises:
+        LocalError: Not all of its state is kept. Where that can still be helped, the emulator runs on and the text says how.
     """
     if not place.home.exists():
         return False
     with _only_one(place):
-        ran = emulator.daemon(place).pid() is not None or _front_door(place).pid() is not None
-        _stop(place, say)
+        running = emulator.daemon(place).pid() is not None
+        ran = running or _front_door(place).pid() is not None
+        place.description.unlink(missing_ok=True)
+        if not _front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
+            say("the front door had to be killed: requests under way were cut off")
+        # An emulator that ended before is told of when it is started again, by what it left.
+        if not emulator.stop(place) or (ran and not running):
+            raise LocalError(f"Pushhub is down, but not in order: {emulator.rolled_back(place)}")
         return ran
 
 
-def _stop(place: Place, say: Say) -> None:
+def _close(place: Place) -> None:
+    """Stop what could not be brought up."""
     place.description.unlink(missing_ok=True)
-    if not _front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
-        say("the front door had to be killed: requests under way were cut off")
-    if not emulator.stop(place):
-        say("the emulator had to be killed: what happened since it was started is lost")
+    _front_door(place).stop(seconds=2)
+    try:
+        emulator.stop(place)
+    except LocalError:
+        emulator.abandon(place)
 
 
-def clean(place: Place, say: Say) -> None:
-    """Stop the stack and remove everything it has written."""
-    down(place, say)
+def _abandon(place: Place) -> None:
+    place.description.unlink(missing_ok=True)
+    _front_door(place).stop(seconds=2)
+    emulator.abandon(place)
+
+
+def clean(place: Place) -> None:
+    """End the stack and remove everything it has written."""
+    if place.home.exists():
+        with _only_one(place):
+            _abandon(place)
     shutil.rmtree(place.home, ignore_errors=True)
 
 
@@ -163,9 +193,52 @@ def describe(place: Place) -> Description:
     """
     try:
         content = json.loads(place.description.read_text())
+        return Description(**{field.name: content[field.name] for field in fields(Description)})
     except FileNotFoundError:
         raise LocalError("the stack is not running: start it with 'make up'") from None
-    return Description(**{field.name: content[field.name] for field in fields(Description)})
+    except (ValueError, KeyError, TypeError):
+        raise LocalError(f"{place.description} is damaged: 'make up' writes it anew") from None
+
+
+def problems(place: Place) -> list[str]:
+    """What is wrong with the stack, each with what to do about it: it is looked at, not read about.
+
+    Raises:
+        LocalError: It does not run.
+    """
+    description = describe(place)
+    found = []
+    front_door = _front_door(place)
+    for process in (emulator.daemon(place), front_door):
+        if process.pid() is None:
+            found.append(f"{process.name} has ended by itself (see {process.log}): 'make up' starts it again")
+    if found:
+        return found
+    try:
+        failed = emulator.saved(place).get("failed")
+    except LocalError as error:
+        return [str(error)]
+    if failed:
+        found.append(f"the state cannot be saved, so nothing since the last snapshot would outlive a crash: {failed}")
+    if not Room(place.state).left():
+        found.append(f"the disk of {place.state} is nearly full, so posts are refused: make room")
+    answered = _probe(place, description)
+    if answered:
+        found.append(f"{description.base_url} {answered}: see {front_door.log} and {emulator.daemon(place).log}")
+    return found
+
+
+def _probe(place: Place, description: Description) -> str:
+    """What is wrong with the answer to a request that goes through the whole of the hub; empty when nothing is."""
+    path = f"/3/projects/{description.project_id}/queues?per_page=1"
+    connection = http.client.HTTPConnection(HOST, place.port, timeout=_PROBE_SECONDS)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", path, headers={"Authorization": f"OAuth {description.token}"})
+            status = connection.getresponse().status
+        except (OSError, http.client.HTTPException) as error:
+            return f"does not answer ({error or type(error).__name__})"
+    return "" if status == 200 else f"answers {status}"
 
 
 def aws(description: Description) -> Aws:
@@ -180,7 +253,11 @@ def _check_same_ports(place: Place) -> None:
         LocalError: It runs on others.
     """
     if place.description.exists() and (emulator.daemon(place).pid() or _front_door(place).pid()):
-        runs = describe(place)
+        try:
+            runs = describe(place)
+        except LocalError:
+            # Damaged; it is written anew.
+            return
         if (runs.base_url, runs.aws_endpoint_url) != (place.base_url, place.aws_endpoint_url):
             raise LocalError(
                 f"the stack runs already, on {runs.base_url} and {runs.aws_endpoint_url}: 'make down' first"
@@ -195,7 +272,8 @@ def _start_front_door(place: Place, process: Daemon, outputs: Mapping[str, str])
     upstream = f"{place.aws_endpoint_url}/_aws/execute-api/{outputs['HttpApiId']}/$default"
     websocket = f"ws://{HOST}:{place.aws_port}/_aws/execute-api/{outputs['WebSocketApiId']}/live"
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY)}
-    process.start([sys.executable, "-m", "local.front_door", str(place.port), upstream, websocket], environ)
+    arguments = [str(place.port), upstream, websocket, str(place.state)]
+    process.start([sys.executable, "-m", "local.front_door", *arguments], environ)
     up = wait_until(lambda: process.pid() is None or _listens(place.port), _FRONT_DOOR_START_SECONDS)
     if not up or process.pid() is None:
         last = process.last_line()

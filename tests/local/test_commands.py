@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
+from botocore.config import Config
 from local.__main__ import main
 from local.place import HOST, REPOSITORY
 
@@ -100,3 +102,53 @@ def test_every_command_has_a_make_target() -> None:
     # Then each command of the documentation is one
     for target in ("run", "up", "down", "clean", "status", "project", "logs", "test", "lint"):
         assert f"\n{target}: " in makefile
+
+
+def running(home: Path, aws_port: int) -> None:
+    """Leave what a stack leaves that was killed, or whose file was cut off."""
+    home.mkdir()
+    described = {"base_url": "http://127.0.0.1:9", "project_id": "p", "token": "t", "region": "us-east-1"}
+    outputs = {"ConfigTableName": "config"}
+    (home / "local.json").write_text(
+        json.dumps(described | {"aws_endpoint_url": f"http://127.0.0.1:{aws_port}", "outputs": outputs})
+    )
+
+
+def test_status_looks_instead_of_reading(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given the description of a stack whose processes were killed
+    running(home, 9)
+    # When its status is asked for, then it is what is true
+    line = fails_with(capsys, "status")
+    assert "the emulator has ended by itself" in line
+    assert "the front door has ended by itself" in line
+    assert "'make up'" in line
+
+
+def test_a_project_of_a_stack_that_was_killed(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a stack whose emulator does not answer
+    monkeypatch.setattr("local.aws.Aws._config", Config(retries={"total_max_attempts": 1}))
+    with socket.create_server((HOST, 0)) as free:
+        port = free.getsockname()[1]
+    running(home, port)
+    # When a project is made, then one line says so
+    assert "the emulator does not do its work" in fails_with(capsys, "project", "second")
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[1]", "null"])
+def test_a_list_of_projects_that_is_damaged(home: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    # Given what a full disk leaves of it
+    running(home, 9)
+    (home / "state").mkdir()
+    (home / "state" / "projects.json").write_text(content)
+    # When a project is made, then the line names the file
+    assert "projects.json is damaged" in fails_with(capsys, "project", "second")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
+def test_a_description_that_is_damaged(home: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    # Given what a full disk leaves of it, when it is needed, then the line says what to do
+    home.mkdir()
+    (home / "local.json").write_text(content)
+    assert "local.json is damaged: 'make up' writes it anew" in fails_with(capsys, "status")

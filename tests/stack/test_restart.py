@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import time
 from collections.abc import Iterator
 
 import pytest
 import requests
+from local.errors import LocalError
+from local.processes import wait_until
 from tests.stack.running import RunningStack
+
+from local import emulator
+from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
 
@@ -59,11 +67,77 @@ def test_stream_records_are_neither_lost_nor_skipped_over_a_restart(own: Running
     assert reached == wanted
 
 
-def test_projects_are_made_again_when_the_emulator_was_killed(own: RunningStack) -> None:
-    # Given a stack whose emulator loses what it had in memory
+def test_a_killed_emulator_goes_back_to_its_newest_snapshot_and_delivers_from_there(own: RunningStack) -> None:
+    # Given a push queue, a message whose delivery waits for its next attempt, and a snapshot
+    subscribers = [{"name": "elsewhere", "url": "ironmq:///late"}]
+    push = {"subscribers": subscribers, "retries": 0, "retries_delay": 3}
+    own.call("PUT", "/queues/waits", json={"queue": {"type": "multicast", "push": push}})
+    posted = [{"body": f"kept {number}"} for number in range(5)]
+    own.call("POST", "/queues/waits/messages", json={"messages": posted})
+    own.call("POST", "/queues/pulled/messages", json={"messages": [{"body": "kept"}]})
+    assert emulator.save(own.place) == ""
+    own.call("POST", "/queues/pulled/messages", json={"messages": [{"body": "accepted after that"}]})
+    # When the emulator is killed, and the stack is brought up
+    pid = emulator.daemon(own.place).pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: emulator.daemon(own.place).pid() is None, 10)
+    own.said.clear()
+    own.up()
+    # Then it says to when everything went back, and so it is
+    assert any("NOTE: the emulator ended without saving" in line for line in own.said)
+    pulled = own.call("POST", "/queues/pulled/reservations", json={"n": 10}).json()["messages"]
+    assert [message["body"] for message in pulled] == ["kept"]
+    # And what had been accepted by then is delivered, perhaps once more
+    reached: set[str] = set()
+    deadline = time.monotonic() + 60
+    while len(reached) < 5 and time.monotonic() < deadline:
+        answer = own.call("POST", "/queues/late/reservations", json={"n": 100, "timeout": 300, "wait": 2})
+        reached |= {message["body"] for message in answer.json().get("messages", [])}
+    assert reached == {message["body"] for message in posted}
+
+
+def test_a_stack_whose_state_cannot_be_saved_is_not_stopped(own: RunningStack) -> None:
+    # Given a message that no snapshot has, and a disk that takes no snapshot
+    own.call("POST", "/queues/unsaved/messages", json={"messages": [{"body": "unsaved"}]})
+    root = own.place.state / "emulator"
+    root.rename(root.with_name("away"))
+    root.write_text("no folder")
+    # When it is stopped
+    with pytest.raises(LocalError, match="not stopped, because its state cannot be saved"):
+        own.down()
+    # Then it can be brought up again as if nothing had been
+    own.up()
+    # And its look at itself names the problem
+    (problem,) = local_stack.problems(own.place)
+    assert "the state cannot be saved" in problem
+    # And once there is room it stops, and the message is kept
+    root.unlink()
+    root.with_name("away").rename(root)
+    own.restart()
+    assert local_stack.problems(own.place) == []
+    pulled = own.call("POST", "/queues/unsaved/reservations", json={}).json()["messages"]
+    assert [message["body"] for message in pulled] == ["unsaved"]
+
+
+def test_a_process_that_has_ended_is_noticed(own: RunningStack) -> None:
+    # Given a stack whose front door has been killed
+    pid = int(own.place.pid_file("front-door").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not local_stack.is_up(own.place), 10)
+    # When it is looked at, then it says so, and what to do
+    (problem,) = local_stack.problems(own.place)
+    assert "the front door has ended by itself" in problem
+    assert "'make up'" in problem
+    # And that helps
+    own.up()
+    assert local_stack.problems(own.place) == []
+
+
+def test_projects_are_made_again_when_everything_was_lost(own: RunningStack) -> None:
+    # Given a stack whose emulator has lost everything
     own.down()
-    for file in (own.place.state / "emulator").glob("*.json"):
-        file.unlink()
+    shutil.rmtree(own.place.state / "emulator")
     # When it is brought up
     own.up()
     # Then it is deployed anew and the old token works

@@ -1,0 +1,223 @@
+"""Snapshots of the emulator's memory, taken while it works, and the way back from them. Runs in the emulator's process.
+
+MiniStack saves one service after the other, and only when it stops: after a crash everything is gone, and on a full disk it keeps the files
+of some services and loses others. Here a snapshot is a fork: the child has the memory of all services as it was in one moment, between two
+requests (MiniStack answers DynamoDB, SQS and S3 on one thread, which is the one that forks), and writes it down while the parent goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import gc
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ministack import app  # type: ignore[import-not-found]
+from ministack.core import persistence  # type: ignore[import-not-found]
+from ministack.services import lambda_svc  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from local import snapshots
+else:
+    # Put there by the emulator's process, which has no package "local".
+    snapshots = sys.modules["pushhub_snapshots"]
+
+EVERY_S = 60.0
+"""How long after a snapshot the next one is taken."""
+SHARE = 20
+"""A snapshot that takes long is followed by a pause of so many times that: at most a twentieth of one core goes into them."""
+SAVE_SECONDS = 60.0
+"""A snapshot that takes longer is given up."""
+_log = logging.getLogger("pushhub.snapshots")
+
+
+class NotSaved(Exception):
+    """A snapshot could not be taken; the text says why."""
+
+
+class Snapshots:
+    """Takes them and loads them.
+
+    Args:
+        root: Folder of all snapshots.
+        every_s: How long after a snapshot the next one is taken.
+        before_saving: Called in the child before it saves: what it changes there stays out of the emulator's own memory.
+    """
+
+    def __init__(self, root: Path, every_s: float, before_saving: Callable[[], None]) -> None:
+        self._root = root
+        self._every_s = every_s
+        self._before_saving = before_saving
+        self._turn = asyncio.Lock()
+        self._saving = 0
+        self._waiting = ThreadPoolExecutor(1, thread_name_prefix="pushhub-snapshot")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.ended = False
+        self.state: dict[str, Any] = {}
+        """When the last one was taken, its size, and why the last attempt failed if it did."""
+
+    def load(self) -> None:
+        """Load the newest that is whole, and take more from now on. Called when the emulator's loop has begun to run.
+
+        Raises:
+            OSError: It cannot be read, or the beginning of this run cannot be noted.
+        """
+        found = snapshots.newest(self._root)
+        if found != snapshots.latest(self._root):
+            _log.error("the newest snapshot is damaged; loading %s", found.folder.name if found else "none")
+        blobs = lambda_svc.CODE_BLOB_DIR
+        if found:
+            persistence.STATE_DIR = lambda_svc.CODE_BLOB_DIR = str(found.folder)
+            self.state = {"taken_at": found.taken_at, "size": found.size}
+            for key, module_name in app._state_map.items():
+                data = persistence.load_state(key)
+                if data:
+                    app._get_module(module_name).load_persisted_state(data)
+        lambda_svc.CODE_BLOB_DIR = blobs
+        snapshots.begin(self._root, found)
+        task = asyncio.get_running_loop().create_task(self._keep_taking())
+        self._tasks.add(task)
+
+    async def _keep_taking(self) -> None:
+        pause = self._every_s
+        while True:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            with contextlib.suppress(NotSaved):
+                await self.take()
+            pause = max(self._every_s, SHARE * (time.monotonic() - began))
+
+    async def take(self) -> None:
+        """Take one while the emulator goes on.
+
+        Raises:
+            NotSaved: It could not be taken; those before it are as they were.
+        """
+        async with self._turn:
+            if not self.ended:
+                self._saving, pipe = self._fork(final=False)
+                outcome = await asyncio.get_running_loop().run_in_executor(self._waiting, _outcome, self._saving, pipe)
+                self._saving = 0
+                self._note(outcome)
+
+    async def take_final(self) -> None:
+        """Take the last one: nothing else is answered until it is written, and what comes after it is not kept.
+
+        Raises:
+            NotSaved: It could not be taken, so the emulator must go on.
+        """
+        async with self._turn:
+            self._take_final()
+
+    def save_all(self, _: Mapping[str, Any]) -> None:
+        """What MiniStack calls when it stops."""
+        if self.ended:
+            return
+        if self._saving:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._saving, signal.SIGKILL)
+        with contextlib.suppress(NotSaved):
+            self._take_final()
+
+    def _take_final(self) -> None:
+        self._note(_outcome(*self._fork(final=True)))
+        self.ended = True
+
+    def _note(self, outcome: dict[str, Any]) -> None:
+        if "reason" in outcome:
+            self.state["failed"] = outcome["reason"]
+            _log.error("no snapshot: %s", outcome["reason"])
+            raise NotSaved(outcome["reason"])
+        self.state = outcome
+
+    def _fork(self, *, final: bool) -> tuple[int, int]:
+        """The child that saves, and the pipe on which it tells the outcome."""
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self._save_and_exit(write, final=final)
+        os.close(write)
+        return child, read
+
+    def _save_and_exit(self, pipe: int, *, final: bool) -> None:
+        """What the child does. It has one thread, and must touch nothing that is shared with the parent."""
+        outcome: dict[str, Any]
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            # Connections and the port must not stay open when the parent is killed.
+            os.closerange(3, pipe)
+            os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
+            gc.disable()
+            # The child's memory is the copy.
+            copy.deepcopy = lambda value, memo=None: value  # type: ignore  # noqa: ARG005
+            self._before_saving()
+            blobs = Path(lambda_svc.CODE_BLOB_DIR)
+            saved = snapshots.save(
+                self._root,
+                _states(),
+                taken_at=time.time(),
+                final=final,
+                files=_generated(lambda: sorted(blobs.glob("*.zip"))),
+            )
+            outcome = {"taken_at": saved.taken_at, "size": saved.size}
+        except OSError as error:
+            outcome = {"reason": f"{error.strerror or error}: {self._root}"}
+        except BaseException as error:  # noqa: BLE001 (whatever it is, the parent must hear of it)
+            outcome = {"reason": repr(error)[:500]}
+        finally:
+            with contextlib.suppress(OSError):
+                os.write(pipe, json.dumps(outcome).encode())
+            os._exit(0)
+
+
+def _generated(paths: Callable[[], list[Path]]) -> Iterator[Path]:
+    """Files that are looked for when they are asked for."""
+    yield from paths()
+
+
+def _states() -> Iterator[tuple[str, bytes]]:
+    """Name and content of each service's file, as MiniStack loads them.
+
+    MiniStack writes piece by piece with ``json.dump``; unlike that, ``json.dumps`` works in C, which takes a fraction of the time.
+    """
+    for name, get_state in app._build_persistence_save_dict().items():
+        state = get_state()
+        if state is not None:
+            content = {"__ministack_format__": persistence._state_format_version(name), "payload": state}
+            yield f"{name}.json", json.dumps(content, default=persistence._json_default).encode()
+
+
+def _outcome(child: int, pipe: int) -> dict[str, Any]:
+    """What a child has told; it is ended when it takes too long."""
+    told = b""
+    deadline = time.monotonic() + SAVE_SECONDS
+    try:
+        while select.select([pipe], [], [], max(deadline - time.monotonic(), 0))[0]:
+            block = os.read(pipe, 65_536)
+            if not block:
+                break
+            told += block
+        else:
+            os.kill(child, signal.SIGKILL)
+            told = json.dumps({"reason": f"it took longer than {SAVE_SECONDS:.0f} s"}).encode()
+    finally:
+        os.close(pipe)
+        os.waitpid(child, 0)
+    try:
+        outcome: dict[str, Any] = json.loads(told)
+    except ValueError:
+        return {"reason": "the process that saves was killed"}
+    return outcome

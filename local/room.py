@@ -1,0 +1,81 @@
+"""Whether there is room on the disk for what the hub would accept now, and how it says that there is not.
+
+On AWS storage has no end. Here the state must fit on the disk a second time before it can be saved, so what would add to it is refused
+while that is not sure: an accepted message is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from local import snapshots
+
+FLOOR_BYTES = 64_000_000
+"""Free space that is always left: for logs, and for what grows while a snapshot is written."""
+LOOK_AGAIN_S = 1.0
+"""How long an answer about the disk is good for."""
+STATUS = 507
+"""Insufficient Storage. IronMQ's clients would ask again and again after a 503."""
+_MESSAGE = "Insufficient storage: the disk of this machine is nearly full"
+_READS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+_FREES = ("/reservations", "/release", "/touch", "/unsubscribe")
+"""Ends of the paths of requests that take messages out, or nearly so, though they are POSTs."""
+
+
+class Room:
+    """Looks at the disk now and then.
+
+    Args:
+        state: Folder of the stack's state.
+        free: Free bytes of the disk that a folder is on.
+        now: Seconds of a clock that does not go back.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        *,
+        free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._state = state
+        self._free = free
+        self._now = now
+        self._looked_at = float("-inf")
+        self._left = True
+
+    def left(self) -> bool:
+        """Whether there is room for more than there is."""
+        now = self._now()
+        if now - self._looked_at >= LOOK_AGAIN_S:
+            self._looked_at = now
+            self._left = self._look()
+        return self._left
+
+    def _look(self) -> bool:
+        snapshot = snapshots.latest(self._state / "emulator")
+        needed = FLOOR_BYTES + 2 * (snapshot.size if snapshot else 0)
+        try:
+            return self._free(self._state) >= needed
+        except OSError:
+            return False
+
+
+def adds(method: str, path: str) -> bool:
+    """Whether a request may add to what is stored."""
+    return method not in _READS and not path.rstrip("/").endswith(_FREES)
+
+
+def refusal_body(path: str) -> bytes:
+    """The body of a refusal, in the shape that clients of the path's protocol read."""
+    if path.startswith("/3/"):
+        body = {"msg": _MESSAGE}
+    elif path.startswith("/notification2/"):
+        body = {"error": "general/insufficientStorage", "message": _MESSAGE, "info": ""}
+    else:
+        body = {"error": _MESSAGE}
+    return json.dumps(body).encode()

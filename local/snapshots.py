@@ -1,0 +1,175 @@
+"""Snapshots of the emulator's state on disk: each is whole, or it does not count.
+
+A snapshot is a folder of files with a manifest that holds the size and the SHA-256 of each. It is written under a name that counts for
+nothing, brought to the disk, and only then renamed; the one before it stays until the next. So neither a full disk, nor a crash, nor a
+power cut leaves a mixture of two moments.
+
+The emulator's process uses this module too. Its interpreter has neither this package nor its dependencies: standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT = 2
+"""The newest, and the one before it in case the newest is damaged."""
+_PREFIX = "snapshot-"
+_UNFINISHED = "unfinished-"
+_MANIFEST = "manifest.json"
+_BEGAN = "began-from"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot.
+
+    Attributes:
+        folder: Where its files are.
+        taken_at: Seconds since the epoch.
+        final: Whether it was taken when the emulator stopped, after its work was done.
+        size: Bytes of its files.
+    """
+
+    folder: Path
+    taken_at: float
+    final: bool
+    size: int
+
+
+def save(
+    root: Path, contents: Iterable[tuple[str, bytes]], *, taken_at: float, final: bool, files: Iterable[Path] = ()
+) -> Snapshot:
+    """Write a snapshot.
+
+    Args:
+        root: Folder of all snapshots.
+        contents: Name and content of each file. It is read once.
+        taken_at: Seconds since the epoch.
+        final: Whether the emulator stops now.
+        files: Finished files on the same disk that belong to it; they are linked, not copied. Read after ``contents``.
+
+    Raises:
+        OSError: It could not be written. The snapshots before it are as they were.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    for left in root.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    number = max((_number(each) for each in root.glob(f"{_PREFIX}*")), default=0) + 1
+    folder = root / f"{_UNFINISHED}{number}"
+    try:
+        size = _write(folder, contents, files, {"taken_at": taken_at, "final": final})
+        finished = root / f"{_PREFIX}{number:010}"
+        folder.rename(finished)
+        _to_disk(root)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    forget_old(root)
+    return Snapshot(finished, taken_at, final, size)
+
+
+def newest(root: Path) -> Snapshot | None:
+    """The newest snapshot that is as it was written; None when there is none. It reads every byte."""
+    return next((each for each in _known(root) if _is_whole(each.folder)), None)
+
+
+def latest(root: Path) -> Snapshot | None:
+    """The newest snapshot, unchecked."""
+    return next(iter(_known(root)), None)
+
+
+def forget_old(root: Path, keep: int = KEPT) -> None:
+    """Remove all but the newest."""
+    for folder in sorted(root.glob(f"{_PREFIX}*"), key=_number, reverse=True)[keep:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def begin(root: Path, snapshot: Snapshot | None) -> None:
+    """Remember that the emulator runs from here on, so that an end without a final snapshot is noticed.
+
+    Raises:
+        OSError: That could not be written.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    (root / _BEGAN).write_text(snapshot.folder.name if snapshot else "")
+
+
+def ended_in_order(root: Path) -> bool:
+    """Whether the emulator, when it ran last, saved everything before it ended (or never ran)."""
+    try:
+        began = (root / _BEGAN).read_text()
+    except FileNotFoundError:
+        return True
+    snapshot = latest(root)
+    return snapshot is not None and snapshot.final and snapshot.folder.name != began
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Whether there was no room, or none that this user may use."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def _write(folder: Path, contents: Iterable[tuple[str, bytes]], files: Iterable[Path], about: dict[str, object]) -> int:
+    folder.mkdir()
+    listed: dict[str, dict[str, int | str]] = {}
+    size = 0
+    for name, content in contents:
+        with (folder / name).open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        listed[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        size += len(content)
+    for path in files:
+        content = path.read_bytes()
+        os.link(path, folder / path.name)
+        _to_disk(folder / path.name)
+        listed[path.name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        size += len(content)
+    with (folder / _MANIFEST).open("w") as file:
+        file.write(json.dumps({**about, "size": size, "files": listed}))
+        file.flush()
+        os.fsync(file.fileno())
+    _to_disk(folder)
+    return size
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _known(root: Path) -> list[Snapshot]:
+    """Snapshots with a manifest that can be read, newest first."""
+    found = []
+    for folder in sorted(root.glob(f"{_PREFIX}*"), key=_number, reverse=True):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            about = json.loads((folder / _MANIFEST).read_text())
+            found.append(Snapshot(folder, float(about["taken_at"]), bool(about["final"]), int(about["size"])))
+    return found
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        listed = json.loads((folder / _MANIFEST).read_text())["files"]
+        return all(
+            hashlib.sha256((folder / name).read_bytes()).hexdigest() == each["sha256"] for name, each in listed.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _number(folder: Path) -> int:
+    digits = folder.name.rpartition("-")[2]
+    return int(digits) if digits.isdecimal() else 0

@@ -1,0 +1,194 @@
+"""The emulator keeps what it was told, over a stop, a crash and a full disk, and says what it could not keep."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from local.aws import Aws
+from local.errors import LocalError
+from local.place import HOST, Place
+from local.processes import wait_until
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from local import emulator, snapshots
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(
+        home=tmp_path / "home",
+        port=free_port(),
+        aws_port=free_port(),
+        emulator_python=Place.from_environment().emulator_python,
+    )
+    yield place
+    emulator.abandon(place)
+
+
+def started(place: Place) -> DynamoDBClient:
+    emulator.start(place)
+    client = Aws(place.aws_endpoint_url).dynamodb()
+    if "table" not in client.list_tables()["TableNames"]:
+        client.create_table(
+            TableName="table",
+            KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    return client
+
+
+def put(client: DynamoDBClient, key: str) -> None:
+    client.put_item(TableName="table", Item={"k": {"S": key}})
+
+
+def keys(client: DynamoDBClient) -> set[str]:
+    return {item["k"]["S"] for item in client.scan(TableName="table")["Items"]}
+
+
+def kill(place: Place) -> None:
+    pid = emulator.daemon(place).pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: emulator.daemon(place).pid() is None, 10)
+
+
+def test_a_clean_stop_keeps_everything_and_nothing_is_said(place: Place) -> None:
+    # Given an emulator with tables, queues and objects
+    put(started(place), "kept")
+    aws = Aws(place.aws_endpoint_url)
+    url = aws.sqs().create_queue(QueueName="q")["QueueUrl"]
+    aws.sqs().send_message(QueueUrl=url, MessageBody="kept")
+    aws.s3().create_bucket(Bucket="bucket")
+    aws.s3().put_object(Bucket="bucket", Key="k", Body=b"kept")
+    # When it stops and starts
+    assert emulator.stop(place)
+    assert emulator.rolled_back(place) == ""
+    # Then all is there
+    assert keys(started(place)) == {"kept"}
+    assert aws.sqs().receive_message(QueueUrl=url)["Messages"][0]["Body"] == "kept"
+    assert aws.s3().get_object(Bucket="bucket", Key="k")["Body"].read() == b"kept"
+
+
+def test_a_killed_emulator_goes_back_to_its_newest_snapshot_and_that_is_said(place: Place) -> None:
+    # Given an emulator that is killed some time after a snapshot
+    client = started(place)
+    put(client, "before")
+    assert emulator.save(place) == ""
+    taken_at = emulator.saved(place)["taken_at"]
+    put(client, "after")
+    kill(place)
+    # When it is about to be started, then it is said to when everything goes back
+    said = emulator.rolled_back(place)
+    assert "ended without saving" in said
+    assert emulator.at(taken_at) in said
+    # And so it is
+    assert keys(started(place)) == {"before"}
+
+
+def test_snapshots_are_taken_in_between(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an emulator that takes one every quarter of a second, instead of every minute
+    real = emulator.environment
+    monkeypatch.setattr(emulator, "environment", lambda place: real(place) | {"PUSHHUB_SNAPSHOT_SECONDS": "0.25"})
+    client = started(place)
+    put(client, "kept")
+    # When a while later it is killed
+    first = snapshots.latest(place.state / "emulator")
+    assert wait_until(
+        lambda: (latest := snapshots.latest(place.state / "emulator")) is not None and latest != first, 20
+    )
+    second = snapshots.latest(place.state / "emulator")
+    assert wait_until(lambda: snapshots.latest(place.state / "emulator") != second, 20)
+    kill(place)
+    # Then nothing is lost
+    assert keys(started(place)) == {"kept"}
+
+
+def test_an_emulator_that_is_killed_before_its_first_snapshot_has_lost_everything_and_that_is_said(
+    place: Place,
+) -> None:
+    started(place)
+    kill(place)
+    assert "before it had saved anything" in emulator.rolled_back(place)
+
+
+def test_a_state_that_cannot_be_saved_is_not_stopped_and_nothing_is_lost(place: Place) -> None:
+    # Given an emulator that has saved once, and then cannot write any more
+    client = started(place)
+    put(client, "before")
+    assert emulator.save(place) == ""
+    put(client, "after")
+    root = place.state / "emulator"
+    shutil.move(root, root.with_name("away"))
+    root.write_text("no folder")
+    # When it is stopped
+    with pytest.raises(LocalError, match=r"was not stopped, because its state cannot be saved \(.*File exists.*\)"):
+        emulator.stop(place)
+    # Then it runs on with all it has, works, and tells what is the matter
+    put(client, "later")
+    assert keys(client) == {"before", "after", "later"}
+    assert "File exists" in emulator.saved(place)["failed"]
+    assert "File exists" in emulator.save(place)
+    # And when there is room again, it stops and keeps everything
+    root.unlink()
+    shutil.move(root.with_name("away"), root)
+    assert emulator.stop(place)
+    assert emulator.rolled_back(place) == ""
+    assert keys(started(place)) == {"before", "after", "later"}
+
+
+def test_a_damaged_snapshot_is_left_out_and_that_is_said(place: Place) -> None:
+    # Given two snapshots, the newer of which is damaged on the disk
+    client = started(place)
+    put(client, "older")
+    assert emulator.save(place) == ""
+    taken_at = emulator.saved(place)["taken_at"]
+    put(client, "newer")
+    assert emulator.stop(place)
+    newest = snapshots.newest(place.state / "emulator")
+    assert newest is not None
+    with (newest.folder / "dynamodb.json").open("r+b") as file:
+        file.truncate(100)
+    # When it is started
+    said = emulator.rolled_back(place)
+    # Then it goes back to the one before, and says so
+    assert "damaged" in said
+    assert emulator.at(taken_at) in said
+    assert keys(started(place)) == {"older"}
+
+
+def test_a_state_of_which_nothing_is_whole_is_not_replaced_by_an_empty_one(place: Place) -> None:
+    # Given a snapshot that is damaged, and no other
+    started(place)
+    assert emulator.stop(place)
+    for file in (place.state / "emulator").glob("snapshot-*/dynamodb.json"):
+        file.write_bytes(b"")
+    # When the emulator is about to be started, then the person has to decide
+    with pytest.raises(LocalError, match="damaged: 'make clean' starts anew"):
+        emulator.rolled_back(place)
+
+
+def test_an_object_that_could_not_be_written_is_a_failure(place: Place) -> None:
+    # Given a bucket whose folder is not one any more, as on a broken disk
+    emulator.start(place)
+    s3 = Aws(place.aws_endpoint_url).s3()
+    s3.create_bucket(Bucket="bucket")
+    (folder,) = (place.state / "s3").glob("*/bucket")
+    folder.rmdir()
+    folder.write_text("no folder")
+    # When an object is put into it, then that fails
+    with pytest.raises(s3.exceptions.ClientError):
+        s3.put_object(Bucket="bucket", Key="k", Body=b"lost")
