@@ -111,7 +111,12 @@ class Daemon:
             raise LocalError(f"{self.name} cannot be started: {command[0]}: {error.strerror}") from error
         finally:
             os.close(output)
-        self.pid_file.write_text(f"{pid} {_identity(pid)}\n")
+        try:
+            self.pid_file.write_text(f"{pid} {_identity(pid)}\n")
+        except OSError as error:
+            # On a full disk. Nobody would find it again.
+            os.kill(pid, signal.SIGKILL)
+            raise LocalError(f"{self.name} cannot be started: {self.pid_file}: {error.strerror}") from error
         return pid
 
     def stop(self, *, seconds: float, how: signal.Signals = signal.SIGTERM) -> bool:

@@ -195,7 +195,9 @@ def describe(place: Place) -> Description:
         content = json.loads(place.description.read_text())
         return Description(**{field.name: content[field.name] for field in fields(Description)})
     except FileNotFoundError:
-        raise LocalError("the stack is not running: start it with 'make up'") from None
+        half = emulator.daemon(place).pid() is not None
+        state = "closed, but its emulator still runs" if half else "not running"
+        raise LocalError(f"the stack is {state}: {'open' if half else 'start'} it with 'make up'") from None
     except (ValueError, KeyError, TypeError):
         raise LocalError(f"{place.description} is damaged: 'make up' writes it anew") from None
 

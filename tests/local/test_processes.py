@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from local.errors import LocalError
@@ -119,3 +120,24 @@ def test_a_log_that_has_grown_is_set_aside(daemon: Daemon) -> None:
     # Then it writes a new one
     assert daemon.log.read_text() == "new\n"
     assert daemon.log.with_suffix(".old.log").stat().st_size == 20_000_001
+
+
+def test_a_process_that_could_not_be_found_again_is_not_left_running(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a disk on which its id cannot be noted
+    started: list[int] = []
+    spawn = os.posix_spawn
+
+    def noted(*given: Any, **more: Any) -> int:
+        started.append(spawn(*given, **more))
+        return started[-1]
+
+    monkeypatch.setattr(os, "posix_spawn", noted)
+    daemon.pid_file.mkdir(parents=True)
+    # When it is started
+    with pytest.raises(LocalError, match="the thing cannot be started"):
+        start(daemon, SLEEP)
+    # Then it does not run
+    (pid,) = started
+    assert os.waitpid(pid, 0)[0] == pid
