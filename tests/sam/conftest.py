@@ -95,14 +95,7 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """What ``sam deploy`` makes of it, with a project."""
     with emulator(tmp_path_factory.mktemp("emulator")) as running:
         base_url = f"{running.url}/_aws/execute-api/{API}/$default"
-        result = sam(
-            "deploy",
-            *("--template-file", str(build / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")),
-            *("--no-confirm-changeset", "--no-progressbar"),
-            *("--parameter-overrides", "AllowedTargets=127.0.0.0/8", "PushMaximumConcurrency=4"),
-            environ=running.credentials,
-        )
-        assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
+        deploy(build, running)
         project_id, token = secrets.token_hex(12), secrets.token_urlsafe(24)
         made = Deployment(emulator=running, outputs={}, base_url=base_url, project_id=project_id, token=token)
         (stack,) = made.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
@@ -114,6 +107,18 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         config.put_project(Project(project_id=project_id, name="sam", created_at=clock.now()))
         config.put_token(project_id, sha256(token.encode()).hexdigest(), "sam", clock.now())
         yield made
+
+
+def deploy(build: Path, running: Emulator, *parameters: str) -> None:
+    """``sam deploy`` of what was built, with parameters besides those of all tests."""
+    result = sam(
+        "deploy",
+        *("--template-file", str(build / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")),
+        *("--no-confirm-changeset", "--no-progressbar"),
+        *("--parameter-overrides", "AllowedTargets=127.0.0.0/8", "PushMaximumConcurrency=4", *parameters),
+        environ=running.credentials,
+    )
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 
 def allow_batches(made: Deployment) -> None:

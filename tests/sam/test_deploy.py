@@ -6,21 +6,18 @@ import json
 import time
 from collections.abc import Callable
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sam.conftest import STACK, Deployment
+from tests.sam.conftest import STACK, Deployment, deploy
 from tests.sam.sink import Sink
 from tests.sam.toolbox import ROOT
-from tests.template.cloudformation import parameter, resources
+from tests.template.cloudformation import deployed, parameter
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
 WAIT_SECONDS = 20.0
-
-
-ON_REQUEST = {"HasAlarmEmail", "HasEdgeDistribution"}
-"""Conditions that are false unless an operator sets their parameter."""
 
 
 def push_queue(*subscribers: str, error_queue: str = "", **settings: int) -> dict[str, Any]:
@@ -31,11 +28,9 @@ def push_queue(*subscribers: str, error_queue: str = "", **settings: int) -> dic
 def test_every_resource_of_the_template_arrived(deployment: Deployment) -> None:
     found = deployment.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     arrived = {each["LogicalResourceId"] for each in found if each["ResourceStatus"] == "CREATE_COMPLETE"}
-    # The transform names a layer after its contents; what an operator has to ask for (an e-mail address, an address of
-    # one's own in front) was not asked for.
+    # The transform names a layer after its contents; what an operator has to ask for was not asked for.
     layer = {each for each in arrived if each.startswith("PushhubLayer")}
-    asked_for = {name for name, resource in resources().items() if resource.get("Condition") in ON_REQUEST}
-    expected = {each for each in resources() if not each.startswith("PushhubLayer")} - asked_for
+    expected = {each for each in deployed() if not each.startswith("PushhubLayer")}
     assert len(layer) == 1
     assert arrived - layer == expected
 
@@ -162,6 +157,22 @@ def test_curated_tables_are_in_the_catalog(deployment: Deployment) -> None:
     for table in tables:
         bucket = deployment.outputs["RecordsBucketName"]
         assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/curated/{table['Name']}/"
+
+
+def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
+    # Given a hub without any of it
+    functions = deployment.client("lambda")
+    ingest, api = deployment.outputs["IngestFunctionName"], deployment.outputs["WebSocketApiId"]
+    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.11"
+    # When it is asked for
+    asked = ("WebSocketAccessLog=stack-role", "IngestConcurrency=20", "DispatchConcurrency=10", "ControlConcurrency=30")
+    deploy(build, deployment.emulator, *asked, "EdgeDistribution=true", "Runtime=python3.14")
+    # Then connections are logged with the account's new role, and the runtime is the newer one (the emulator takes
+    # reserved concurrency and does nothing about it)
+    [stage] = deployment.client("apigatewayv2").get_stages(ApiId=api)["Items"]
+    assert ":log-group:/aws/vendedlogs/pushhub-websocket-api" in stage["AccessLogSettings"]["DestinationArn"]
+    assert "ApiGatewayLogsRole" in deployment.client("apigateway").get_account()["cloudwatchRoleArn"]
+    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.14"
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:

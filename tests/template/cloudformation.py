@@ -13,6 +13,8 @@ __all__ = [
     "ROOT",
     "Resource",
     "called_by",
+    "conditions",
+    "deployed",
     "of_type",
     "parameter",
     "references",
@@ -84,6 +86,31 @@ def references(value: Any) -> set[str]:
         if "Fn::Sub" in each and isinstance(each["Fn::Sub"], str):
             found |= {part.split("}")[0].split(".")[0] for part in each["Fn::Sub"].split("${")[1:]}
     return found
+
+
+def conditions(**parameters: str) -> dict[str, bool]:
+    """What the template's conditions come to, with the parameters' defaults but for those given."""
+    values = {name: str(each["Default"]) for name, each in source()["Parameters"].items()} | parameters
+
+    def holds(condition: Resource) -> bool:
+        ((function, arguments),) = condition.items()
+        if function == "Fn::Not":
+            return not holds(arguments[0])
+        assert function == "Fn::Equals", function
+        left, right = (values[each["Ref"]] if isinstance(each, dict) else str(each) for each in arguments)
+        return left == right
+
+    return {name: holds(each) for name, each in source()["Conditions"].items()}
+
+
+def deployed(**parameters: str) -> dict[str, Resource]:
+    """The resources that come of some parameters, the others having their defaults."""
+    decided = conditions(**parameters)
+    return {
+        name: resolved(each, **decided)
+        for name, each in resources().items()
+        if decided.get(str(each.get("Condition")), True)
+    }
 
 
 def resolved(value: Any, **conditions: bool) -> Any:

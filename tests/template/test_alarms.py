@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.template.cloudformation import ROOT, Resource, of_type, references
 from pushhub.engine.model.delivery import DeliveryState
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
+FUNCTIONS = of_type("AWS::Lambda::Function")
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 HEADINGS = re.findall(r"^### (\w+)$", RUNBOOK, flags=re.MULTILINE)
 
@@ -89,7 +91,13 @@ def test_a_schedule_that_stops_is_noticed() -> None:
 
 
 def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_them() -> None:
-    own = {name: alarm for name, alarm in ALARMS.items() if alarm["Namespace"] == "Pushhub"}
+    # The functions' namespace, which is the stack's own: another stack's deliveries set no alarm off here
+    (namespace,) = {json.dumps(variables(each)["POWERTOOLS_METRICS_NAMESPACE"]) for each in FUNCTIONS.values()}
+    assert json.loads(namespace) == {"Fn::Sub": "Pushhub/${AWS::StackName}"}
+    own = {name: alarm for name, alarm in ALARMS.items() if alarm["Namespace"] == json.loads(namespace)}
+    assert {each["Namespace"] for name, each in ALARMS.items() if name not in own} == {
+        *("AWS/ApiGateway", "AWS/Lambda", "AWS/SQS", "AWS/Events"),
+    }
     assert {alarm["MetricName"] for alarm in own.values()} >= {
         "AttemptsFailed",
         "DeliveriesExhausted",
@@ -104,7 +112,7 @@ def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_
 
 
 def services() -> set[str]:
-    return {variables(each)["POWERTOOLS_SERVICE_NAME"] for each in of_type("AWS::Lambda::Function").values()}
+    return {variables(each)["POWERTOOLS_SERVICE_NAME"] for each in FUNCTIONS.values()}
 
 
 def variables(function: Resource) -> dict[str, Any]:

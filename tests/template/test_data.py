@@ -18,12 +18,25 @@ def keys(schema: Resource) -> tuple[str, ...]:
     return tuple(each["AttributeName"] for each in schema["KeySchema"])
 
 
+def is_kept(resource: Resource) -> bool:
+    """Whether it outlives its stack, but for a stack that never came to be: what that leaves is empty and in the way."""
+    return (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+def test_nothing_else_is_kept_in_the_way_of_the_next_deployment() -> None:
+    # Given what stays when a stack is removed
+    kept = {name for name, each in resources().items() if each.get("DeletionPolicy", "Delete") != "Delete"}
+    # Then that is data, and the account's setting for API Gateway with its role, which others use
+    assert kept == {*TABLES, *BUCKETS, "ApiGatewayAccount", "ApiGatewayLogsRole"}
+    assert all(is_kept(resources()[name]) for name in kept)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_billed_by_use_kept_and_protected(name: str) -> None:
     resource, table = resources()[name], TABLES[name]
     assert keys(table) == ("pk", "sk")
     assert table["BillingMode"] == "PAY_PER_REQUEST"
-    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+    assert is_kept(resource)
     assert resolved(table, ProtectsTables=True)["DeletionProtectionEnabled"] is True
     history = resolved(table, KeepsHistory=True)["PointInTimeRecoverySpecification"]
     assert history == {"PointInTimeRecoveryEnabled": True}
@@ -90,7 +103,7 @@ def test_a_bucket_is_private_kept_and_reached_by_tls_only(name: str) -> None:
     assert set(BUCKETS[name]["PublicAccessBlockConfiguration"].values()) == {True}
     assert len(BUCKETS[name]["PublicAccessBlockConfiguration"]) == 4
     assert BUCKETS[name]["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
-    assert resources()[name]["DeletionPolicy"] == resources()[name]["UpdateReplacePolicy"] == "Retain"
+    assert is_kept(resources()[name])
     assert {"Ref": name} in [each["Bucket"] for each in of_type("AWS::S3::BucketPolicy").values()]
 
 

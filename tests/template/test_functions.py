@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from local.deployer import WEBSOCKET_API
-from tests.template.cloudformation import ROOT, Resource, called_by, of_type, parameter, resources, source
+from tests.template.cloudformation import ROOT, Resource, called_by, deployed, of_type, parameter, resources, source
 from tests.template.settings_of import settings_of
 
 FUNCTIONS = {name: each for name, each in source()["Resources"].items() if each["Type"] == "AWS::Serverless::Function"}
@@ -34,7 +34,7 @@ def test_a_function_is_named_for_its_folder(name: str) -> None:
     assert name == f"{FOLDERS[name].title()}Function"
     assert MADE[name]["Handler"] == "handler.handler"
     assert variables(MADE[name])["POWERTOOLS_SERVICE_NAME"] == FOLDERS[name]
-    assert variables(MADE[name])["POWERTOOLS_METRICS_NAMESPACE"] == "Pushhub"
+    assert variables(MADE[name])["POWERTOOLS_METRICS_NAMESPACE"] == {"Fn::Sub": "Pushhub/${AWS::StackName}"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -106,7 +106,9 @@ def routes_of(api: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("api", "name"), [("HttpApi", "$default"), ("WebSocketApi", "live")])
 def test_an_api_is_deployed_by_its_stage_and_its_access_log_holds_no_query(api: str, name: str) -> None:
-    (stage,) = (each for each in of_type("AWS::ApiGatewayV2::Stage").values() if each["ApiId"] == {"Ref": api})
+    logged = deployed(WebSocketAccessLog="account-role").values()
+    stages = [each["Properties"] for each in logged if each["Type"] == "AWS::ApiGatewayV2::Stage"]
+    (stage,) = (each for each in stages if each["ApiId"] == {"Ref": api})
     assert stage["StageName"] == name
     assert stage["AutoDeploy"] is True
     log_format = stage["AccessLogSettings"]["Format"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
-from tests.template.cloudformation import ROOT, source
+import botocore.session
+from tests.template.cloudformation import ROOT, parameter, source
 
 LOCK = (ROOT / "layers" / "pushhub" / "requirements.txt").read_text(encoding="utf-8")
 
@@ -35,3 +37,30 @@ def test_the_layer_is_built_by_sam_for_both_architectures() -> None:
     assert layer["Metadata"] == {"BuildMethod": "python3.11"}
     assert layer["Properties"]["ContentUri"] == "layers/pushhub/"
     assert set(layer["Properties"]["CompatibleArchitectures"]) == {"arm64", "x86_64"}
+
+
+def test_each_runtime_that_may_be_chosen_is_one_of_lambda_and_of_the_layer() -> None:
+    # Given what may be chosen
+    runtimes = parameter("Runtime")["AllowedValues"]
+    assert runtimes == ["python3.11", "python3.12", "python3.13", "python3.14"]
+    # Then Lambda has it, and the layer says that it serves it
+    model = botocore.session.get_session().get_service_model("lambda")
+    assert set(runtimes) <= set(model.shape_for("Runtime").metadata["enum"])
+    assert source()["Resources"]["PushhubLayer"]["Properties"]["CompatibleRuntimes"] == runtimes
+
+
+REMOVED = {
+    *("asynchat", "asyncore", "distutils", "imp", "smtpd"),
+    *("aifc", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr", "mailcap", "msilib", "nis", "nntplib", "lib2to3"),
+    *("ossaudiodev", "pipes", "sndhdr", "spwd", "sunau", "telnetlib", "uu", "xdrlib"),
+}
+"""Modules of Python 3.11 that 3.12, 3.13 or 3.14 have no more."""
+
+
+def test_the_hubs_own_code_imports_nothing_that_newer_pythons_have_no_more() -> None:
+    for folder in ("layers/pushhub/pushhub", "functions"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert REMOVED.isdisjoint(name.split(".")[0] for name in names), path

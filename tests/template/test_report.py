@@ -45,6 +45,14 @@ def test_its_logs_are_kept_as_long_as_all_others() -> None:
         assert groups[f"{prefix}/{end}"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
 
+def test_its_role_may_make_the_log_groups_it_is_given() -> None:
+    # Glue asks for that although they are there (AWSGlueServiceRole has it too).
+    (policy,) = of_type("AWS::IAM::Role")["ReportRole"]["Policies"]
+    (logs,) = (each for each in policy["PolicyDocument"]["Statement"] if "logs:" in str(each))
+    assert logs["Action"] == ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]
+    assert logs["Resource"] == [{"Fn::GetAtt": [name, "Arn"]} for name in ("ReportLogs", "ReportSystemLogs")]
+
+
 def states_watched_by(alarm: str) -> list[str]:
     (dimension,) = ALARMS[alarm]["Dimensions"]
     assert (ALARMS[alarm]["Namespace"], ALARMS[alarm]["MetricName"]) == ("AWS/Events", "TriggeredRules")

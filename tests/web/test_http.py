@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.engine.world import BASE_URL, PROJECT
@@ -14,6 +15,7 @@ from tests.ironmq.api.hub import Hub, Stores
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
 from pushhub.ironmq.api.api import IronApi
+from pushhub.web.http import request_from_event
 
 QUEUES = f"/3/projects/{PROJECT}/queues"
 LIMIT = 4_194_304
@@ -190,6 +192,25 @@ def test_events_of_a_named_stage_have_its_name_in_their_path(hub: Hub) -> None:
     assert hub.api.handle(event)["statusCode"] == 404
 
 
+NAMES = ["100%", "a%41", "a%2Fb", "%zz", "50%-60%", "%FF", "%25%41", "żółć", "a b", "a+b", "a?b", "%"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_path_that_the_gateway_has_decoded_is_not_decoded_again(hub: Hub, name: str) -> None:
+    # Given the path of a name, of which the gateway has decoded everything
+    event = hub.event("GET", "/version") | {"rawPath": f"{QUEUES}/{name}"}
+    # Then it is the name
+    assert request_from_event(event).path == f"{QUEUES}/{name}"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "%25", "a%25b", "a%2525"])
+def test_a_path_of_which_the_gateway_kept_the_percent_signs_is_the_name_too(hub: Hub, name: str) -> None:
+    # Given the path of a name as a client writes it, with every escape decoded but %25, as the emulator does
+    event = hub.event("GET", f"{QUEUES}/{quote(name, safe='')}")
+    # Then it is the name
+    assert request_from_event(event).path == f"{QUEUES}/{name}"
+
+
 def test_sparse_events(hub: Hub) -> None:
     event = {"rawPath": "/version", "requestContext": {"http": {"method": "get"}}}
     assert hub.api.handle(event)["statusCode"] == 200
@@ -198,7 +219,7 @@ def test_sparse_events(hub: Hub) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("rawPath", QUEUES + "/%FF"),
+        ("rawPath", QUEUES + "/\ufffd"),
         ("rawQueryString", "prefix=%FF"),
         ("rawQueryString", "&".join("a=b" for _ in range(101))),
         ("body", "not base64 !"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 from collections import Counter
 from threading import Lock
 from typing import Any
@@ -36,7 +37,8 @@ class PowertoolsTelemetry:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
-        self._metrics = AmazonCloudWatchEMFProvider(namespace="Pushhub")
+        # The template names it for the stack, so that two hubs in an account do not count together.
+        self._metrics = AmazonCloudWatchEMFProvider(namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"))
 
     def event(self, name: str, /, **fields: object) -> None:
         """One structured log line; fields that say nothing (None, empty, False) are left out."""

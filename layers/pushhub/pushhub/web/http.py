@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from pushhub.base.errors import Invalid, NotFound, RequestRefused, Unanswerable
 from pushhub.web.answer_size import ANSWER_BYTES, as_base64, as_text
@@ -112,13 +112,18 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
 
 
 def _path(raw_path: str, stage: str) -> str:
-    """The gateway hands the path over decoded except for ``%25``, behind the name of any stage but the default one."""
+    """The path as the client meant it; the event has it behind the name of any stage but the default one.
+
+    The gateway has decoded it: to decode it again would make another name of ``a%41``. AWS does not say what becomes of ``%25``,
+    which the emulator keeps as it is (docs/testing.md); so it is decoded where every percent sign is one of these, and only it.
+    Bytes that are no UTF-8 have become U+FFFD, which would make one name of many.
+    """
     if stage != "$default" and (raw_path + "/").startswith(f"/{stage}/"):
         raw_path = raw_path[len(stage) + 1 :] or "/"
-    try:
-        return unquote(raw_path, errors="strict")
-    except UnicodeDecodeError as error:
-        raise Invalid("Path is not UTF-8") from error
+    if "\ufffd" in raw_path:
+        raise Invalid("Path is not UTF-8")
+    keeps_percent_signs = raw_path.count("%") == raw_path.count("%25")
+    return raw_path.replace("%25", "%") if keeps_percent_signs else raw_path
 
 
 def _query(raw_query: str) -> dict[str, str]:

@@ -1,0 +1,81 @@
+"""What AWS refuses or withholds in an account that is new, or serves others too."""
+
+from __future__ import annotations
+
+import botocore.session
+import pytest
+from tests.template.cloudformation import Resource, deployed, of_type, parameter, references
+
+HUB = deployed()
+RESERVING = {
+    "IngestFunction": "IngestConcurrency",
+    "DispatchFunction": "DispatchConcurrency",
+    "ControlFunction": "ControlConcurrency",
+}
+
+
+def stage(made: dict[str, Resource]) -> Resource:
+    found: Resource = made["WebSocketStage"]
+    return found
+
+
+def test_no_setting_of_the_account_is_needed_and_none_is_touched() -> None:
+    # A stage of a WebSocket API with AccessLogSettings is refused while the account has no role for logs:
+    # "CloudWatch Logs role ARN must be set in account settings to enable logging". One of an HTTP API is not.
+    assert "AccessLogSettings" not in stage(HUB)["Properties"]
+    assert "AccessLogSettings" in HUB["HttpApiStage"]["Properties"]
+    assert {"ApiGatewayAccount", "ApiGatewayLogsRole", "WebSocketLogs"}.isdisjoint(HUB)
+
+
+@pytest.mark.parametrize(("choice", "sets_role"), [("account-role", False), ("stack-role", True)])
+def test_connections_are_logged_on_request_with_a_role_of_the_account_or_one_set_before(
+    choice: str, *, sets_role: bool
+) -> None:
+    made = deployed(WebSocketAccessLog=choice)
+    settings = stage(made)["Properties"]["AccessLogSettings"]
+    assert settings["DestinationArn"] == {"Fn::GetAtt": ["WebSocketLogs", "Arn"]}
+    assert "WebSocketLogs" in made
+    assert ("ApiGatewayAccount" in made, "ApiGatewayLogsRole" in made) == (sets_role, sets_role)
+    # The stage is refused when it is made before the setting, so it refers to it
+    assert ("ApiGatewayAccount" in references(stage(made))) == sets_role
+    if sets_role:
+        role = {"Fn::GetAtt": ["ApiGatewayLogsRole", "Arn"]}
+        assert made["ApiGatewayAccount"]["Properties"] == {"CloudWatchRoleArn": role}
+
+
+def test_no_concurrency_is_reserved_unless_it_is_asked_for() -> None:
+    # A new account may run ten functions or so at a time, and all of that has to stay unreserved.
+    functions = {name: each for name, each in HUB.items() if each["Type"] == "AWS::Lambda::Function"}
+    assert len(functions) == len(of_type("AWS::Lambda::Function"))
+    for each in functions.values():
+        assert "ReservedConcurrentExecutions" not in each["Properties"]
+    model = botocore.session.get_session().get_service_model("lambda").operation_model("PutFunctionConcurrency")
+    assert "leave at least 100 simultaneous executions unreserved" in model.documentation
+
+
+@pytest.mark.parametrize(("function", "name"), RESERVING.items())
+def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(function: str, name: str) -> None:
+    assert (parameter(name)["Default"], parameter(name)["MinValue"]) == (0, 0)
+    made = deployed(**{name: "40"})
+    reserved = {key for key, each in made.items() if "ReservedConcurrentExecutions" in each.get("Properties", {})}
+    assert reserved == {function}
+    assert made[function]["Properties"]["ReservedConcurrentExecutions"] == {"Ref": name}
+
+
+def test_queues_fill_no_further_than_push_can_see_in_time() -> None:
+    """SQS hands out nothing, in silence, at about 120,000 in flight; push looks at the number every 15 s."""
+    limit, alarm = (int(parameter(name)["Default"]) for name in ("InFlightLimit", "InFlightAlarm"))
+    # 4,000 held retries a second, three times what the limit of 100,000 bore, do not overrun it between two looks
+    assert limit + 15 * 4_000 <= 120_000
+    assert alarm == limit * 9 // 10
+
+
+def test_no_answer_to_one_caller_is_kept_for_another_at_the_edge() -> None:
+    """The statuses are those CloudFront may keep, but for 412 and 415, about which it lets nothing be said (HTTPStatusCodes.html)."""
+    settings = deployed(EdgeDistribution="true")["Edge"]["Properties"]["DistributionConfig"]
+    kept = {each["ErrorCode"]: each["ErrorCachingMinTTL"] for each in settings["CustomErrorResponses"]}
+    assert kept == dict.fromkeys((400, 403, 404, 405, 414, 500, 501, 502, 503, 504), 0)
+    # The policy CachingDisabled, for every path
+    disabled = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
+    behaviours = [settings["DefaultCacheBehavior"], *settings["CacheBehaviors"]]
+    assert {each["CachePolicyId"] for each in behaviours} == {disabled}
