@@ -213,6 +213,12 @@ def set_up(urls: dict[str, str]) -> None:
             "LINES_TABLE": aws.LINES_TABLE,
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
+            "BACKLOG_HOURS": "36",
+            "BACKLOG_BYTES": "26214400",
+            "NOTIFY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/notify.fifo",
+            "SIGNING_SECRET": "signing",
+            "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
+            "RECORDS_BUCKET": "records",
             "BODIES_BUCKET": aws.BUCKET,
             "PUBLIC_BASE_URL": "https://hub.example",
             "IN_FLIGHT_LIMIT": "100000",
@@ -246,11 +252,12 @@ def main() -> None:
         names = ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL", "POLL_QUEUE_URL")
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
         set_up(urls)
-        from pushhub.engine import wiring  # noqa: PLC0415
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
         from pushhub.engine.projects import Projects  # noqa: PLC0415
+        from pushhub.runtime.hub import start  # noqa: PLC0415
 
-        projects = Projects(config=wiring.config_store(), clock=wiring.clock())
+        outside = start("push").engine.ports
+        projects = Projects(config=outside.config, clock=outside.clock)
         project = projects.make("bench").project_id
         token = projects.make_token(project)
         subscribers = (Subscriber(subscriber_id="5ab5c12be500", name="shop", url=f"http://127.0.0.1:{port}/in"),)
@@ -264,7 +271,7 @@ def main() -> None:
             secret="0" * 32,
             created_at=0,
         )
-        wiring.config_store().create_queue(queue)
+        outside.config.create_queue(queue)
         hub = Hub(meter, sqs, dynamodb)
         run(hub, project, token, 1, urls)  # warms caches
         parts: list[str] = []

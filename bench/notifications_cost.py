@@ -146,13 +146,14 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
                 "RETRY_QUEUE_URL": url,
             }
         )
-        from pushhub.engine import wiring  # noqa: PLC0415
         from pushhub.engine.projects import Projects  # noqa: PLC0415
-        from pushhub.notifications import wiring as notification_wiring  # noqa: PLC0415 (after the environment is set)
+        from pushhub.notifications.wiring import AwsNotificationsPorts  # noqa: PLC0415
+        from pushhub.runtime.hub import start  # noqa: PLC0415 (after the environment is set)
 
         sockets = MemorySockets()
-        notification_wiring._sockets = lambda: sockets  # type: ignore[assignment]
-        projects = Projects(config=wiring.config_store(), clock=wiring.clock())
+        AwsNotificationsPorts.sockets = property(lambda _: sockets)  # type: ignore[assignment]
+        outside = start("consumers").engine.ports
+        projects = Projects(config=outside.config, clock=outside.clock)
         project = projects.make("bench").project_id
         scenario = Scenario(Hub(meter, sqs, dynamodb), sockets, url, project, projects.make_token(project))
         scenario.run("warm", subscribers=1, per_post=1, posts=3)

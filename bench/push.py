@@ -92,7 +92,7 @@ def deployed_push(local: dict[str, Any]) -> Any:
 
 def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
     """A multicast queue with a subscriber per URL, as the stack stores it."""
-    from pushhub.engine import wiring  # noqa: PLC0415 (after the environment is set)
+    from pushhub.runtime.hub import start  # noqa: PLC0415 (after the environment is set)
 
     subscribers = [{"name": f"s{number}", "url": url} for number, url in enumerate(urls)]
     queue = {"queue": {"type": "multicast", "push": {"subscribers": subscribers, "retries": 0, "retries_delay": 3}}}
@@ -100,7 +100,7 @@ def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
     headers = {"Authorization": f"OAuth {local['token']}"}
     requests.delete(url, headers=headers, timeout=10)
     requests.put(url, json=queue, headers=headers, timeout=10).raise_for_status()
-    stored = wiring.config_store().queue(local["project_id"], name, fresh=True)
+    stored = start("push").engine.ports.config.queue(local["project_id"], name, fresh=True)
     assert stored is not None
     return stored
 
@@ -180,9 +180,9 @@ def run_bare(url: str, threads: int, seconds: float, after: Callable[[], object]
 def outcome_writer(queue: Any) -> Callable[[], object]:
     """Writes an outcome like those that the push function stored, each for a delivery of its own, with nothing but boto3."""
     from pushhub.base.ids import MessageIds  # noqa: PLC0415
-    from pushhub.engine import wiring  # noqa: PLC0415
+    from pushhub.cloud.clients import Clients  # noqa: PLC0415
 
-    client, messages_table = wiring.client("dynamodb"), os.environ["MESSAGES_TABLE"]
+    client, messages_table = Clients().of("dynamodb"), os.environ["MESSAGES_TABLE"]
     mine = {":start": {"S": f"{queue.project}#{queue.uid}#"}}
     pages = client.get_paginator("scan").paginate(
         TableName=messages_table, FilterExpression="begins_with(pk, :start)", ExpressionAttributeValues=mine
@@ -200,26 +200,27 @@ def outcome_writer(queue: Any) -> Callable[[], object]:
 
 def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
     """Milliseconds until a batch's quick deliveries are with their subscriber, without and with a slow one among them."""
-    from pushhub.engine import wiring  # noqa: PLC0415
+    from pushhub.runtime.hub import start  # noqa: PLC0415
 
+    messages: Any = start("push").engine.ports.messages
     times: list[float] = []
     for slow in (False, True):
         finished: list[float] = []
-        real = wiring.message_store().save
+        real = messages.save
 
         def timed(delivery: Any, save: Any = real, into: list[float] = finished) -> None:
             save(delivery)
             into.append(time.perf_counter())
 
         samples: list[float] = []
-        wiring.message_store().save = timed  # type: ignore[method-assign]
+        messages.save = timed
         for event in itertools.islice(events(queue, batch, slow=slow), 3):
             finished.clear()
-            start = time.perf_counter()
+            began = time.perf_counter()
             handler(event, Context())
             quick = sorted(finished)[: batch - 1]
-            samples.append((quick[-1] - start) * 1000)
-        wiring.message_store().save = real  # type: ignore[method-assign]
+            samples.append((quick[-1] - began) * 1000)
+        messages.save = real
         times.append(statistics.median(samples))
     return times[0], times[1]
 

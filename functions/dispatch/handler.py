@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from pushhub.engine.wiring import dispatch
 from pushhub.runtime.engine import dispatch_inserted
+from pushhub.runtime.hub import start
 from pushhub.runtime.invocation import LambdaContext, observed
 
-__all__ = ["handler"]
-
 # A setting that is wrong or missing fails the start of the function, by name.
-dispatch()
+hub = start("dispatch")
 
 
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """See :func:`pushhub.runtime.engine.dispatch_inserted`."""
-    return dispatch_inserted(event, context)
+    return dispatch_inserted(hub, event, context)

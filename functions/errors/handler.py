@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from pushhub.engine.wiring import exhausted
 from pushhub.runtime.engine import handle_errors
+from pushhub.runtime.hub import start
 from pushhub.runtime.invocation import LambdaContext, observed
 
-__all__ = ["handler"]
-
 # A setting that is wrong or missing fails the start of the function, by name.
-exhausted()
+hub = start("errors")
 
 
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """See :func:`pushhub.runtime.engine.handle_errors`."""
-    return handle_errors(event, context)
+    return handle_errors(hub, event, context)

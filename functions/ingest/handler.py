@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from pushhub.engine.wiring import iron_api
+from pushhub.runtime.control import answer
+from pushhub.runtime.hub import start
 from pushhub.runtime.invocation import LambdaContext, observed
 
-__all__ = ["handler"]
-
-api = iron_api()
+# A setting that is wrong or missing fails the start of the function, by name.
+hub = start("ingest")
 
 
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """See :meth:`pushhub.ironmq.api.api.IronApi.handle`."""
-    return api.handle(event)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """See :func:`pushhub.runtime.control.answer`."""
+    return answer(hub, event, context)

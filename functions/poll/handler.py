@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from pushhub.engine.wiring import poll
 from pushhub.runtime.engine import poll_batch
+from pushhub.runtime.hub import start
 from pushhub.runtime.invocation import LambdaContext, observed
 
-__all__ = ["handler"]
-
 # A setting that is wrong or missing fails the start of the function, by name.
-poll()
+hub = start("poll")
 
 
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """See :func:`pushhub.runtime.engine.poll_batch`."""
-    return poll_batch(event, context)
+    return poll_batch(hub, event, context)

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from pushhub.engine.wiring import wake
 from pushhub.runtime.engine import wake_due
+from pushhub.runtime.hub import start
 from pushhub.runtime.invocation import LambdaContext, observed
 
-__all__ = ["handler"]
-
 # A setting that is wrong or missing fails the start of the function, by name.
-wake()
+hub = start("wake")
 
 
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """See :func:`pushhub.runtime.engine.wake_due`."""
-    return wake_due(event, context)
+    return wake_due(hub, event, context)

@@ -34,23 +34,6 @@ INNER = {
 }
 """Which parts of its own package each part may import; the package's root (use cases and ports) has no name."""
 
-CROSSINGS: set[tuple[str, str]] = {
-    ("engine/target.py", "pushhub.ironmq.post"),
-    ("engine/target.py", "pushhub.ironmq.wire.headers"),
-    ("engine/target.py", "pushhub.ironmq.wire.push"),
-    ("engine/wiring.py", "pushhub.hub.wiring"),
-    ("engine/wiring.py", "pushhub.ironmq.api.api"),
-    ("engine/wiring.py", "pushhub.ironmq.error_queue"),
-    ("engine/wiring.py", "pushhub.ironmq.post"),
-    ("engine/wiring.py", "pushhub.ironmq.ports"),
-    ("engine/wiring.py", "pushhub.ironmq.store.changes"),
-    ("engine/wiring.py", "pushhub.ironmq.store.dynamodb_pull"),
-    ("engine/wiring.py", "pushhub.notifications.wiring"),
-    ("hub/intake.py", "pushhub.ironmq.post"),
-    ("ironmq/wire/subscribers.py", "pushhub.notifications.wire.url"),
-}
-"""What the moves left behind; it only shrinks."""
-
 
 def imports(path: Path) -> set[str]:
     """Every module a file imports, type-checking blocks and late imports included."""
@@ -90,7 +73,7 @@ def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
         return
     allowed = FOUNDATION[own[0]] if own[0] in FOUNDATION else set(FOUNDATION)
     for module in imports(path):
-        if module.split(".")[0] != "pushhub" or (name_of(path), module) in CROSSINGS:
+        if module.split(".")[0] != "pushhub":
             continue
         assert module.split(".")[1] in allowed | {own[0]}, f"{name_of(path)} may not import {module}"
 
@@ -114,11 +97,6 @@ def test_only_stores_egress_and_the_cloud_package_know_sdks(path: Path) -> None:
         return
     for module in imports(path):
         assert module.split(".")[0] not in SDKS or own[-1] == "wiring.py", f"{name_of(path)} may not import {module}"
-
-
-def test_what_is_allowed_to_cross_does_so() -> None:
-    for name, module in CROSSINGS:
-        assert module in imports(LAYER / name), f"{name} no longer imports {module}: take it off the list"
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -157,9 +135,7 @@ def _eager(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("functions/*/*.py")), ids=lambda path: path.parent.name)
 def test_a_function_imports_the_runtime_only(path: Path) -> None:
     for module in imports(path):
-        assert (
-            module in {"__future__", "typing"} or module.startswith("pushhub.runtime") or module.endswith(".wiring")
-        ), module
+        assert module in {"__future__", "typing"} or module.startswith("pushhub.runtime"), module
 
 
 def test_every_function_is_one_thin_handler() -> None:

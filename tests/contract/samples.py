@@ -15,7 +15,6 @@ from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
     Alert,
     DeadLetter,
-    Dialect,
     PushSettings,
     Queue,
     QueueType,
@@ -134,7 +133,6 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     name="",
                     url="https://a.example/x?y=ü",
                     headers={"Authorization": "Bearer é"},
-                    dialect=Dialect.HUB,
                     timeout_s=180,
                 ),
                 Subscriber(subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b"),

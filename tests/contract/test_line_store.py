@@ -10,7 +10,8 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, me
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.engine.model.message import Message
-from pushhub.ironmq.ports import LineMessage, LineStore, Once
+from pushhub.engine.ports import Once
+from pushhub.ironmq.ports import LineMessage, LineStore
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000

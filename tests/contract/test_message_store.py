@@ -22,7 +22,7 @@ from pushhub.base.verdict import Verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import MessageStore
+from pushhub.engine.ports import MessageStore, Once
 
 
 @pytest.mark.parametrize("given", [message(), message(body=b""), message(body=b"\xff\x00"), full_message()])
@@ -56,10 +56,10 @@ def test_an_id_that_belongs_to_another_message_is_a_conflict(message_store: Mess
 def test_a_message_of_the_hub_is_made_once_for_its_cause(message_store: MessageStore) -> None:
     # Given a message made for a cause
     given = message(cause="one")
-    assert message_store.accept_once(given)
+    assert message_store.accept_once(given) is Once.STORED
     # When it is made again for the same cause, then it counts as made, and for another one it does not
-    assert message_store.accept_once(replace(given, body=b"later"))
-    assert not message_store.accept_once(replace(given, cause="two"))
+    assert message_store.accept_once(replace(given, body=b"later")) is Once.KNOWN
+    assert message_store.accept_once(replace(given, cause="two")) is Once.TAKEN
     assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
 
 

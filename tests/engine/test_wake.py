@@ -49,7 +49,7 @@ def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
     world.messages.unpark = slow  # type: ignore[method-assign]
     with ThreadPoolExecutor(max_workers=8) as pool:
         wake = Wake(
-            messages=world.messages,
+            due_index=world.messages,
             retry_queue=world.retry_queue,
             poll_queue=world.poll_queue,
             clock=world.clock,

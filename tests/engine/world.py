@@ -5,55 +5,29 @@ A :class:`tests.fakes.Crash` ends the function that runs: nothing it received is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property
 
-from tests.fakes import (
-    Crash,
-    FakeBodyStore,
-    FakeClock,
-    FakeConfigStore,
-    FakeLineStore,
-    FakeMessageStore,
-    FakeSender,
-    FakeWorkQueue,
-    FaultPlan,
-    faulty,
-)
-from tests.fakes.telemetry import FakeTelemetry
+from tests.fakes import Crash, FakeConfigStore, FakeSender, FakeWorkQueue, FaultPlan
+from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.deliver import Deliver
 from pushhub.engine.dispatch import Dispatch
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.ports import WorkQueue
 from pushhub.engine.push import Push
-from pushhub.engine.target import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget, Targets
 from pushhub.engine.wake import Wake
 from pushhub.ironmq.error_queue import Exhausted
-from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.post import Post
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.runtime.hub import Pushhub
 
-__all__ = ["BASE_URL", "PROJECT", "World", "subscribers"]
+__all__ = ["BASE_URL", "PROJECT", "InlineExecutor", "World", "subscribers"]
 
 PROJECT = "5f0000000000000000000001"
-BASE_URL = "https://hub.example"
 ENDLESS_MS = 10**9
-
-
-class InlineExecutor(Executor):
-    """Runs each call at once, on the caller's thread, so that tests are deterministic."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Crash:
-            raise
-        except Exception as error:  # noqa: BLE001 (a future carries it)
-            future.set_exception(error)
-        return future
 
 
 def subscribers(*urls: str) -> tuple[Subscriber, ...]:
@@ -75,74 +49,53 @@ class World:
     def __init__(
         self, plan: FaultPlan | None = None, *, in_flight_limit: int = 100_000, config: FakeConfigStore | None = None
     ) -> None:
-        plan = plan or FaultPlan()
-        self.plan = plan
-        self.clock = FakeClock()
-        self.config = config or FakeConfigStore()
-        self.messages = FakeMessageStore()
-        self.lines = FakeLineStore()
-        self.bodies = FakeBodyStore()
+        self.plan = plan or FaultPlan()
+        self.ports = FakePorts(config)
+        self.ports.in_flight_limit = in_flight_limit
+        self.clock = self.ports.clock
+        self.config = self.ports.config
+        self.messages = self.ports.messages
+        self.lines = self.ports.lines
+        self.bodies = self.ports.bodies
         self.sender = FakeSender(self.clock)
-        self.push_queue = FakeWorkQueue(self.clock, max_receive_count=20)
-        self.retry_queue = FakeWorkQueue(self.clock, max_receive_count=1000)
-        self.errors_queue = FakeWorkQueue(self.clock, max_receive_count=100)
-        self.poll_queue = FakeWorkQueue(self.clock, max_receive_count=1000)
-        self.telemetry = FakeTelemetry()
+        self.ports.sender = self.sender
+        self.push_queue = self.ports.push_queue
+        self.retry_queue = self.ports.retry_queue
+        self.errors_queue = self.ports.errors_queue
+        self.poll_queue = self.ports.poll_queue
+        self.telemetry = self.ports.telemetry
         self._undispatched: list[Message] = []
         self._woken_at = self.clock.now()
-        config = faulty(self.config, "config", plan)
-        messages = faulty(self.messages, "messages", plan)
-        lines = faulty(self.lines, "lines", plan)
-        bodies = faulty(self.bodies, "bodies", plan)
-        self._push_queue = faulty(self.push_queue, "push_queue", plan)
-        self._retry_queue = faulty(self.retry_queue, "retry_queue", plan)
-        self._errors_queue = faulty(self.errors_queue, "errors_queue", plan)
-        self._poll_queue = faulty(self.poll_queue, "poll_queue", plan)
-        self.ingest = Ingest(config=config, messages=messages, lines=lines, bodies=bodies, clock=self.clock)
-        targets = Targets(
-            raw={
-                "http": HttpTarget(sender=self.sender, config=config, base_url=BASE_URL),
-                "https": HttpTarget(sender=self.sender, config=config, base_url=BASE_URL),
-                "ironmq": IronMqQueueTarget(
-                    ingest=self.ingest, config=config, sender=self.sender, base_url=BASE_URL, clock=self.clock
-                ),
-                "ironworker": IronWorkerQueueTarget(sender=self.sender, config=config),
-            }
-        )
-        self.deliver = Deliver(
-            config=config,
-            messages=messages,
-            bodies=bodies,
-            targets=targets,
-            retry_queue=self._retry_queue,
-            clock=self.clock,
-            telemetry=self.telemetry,
-            in_flight_limit=in_flight_limit,
-        )
-        self.push = Push(
-            messages=messages,
-            deliver=self.deliver,
-            retry_queue=self._retry_queue,
-            errors_queue=self._errors_queue,
-            poll_queue=self._poll_queue,
-            clock=self.clock,
-            telemetry=self.telemetry,
-            executor=InlineExecutor(),
-        )
-        self.dispatch = Dispatch(
-            config=config, messages=messages, push_queue=self._push_queue, clock=self.clock, telemetry=self.telemetry
-        )
-        self.wake = Wake(
-            messages=messages,
-            retry_queue=self._retry_queue,
-            poll_queue=self._poll_queue,
-            clock=self.clock,
-            telemetry=self.telemetry,
-            executor=InlineExecutor(),
-        )
-        self.exhausted = Exhausted(
-            config=config, messages=messages, bodies=bodies, ingest=self.ingest, telemetry=self.telemetry
-        )
+
+    @cached_property
+    def hub(self) -> Pushhub:
+        """The hub on the ports, struck by the plan."""
+        return self.ports.build(self.plan)
+
+    @property
+    def ingest(self) -> Post:
+        """Posts messages."""
+        return self.hub.part(Ironmq).post
+
+    @property
+    def push(self) -> Push:
+        """Attempts deliveries."""
+        return self.hub.engine.push
+
+    @property
+    def dispatch(self) -> Dispatch:
+        """Queues what was stored."""
+        return self.hub.engine.dispatch
+
+    @property
+    def wake(self) -> Wake:
+        """Wakes deliveries."""
+        return self.hub.engine.wake
+
+    @property
+    def exhausted(self) -> Exhausted:
+        """Posts to error queues."""
+        return self.hub.part(Ironmq).exhausted
 
     def make_queue(
         self,
@@ -180,9 +133,10 @@ class World:
     def step(self) -> bool:
         """Let every function that has something to do run once; whether any had."""
         worked = self._dispatch()
-        worked |= self._push(self.push_queue, self._push_queue)
-        worked |= self._push(self.retry_queue, self._retry_queue)
-        worked |= self._push(self.poll_queue, self._poll_queue)
+        ports = self.hub.engine.ports
+        worked |= self._push(self.push_queue, ports.push_queue)
+        worked |= self._push(self.retry_queue, ports.retry_queue)
+        worked |= self._push(self.poll_queue, ports.poll_queue)
         worked |= self._errors()
         return worked | self._wake()
 
@@ -238,7 +192,7 @@ class World:
         self._undispatched = []
         return True
 
-    def _push(self, real: FakeWorkQueue, source: FakeWorkQueue) -> bool:
+    def _push(self, real: FakeWorkQueue, source: WorkQueue) -> bool:
         batch = real.receive()
         if not batch:
             return False

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.base.ids import new_reservation_id
 from pushhub.engine.model.message import Message
-from pushhub.ironmq.ports import LineMessage, Once
+from pushhub.engine.ports import Once
+from pushhub.ironmq.ports import LineMessage
 
 __all__ = ["FakeLineStore"]
 

@@ -10,6 +10,7 @@ from pushhub.base.errors import Conflict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Once
 
 __all__ = ["FakeMessageStore"]
 
@@ -44,14 +45,14 @@ class FakeMessageStore:
                 elif len(messages) == 1 and stored != message:
                     raise Conflict(f"message id {message.message_id} is taken")
 
-    def accept_once(self, message: Message) -> bool:
+    def accept_once(self, message: Message) -> Once:
         """See the port."""
         with self._lock:
             stored = self._messages.get(_message_key(message))
             if stored is None:
                 self._insert(message)
-                return True
-            return stored.cause == message.cause
+                return Once.STORED
+            return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
         """See the port."""

@@ -38,6 +38,7 @@ class FakeWorkQueue:
 
     Args:
         clock: The time it goes by.
+        name: The queue's name.
         visibility_s: Seconds a received message is hidden unless deferred.
         max_receive_count: Receives after which a message goes to ``dead`` instead; None for no end.
 
@@ -47,7 +48,15 @@ class FakeWorkQueue:
         in_flight_shown: What :meth:`in_flight` answers when set, instead of the real number.
     """
 
-    def __init__(self, clock: FakeClock, *, visibility_s: int = 1200, max_receive_count: int | None = None) -> None:
+    def __init__(
+        self,
+        clock: FakeClock,
+        *,
+        name: str = "queue",
+        visibility_s: int = 1200,
+        max_receive_count: int | None = None,
+    ) -> None:
+        self.name = name
         self._clock = clock
         self._visibility_ms = visibility_s * 1000
         self._max_receive_count = max_receive_count

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,12 @@ from typing import Any
 import botocore.client
 import pytest
 from tests.cloud import aws_services as aws
+
+from pushhub.cloud.clients import Clients
+from pushhub.cloud.clock import SystemClock
+from pushhub.cloud.settings import Settings
+from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime.hub import Pushhub, build, settings_of, start
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,10 +138,6 @@ class Functions:
 @pytest.fixture
 def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
     """All functions, freshly started, on empty tables and queues."""
-    # Logs are set up at import, with the environment of the tests.
-    from pushhub.engine import wiring  # noqa: PLC0415
-    from pushhub.hub import wiring as hub_wiring  # noqa: PLC0415
-
     for name, value in {
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "testing",
@@ -148,6 +151,11 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "BACKLOGS_TABLE": "backlogs",
         "PUBLIC_BASE_URL": "https://hub.example",
         "IN_FLIGHT_LIMIT": "100000",
+        "BACKLOG_HOURS": "36",
+        "BACKLOG_BYTES": "100000",
+        "NOTIFY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/notify.fifo",
+        "SIGNING_SECRET": "signing",
+        "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
         "ALLOWED_TARGETS": "loopback",
     }.items():
         monkeypatch.setenv(name, value)
@@ -166,17 +174,30 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
             return real(client, operation, parameters)
 
         monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
-        start_afresh(wiring, hub_wiring)
+        start_afresh()
+        monkeypatch.setattr(SystemClock, "now", SystemClock.now)
         yield made
-        start_afresh(wiring, hub_wiring)
+        start_afresh()
 
 
-def start_afresh(*wirings: ModuleType) -> None:
+def start_afresh() -> None:
     """Forget everything a warm execution environment keeps."""
-    for each in [value for wiring in wirings for value in vars(wiring).values()]:
-        clear: Callable[[], None] | None = getattr(each, "cache_clear", None)
-        if clear is not None:
-            clear()
+    start.cache_clear()
+    whole.cache_clear()
+
+
+@cache
+def whole() -> Pushhub:
+    """A hub beside the functions, with the settings of most of them."""
+    declared = set().union(*(settings_of(each) for each in ("ingest", "push", "poll", "records")))
+    aws = AwsEnginePorts(Settings(declared), Clients())
+    return build(aws, lambda each: each.aws_ports(aws))
+
+
+def turn_clock(*, seconds: int) -> None:
+    """Let the clocks of all functions be that much ahead from now on."""
+    real = SystemClock.now
+    SystemClock.now = lambda self: real(self) + seconds * 1000  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.functions.conftest import Functions, Sink
-from tests.functions.test_engine import PROJECT, turn_clock
+from tests.functions.conftest import Functions, Sink, turn_clock, whole
+from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import lambdas_own, missing_rights
 
-from pushhub.engine import wiring
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
 
@@ -64,8 +63,8 @@ class Caller:
 
 @pytest.fixture
 def caller(functions: Functions) -> Caller:
-    wiring.config_store().put_project(Project(project_id=PROJECT, created_at=1))
-    token = Projects(config=wiring.config_store(), clock=wiring.clock()).make_token(PROJECT)
+    whole().engine.ports.config.put_project(Project(project_id=PROJECT, created_at=1))
+    token = Projects(config=whole().engine.ports.config, clock=whole().engine.ports.clock).make_token(PROJECT)
     return Caller(functions, token)
 
 

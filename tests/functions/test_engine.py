@@ -8,20 +8,23 @@ from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.functions.conftest import Context, Functions, Sink, as_json
+from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, turn_clock, whole
 
 from pushhub.base.errors import Unavailable
+from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.observability import logger, telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
-from pushhub.engine import wiring
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.wiring import IN_FLIGHT_LIMIT, PUBLIC_BASE_URL
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.runtime.hub import settings_of
 
 PROJECT = "5f0000000000000000000001"
 
 
 def a_push_queue(url: str, *, retries: int = 1, retries_delay: int = 60, error_queue: str = "failed") -> Queue:
-    wiring.config_store().put_project(Project(project_id=PROJECT, created_at=1))
+    whole().engine.ports.config.put_project(Project(project_id=PROJECT, created_at=1))
     queue = Queue(
         project=PROJECT,
         name="orders",
@@ -37,12 +40,12 @@ def a_push_queue(url: str, *, retries: int = 1, retries_delay: int = 60, error_q
         secret="5ec3e7",
         created_at=1,
     )
-    wiring.config_store().create_queue(queue)
+    whole().engine.ports.config.create_queue(queue)
     return queue
 
 
 def post(*bodies: bytes) -> list[str]:
-    return wiring.ingest().post(PROJECT, "orders", [NewMessage(body=body) for body in bodies])
+    return whole().part(Ironmq).post.post(PROJECT, "orders", [NewMessage(body=body) for body in bodies])
 
 
 def test_a_message_travels_from_the_stream_to_its_subscriber(functions: Functions, sink: Sink) -> None:
@@ -55,7 +58,7 @@ def test_a_message_travels_from_the_stream_to_its_subscriber(functions: Function
     # Then the subscriber has the exact bytes
     assert sorted(body for _, body in sink.received) == sorted([b"caf\xc3\xa9 \xff", b"L" * 20_000])
     assert {headers["Iron-Message-Id"] for headers, _ in sink.received} == set(ids)
-    assert wiring.config_store().total(PROJECT, "aaaaaaaaaaaa") == 2
+    assert whole().engine.ports.config.total(PROJECT, "aaaaaaaaaaaa") == 2
 
 
 def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_queue(
@@ -83,9 +86,11 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     functions.invoke("push", early)
     assert len(sink.received) == 2
     assert functions.invoke("errors", functions.sqs_event("ERRORS_QUEUE_URL")) == {"batchItemFailures": []}
-    failed = wiring.config_store().queue(PROJECT, "failed")
+    failed = whole().engine.ports.config.queue(PROJECT, "failed")
     assert failed is not None
-    [error] = wiring.line_store().peek(PROJECT, failed.line_uid, count=10, now=wiring.clock().now())
+    [error] = (
+        whole().part(Ironmq).ports.lines.peek(PROJECT, failed.line_uid, count=10, now=whole().engine.ports.clock.now())
+    )
     told = json.loads(error.message.body or b"")
     assert (told["source_msg_id"], told["subscribers"][0]["code"]) == (message_id, 503)
     assert queue.name == told["queue"]
@@ -134,7 +139,7 @@ def test_dispatch_raises_when_it_cannot_queue_so_that_the_stream_comes_again(
     a_push_queue(sink.url)
     post(b"x")
     functions.sqs.delete_queue(QueueUrl=functions.queue_urls["PUSH_QUEUE_URL"])
-    monkeypatch.setattr(wiring.clock(), "sleep", lambda _: None, raising=False)
+    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: None)
     with pytest.raises(Unavailable):
         functions.invoke("dispatch", functions.stream_event())
 
@@ -198,13 +203,14 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason(
 @pytest.mark.parametrize("value", ["", "0", "many", "120001"])
 def test_a_wrong_setting_fails_by_name(value: str) -> None:
     with pytest.raises(MissingSettingError, match="IN_FLIGHT_LIMIT"):
-        Settings({"IN_FLIGHT_LIMIT": value}).number("IN_FLIGHT_LIMIT", least=1, most=120_000)
+        Settings([IN_FLIGHT_LIMIT], {"IN_FLIGHT_LIMIT": value})
 
 
 def test_the_base_url_must_be_one() -> None:
-    assert Settings({"PUBLIC_BASE_URL": "https://hub.example/"}).base_url() == "https://hub.example"
+    settings = Settings([PUBLIC_BASE_URL], {"PUBLIC_BASE_URL": "https://hub.example/"})
+    assert settings[PUBLIC_BASE_URL] == "https://hub.example"
     with pytest.raises(MissingSettingError, match="PUBLIC_BASE_URL"):
-        Settings({"PUBLIC_BASE_URL": "hub.example"}).base_url()
+        Settings([PUBLIC_BASE_URL], {"PUBLIC_BASE_URL": "hub.example"})
 
 
 def an_order(body: str, queue: str, *, receipt: str, sqs_id: str = "early") -> dict[str, Any]:
@@ -221,27 +227,15 @@ def an_order(body: str, queue: str, *, receipt: str, sqs_id: str = "early") -> d
     }
 
 
-def turn_clock(*, seconds: int) -> None:
-    """Let the functions' clock be that much ahead from now on."""
-    clock = wiring.clock()
-    real = type(clock).now
-    clock.now = lambda: real(clock) + seconds * 1000  # type: ignore[method-assign]
+REQUIRED = [
+    (function, each.name)
+    for function in sorted({each.parent.name for each in (ROOT / "functions").glob("*/handler.py")})
+    for each in sorted(settings_of(function), key=lambda each: each.name)
+    if not each.optional
+]
 
 
-@pytest.mark.parametrize(
-    ("function", "setting"),
-    [
-        ("ingest", "PUBLIC_BASE_URL"),
-        ("control", "LINES_TABLE"),
-        ("dispatch", "PUSH_QUEUE_URL"),
-        ("push", "IN_FLIGHT_LIMIT"),
-        ("push", "ERRORS_QUEUE_URL"),
-        ("poll", "POLL_QUEUE_URL"),
-        ("wake", "RETRY_QUEUE_URL"),
-        ("errors", "BODIES_BUCKET"),
-        ("records", "RECORDS_BUCKET"),
-    ],
-)
+@pytest.mark.parametrize(("function", "setting"), REQUIRED)
 def test_a_function_without_a_setting_does_not_even_start(
     functions: Functions, monkeypatch: pytest.MonkeyPatch, function: str, setting: str
 ) -> None:

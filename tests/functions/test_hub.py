@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from tests.functions.conftest import Functions, as_json
-from tests.functions.test_engine import PROJECT, turn_clock
+from tests.functions.conftest import Functions, as_json, turn_clock, whole
+from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import run_and_check
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 
-from pushhub.engine import wiring
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
 
@@ -20,8 +19,8 @@ STORE = f"/api/stores/{PROJECT}"
 
 def a_store() -> str:
     """A project; its token."""
-    wiring.config_store().put_project(Project(project_id=PROJECT, created_at=1))
-    return Projects(config=wiring.config_store(), clock=wiring.clock()).make_token(PROJECT)
+    whole().engine.ports.config.put_project(Project(project_id=PROJECT, created_at=1))
+    return Projects(config=whole().engine.ports.config, clock=whole().engine.ports.clock).make_token(PROJECT)
 
 
 def request(token: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -66,6 +65,8 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         for _ in range(2):
             run_and_check(functions, "dispatch", new_messages(functions, seen))
             run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+        # Started now, so that its sender goes by the true time.
+        functions.handlers["poll"] = functions.start("poll")
         turn_clock(seconds=3)
         moved = functions.sqs.receive_message(QueueUrl=functions.queue_urls["POLL_QUEUE_URL"], WaitTimeSeconds=4)
         functions.sqs.change_message_visibility(

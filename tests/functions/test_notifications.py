@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from tests.fakes import Crash, Fault, FaultPlan
 from tests.functions.conftest import Context
 from tests.notifications.world import PROJECT, NotificationWorld
 
-from pushhub.notifications import wiring as notification_wiring
-from pushhub.notifications.batch import PumpBatch
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.store.sqs_wakes import encode_wake
 
@@ -27,14 +24,7 @@ class Lambda:
 
     def __init__(self, world: NotificationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
-        self.executor = ThreadPoolExecutor(4)
-        monkeypatch.setattr(notification_wiring, "consumers", lambda: world.consumers)
-        monkeypatch.setattr(notification_wiring, "idle_connections", lambda: world.idle)
-        monkeypatch.setattr(notification_wiring, "pump_batch", self.batch)
-
-    def batch(self) -> PumpBatch:
-        world = self.world
-        return PumpBatch(pump=world.pump, queue=world.queue, executor=self.executor, telemetry=world.telemetry)
+        monkeypatch.setattr("pushhub.runtime.hub.start", lambda _: world.whole)
 
     def invoke(self, name: str, event: dict[str, Any]) -> Any:
         path = ROOT / "functions" / name / "handler.py"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink
-from tests.functions.test_engine import a_push_queue, post, turn_clock
+from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock
+from tests.functions.test_engine import a_push_queue, post
 
 from local import template
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.functions.conftest import Functions, start_afresh
-
-from pushhub.engine import wiring
+from tests.functions.conftest import Functions, start_afresh, whole
 
 HINT = "; ask the operator"
 
@@ -13,8 +11,8 @@ HINT = "; ask the operator"
 def reason(monkeypatch: pytest.MonkeyPatch, url: str) -> str | None:
     monkeypatch.setenv("ALLOWED_TARGETS", "loopback,!loopback:4577")
     monkeypatch.setenv("REFUSED_TARGET_HINT", HINT)
-    start_afresh(wiring)
-    return wiring.check_url(url, ())
+    start_afresh()
+    return whole().engine.ports.check_url(url, ())
 
 
 def test_the_operators_hint_follows_the_reason(functions: Functions, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.world import PROJECT
-from tests.fakes import FakeClock, FakeConfigStore, FakeLineStore, Fault, FaultPlan, faulty
+from tests.fakes import FakeClock, FakeConfigStore, FakeLineStore, Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Alert
 from pushhub.ironmq.alerts import Alerts, crosses
-from pushhub.ironmq.post import Ingest
 from pushhub.ironmq.queue_changes import pull_queue
+from pushhub.ironmq.wiring import Ironmq
 
 
 def alert(kind: str, trigger: int, direction: str) -> Alert:
@@ -173,13 +173,7 @@ def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None
     hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 5}])
     plan = FaultPlan(fault, of=call, at=2 if call == "lines.put" else 1)
-    ingest = Ingest(
-        config=faulty(hub.world.config, "config", plan),
-        messages=hub.world.messages,
-        lines=faulty(hub.world.lines, "lines", plan),
-        bodies=hub.world.bodies,
-        clock=hub.world.clock,
-    )
+    ingest = hub.world.ports.build(plan, only=("config", "lines")).part(Ironmq).post
     # Then the producer is answered all the same
     assert len(ingest.post(PROJECT, "q", [NewMessage(body=b"x")])) == 1
     assert plan.struck

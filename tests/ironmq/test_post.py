@@ -5,20 +5,17 @@ from __future__ import annotations
 import pytest
 from tests.fakes import (
     Crash,
-    FakeBodyStore,
-    FakeClock,
-    FakeConfigStore,
-    FakeLineStore,
-    FakeMessageStore,
     Fault,
     FaultPlan,
-    faulty,
 )
+from tests.fakes.ports import FakePorts
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.accept import INLINE_BODY_LIMIT
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.ironmq.post import INLINE_BODY_LIMIT, Ingest
+from pushhub.ironmq.post import Post
+from pushhub.ironmq.wiring import Ironmq
 
 PROJECT = "p"
 SMALL, LARGE = b"s" * INLINE_BODY_LIMIT, b"l" * (INLINE_BODY_LIMIT + 1)
@@ -28,21 +25,15 @@ class Hub:
     """Stores and an ingest over them that may be struck by a fault; another Hub call makes a fresh process."""
 
     def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.config = FakeConfigStore()
-        self.messages = FakeMessageStore()
-        self.lines = FakeLineStore()
-        self.bodies = FakeBodyStore()
+        self.ports = FakePorts()
+        self.clock = self.ports.clock
+        self.config = self.ports.config
+        self.messages = self.ports.messages
+        self.lines = self.ports.lines
+        self.bodies = self.ports.bodies
 
-    def ingest(self, plan: FaultPlan | None = None) -> Ingest:
-        plan = plan or FaultPlan()
-        return Ingest(
-            config=faulty(self.config, "config", plan),
-            messages=faulty(self.messages, "messages", plan),
-            lines=faulty(self.lines, "lines", plan),
-            bodies=faulty(self.bodies, "bodies", plan),
-            clock=self.clock,
-        )
+    def ingest(self, plan: FaultPlan | None = None) -> Post:
+        return self.ports.build(plan or FaultPlan()).part(Ironmq).post
 
     def make(self, name: str, kind: QueueType = QueueType.PULL, *, cleared_at: int = 0) -> Queue:
         subscribers = tuple(Subscriber(subscriber_id=each, name=each, url="http://a") for each in ("s1", "s2"))

@@ -8,18 +8,18 @@ import pytest
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.verdict import Verdict
+from pushhub.engine.accept import Accept
 from pushhub.engine.model.delivery import opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.target import PushOrder
-from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.log import Retention
 from pushhub.notifications.target import TopicTarget
 
 
 def target(world: NotificationWorld) -> TopicTarget:
-    ids = NotificationIds(config=world.config, clock=world.clock)
-    return TopicTarget(log=lambda: world.log, ids=ids, clock=world.clock)
+    next_id = Accept(workers=world.config, clock=world.clock).next_id
+    return TopicTarget(log=lambda: world.log, next_id=next_id, clock=world.clock)
 
 
 def order(body: bytes, url: str = "notification2://orders?api=alarms&source=7") -> PushOrder:

@@ -7,38 +7,21 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
-from tests.fakes import FakeClock, FakeConfigStore, FaultPlan, faulty
-from tests.fakes.notification_stores import (
-    FakeBacklogStore,
-    FakeConnectionStore,
-    FakeSubscriptionStore,
-    FakeTopicStore,
-)
-from tests.fakes.sockets import FakeSockets
-from tests.fakes.telemetry import FakeTelemetry
-from tests.fakes.wake_queue import FakeWakeQueue
+from tests.fakes import FaultPlan
+from tests.fakes.ports import FakePorts
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.queue import Project
 from pushhub.engine.model.record import DeliveryRecord
-from pushhub.notifications.consumers import Consumers, Departures
-from pushhub.notifications.idle import IdleConnections
-from pushhub.notifications.ids import NotificationIds
-from pushhub.notifications.log import Retention, TopicLog
+from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
 from pushhub.notifications.model.records import BacklogChange, CommitChange
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.model.topic import Topic
-from pushhub.notifications.publish import NotificationPublish
 from pushhub.notifications.records import NotificationRecords
-from pushhub.notifications.sender import Pump
-from pushhub.notifications.subscribers import NotificationSubscribers
-from pushhub.notifications.subscriptions import NotificationSubscriptions
-from pushhub.notifications.waker import Waker
-from pushhub.notifications.wire.frames import AckIds
 from pushhub.notifications.wire.publish import Draft
 from pushhub.notifications.wire.requests import TokenRequest
-from pushhub.notifications.wire.tokens import Tokens
+from pushhub.notifications.wiring import Notifications
 
 __all__ = ["PROJECT", "Frame", "NotificationWorld", "recorded"]
 
@@ -72,80 +55,38 @@ class NotificationWorld:
     def __init__(
         self, plan: FaultPlan | None = None, *, window: int = WINDOW, retention: Retention | None = None
     ) -> None:
-        plan = plan or FaultPlan()
-        self.clock = FakeClock()
-        self.config = FakeConfigStore()
+        self.ports = FakePorts()
+        self.ports.window = window
+        self.ports.retention = retention or Retention()
+        self.ports.base_url = "http://hub.example"
+        self.clock = self.ports.clock
+        self.config = self.ports.config
         self.config.put_project(Project(project_id=PROJECT, created_at=self.clock.now()))
-        self.rules = FakeSubscriptionStore()
-        self.topics = FakeTopicStore()
-        self.backlogs = FakeBacklogStore()
-        self.connections = FakeConnectionStore()
-        self.sockets = FakeSockets(self.clock)
-        self.queue = FakeWakeQueue(self.clock)
-        self.telemetry = FakeTelemetry()
-        self._plan = plan
-        self._window = window
-        self.retention = retention or Retention()
+        self.rules = self.ports.subscriptions
+        self.topics = self.ports.topics
+        self.backlogs = self.ports.backlogs
+        self.connections = self.ports.connections
+        self.sockets = self.ports.sockets
+        self.queue = self.ports.wakes
+        self.telemetry = self.ports.telemetry
+        self.retention = self.ports.retention
+        self._plan = plan or FaultPlan()
         self._numbers = itertools.count(1)
         self._parsed: dict[str, list[Frame]] = {}
         self.start()
 
     def start(self) -> None:
         """(Re)start every process: what was only in memory is gone, the stores stay."""
-        topics = faulty(self.topics, "topics", self._plan)
-        backlogs = faulty(self.backlogs, "backlogs", self._plan)
-        connections = faulty(self.connections, "connections", self._plan)
-        sockets = faulty(self.sockets, "sockets", self._plan)
-        queue = faulty(self.queue, "queue", self._plan)
-        tokens, ack_ids = Tokens(lambda: [SECRET]), AckIds(lambda: [SECRET])
-        waker = Waker(backlogs=backlogs, queue=queue, clock=self.clock)
-        departures = Departures(backlogs=backlogs, connections=connections, waker=waker)
-        self.log = TopicLog(topics=topics, backlogs=backlogs, waker=waker, clock=self.clock, retention=self.retention)
-        ids = NotificationIds(config=self.config, clock=self.clock)
-        self.publishing = NotificationPublish(subscriptions=self.rules, log=self.log, ids=ids)
-        self.subscriptions = NotificationSubscriptions(subscriptions=self.rules, ids=ids, clock=self.clock)
-        self.consumers = Consumers(
-            tokens=tokens,
-            ack_ids=ack_ids,
-            config=self.config,
-            topics=topics,
-            backlogs=backlogs,
-            connections=connections,
-            sockets=sockets,
-            departures=departures,
-            waker=Waker(backlogs=backlogs, queue=queue, clock=self.clock),
-            clock=self.clock,
-            retention=self.retention,
-        )
-        self.pump = Pump(
-            topics=topics,
-            backlogs=backlogs,
-            connections=connections,
-            sockets=sockets,
-            departures=departures,
-            waker=Waker(backlogs=backlogs, queue=queue, clock=self.clock),
-            ack_ids=ack_ids,
-            clock=self.clock,
-            telemetry=self.telemetry,
-            window=self._window,
-        )
-        self.idle = IdleConnections(
-            backlogs=backlogs,
-            connections=connections,
-            sockets=sockets,
-            departures=departures,
-            waker=waker,
-            clock=self.clock,
-            telemetry=self.telemetry,
-        )
-        self.subscribers = NotificationSubscribers(
-            tokens=tokens,
-            backlogs=backlogs,
-            sockets=sockets,
-            departures=departures,
-            consumers=self.consumers,
-            clock=self.clock,
-        )
+        struck = ("topics", "backlogs", "connections", "sockets", "wakes")
+        self.whole = self.ports.build(self._plan, only=struck)
+        self.notifications = self.whole.part(Notifications)
+        self.log = self.notifications.log
+        self.publishing = self.notifications.publishing
+        self.subscriptions = self.notifications.subscriptions
+        self.consumers = self.notifications.consumers
+        self.pump = self.notifications.pump
+        self.idle = self.notifications.idle_connections
+        self.subscribers = self.notifications.subscribers
 
     def rule(self, topic: str = "orders", source: str = "", **more: object) -> Subscription:
         """A subscription: to one source, or else to the whole project."""

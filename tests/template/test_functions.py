@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from local.deployer import WEBSOCKET_API
 from tests.template.cloudformation import ROOT, Resource, called_by, deployed, of_type, parameter, resources, source
-from tests.template.settings_of import settings_of
+
+from pushhub.runtime.hub import settings_of
 
 FUNCTIONS = {name: each for name, each in source()["Resources"].items() if each["Type"] == "AWS::Serverless::Function"}
 MADE = of_type("AWS::Lambda::Function")
@@ -39,7 +40,7 @@ def test_a_function_is_named_for_its_folder(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_environment_is_what_the_code_asks_for(name: str) -> None:
-    assert set(variables(MADE[name])) - OF_POWERTOOLS == settings_of(FOLDERS[name])
+    assert set(variables(MADE[name])) - OF_POWERTOOLS == {each.name for each in settings_of(FOLDERS[name])}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.engine.world import BASE_URL, PROJECT
-from tests.fakes import Fault, FaultPlan, faulty
-from tests.ironmq.api.hub import Hub, Stores
+from tests.engine.world import PROJECT, World
+from tests.fakes import Fault, FaultPlan
+from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
-from pushhub.ironmq.api.api import IronApi
+from pushhub.ironmq.wiring import Ironmq
 from pushhub.web.http import request_from_event
 
 QUEUES = f"/3/projects/{PROJECT}/queues"
@@ -274,21 +274,13 @@ def test_the_first_of_repeated_query_fields_counts(hub: Hub) -> None:
 @pytest.mark.parametrize("port", ["config", "lines", "bodies", "messages"])
 def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     # Given a hub in which the first call of one service fails
-    stores = Stores()
+    stores = World()
     stores.config.put_project(Project(project_id=PROJECT, created_at=0))
     token = Projects(config=stores.config, clock=stores.clock).make_token(PROJECT)
     plan = FaultPlan(fault)
 
-    def api(struck: str) -> IronApi:
-        return IronApi(
-            config=faulty(stores.config, "config", plan) if struck == "config" else stores.config,
-            messages=faulty(stores.messages, "messages", plan) if struck == "messages" else stores.messages,
-            lines=faulty(stores.lines, "lines", plan) if struck == "lines" else stores.lines,
-            bodies=faulty(stores.bodies, "bodies", plan) if struck == "bodies" else stores.bodies,
-            clock=stores.clock,
-            check_url=lambda url, allowed: None,
-            base_url=BASE_URL,
-        )
+    def api(struck: str) -> Any:
+        return stores.ports.build(plan, only={struck} if struck else ()).part(Ironmq).api
 
     hub = Hub(stores)
     hub.make_push("push", "https://a.example/in")

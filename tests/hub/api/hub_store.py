@@ -12,10 +12,7 @@ from tests.hub.world import HubWorld
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
-from pushhub.hub.api.api import HubApi
-from pushhub.hub.integrations import HubIntegrations
-from pushhub.hub.messages import HubMessages
-from pushhub.hub.settings import HubSettingsOfStore
+from pushhub.hub.wiring import Hub
 
 __all__ = ["OTHER_STORE", "Store"]
 
@@ -38,27 +35,8 @@ class Store(HubWorld):
         self.token = projects.make_token(PROJECT)
         self.other_token = projects.make_token(OTHER_STORE)
         self.refusals: dict[str, str] = {}
-        common: dict[str, Any] = {
-            "settings": self.settings,
-            "config": self.config,
-            "check_url": lambda url, _: self.refusals.get(url),
-            "clock": self.clock,
-        }
-        self.api = HubApi(
-            config=self.config,
-            settings=self.settings,
-            log=self.log,
-            intake=self.intake,
-            of_store=HubSettingsOfStore(**common),
-            integrations=HubIntegrations(sender=self.sender, **common),
-            messages=HubMessages(
-                log=self.log,
-                messages=self.messages,
-                bodies=self.bodies,
-                retry_queue=lambda: self.retry_queue,
-                clock=self.clock,
-            ),
-        )
+        self.ports.check_url = lambda url, _: self.refusals.get(url)
+        self.api = self.hub.part(Hub).api
 
     def call(
         self,

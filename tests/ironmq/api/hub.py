@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import base64
+import copy
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
-from tests.engine.world import BASE_URL, PROJECT
-from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeLineStore, FakeMessageStore
+from tests.engine.world import PROJECT, World
+from tests.fakes import FaultPlan
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.projects import Projects
-from pushhub.ironmq.api.api import IronApi
+from pushhub.ironmq.wiring import Ironmq
 
-__all__ = ["OTHER_PROJECT", "Hub", "Result", "Stores"]
+__all__ = ["OTHER_PROJECT", "Hub", "Result"]
 
 OTHER_PROJECT = "5f0000000000000000000002"
 TEXTUAL = ("application/json", "text/")
@@ -37,27 +38,6 @@ class Result:
         return str(self.body["msg"])
 
 
-class World(Protocol):
-    """The stores and the clock behind the API; :class:`tests.engine.world.World` has an engine besides."""
-
-    clock: FakeClock
-    config: FakeConfigStore
-    messages: FakeMessageStore
-    lines: FakeLineStore
-    bodies: FakeBodyStore
-
-
-@dataclass
-class Stores:
-    """A world in which nothing is ever pushed."""
-
-    clock: FakeClock = field(default_factory=FakeClock)
-    config: FakeConfigStore = field(default_factory=FakeConfigStore)
-    messages: FakeMessageStore = field(default_factory=FakeMessageStore)
-    lines: FakeLineStore = field(default_factory=FakeLineStore)
-    bodies: FakeBodyStore = field(default_factory=FakeBodyStore)
-
-
 class Hub:
     """A running hub with one project, its token, and a second project with another.
 
@@ -71,7 +51,7 @@ class Hub:
     """
 
     def __init__(self, world: World | None = None, *, allowed_targets: Sequence[str] = ()) -> None:
-        self.world = world or Stores()
+        self.world = world or World()
         self.refusals: dict[str, str] = {}
         self.checked: list[tuple[str, tuple[str, ...]]] = []
         self.check_takes_s = 0.0
@@ -83,15 +63,14 @@ class Hub:
             )
         self.token = projects.make_token(PROJECT)
         self.other_token = projects.make_token(OTHER_PROJECT)
-        self.api = IronApi(
-            config=config,
-            messages=self.world.messages,
-            lines=self.world.lines,
-            bodies=self.world.bodies,
-            clock=clock,
-            check_url=self._check_url,
-            base_url=BASE_URL,
-        )
+        self.world.ports.check_url = self._check_url
+        self.api = self.world.hub.part(Ironmq).api
+
+    def struck(self, plan: FaultPlan, *only: str) -> Hub:
+        """The same hub, but that calls of some ports go wrong."""
+        other = copy.copy(self)
+        other.api = self.world.ports.build(plan, only=only).part(Ironmq).api
+        return other
 
     def _check_url(self, url: str, allowed: Sequence[str]) -> str | None:
         self.checked.append((url, tuple(allowed)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.engine.world import PROJECT
-from tests.fakes import Fault, FaultPlan, faulty
-from tests.ironmq.api.hub import Hub, Stores
+from tests.fakes import Fault, FaultPlan
+from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import BodyRef
 
@@ -649,14 +648,13 @@ def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: int) -> None:
     # Given a store of which one deletion goes wrong
-    world = Stores()
-    hub = Hub(world)
+    hub = Hub()
     hub.post("q", "a", "b", "c")
-    faults = Hub(replace(world, lines=faulty(world.lines, "lines", FaultPlan(fault, at=at, of="lines.delete"))))
+    struck = hub.struck(FaultPlan(fault, at=at, of="lines.delete"), "lines")
     # When all are taken for good
-    taken = [each["body"] for each in faults.reserve("q", n=3, delete=True)]
+    taken = [each["body"] for each in struck.reserve("q", n=3, delete=True)]
     # Then each was handed out or is still there
-    world.clock.advance(seconds=61)
+    hub.world.clock.advance(seconds=61)
     left = [each["body"] for each in hub.reserve("q", n=3)]
     assert set(taken) | set(left) == {"a", "b", "c"}
 
@@ -704,13 +702,12 @@ def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) 
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> None:
     # Given a queue whose first message is a dead letter, so that a reservation looks twice, and a second look that fails
-    world = Stores()
-    hub = Hub(world)
+    hub = Hub()
     hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
     hub.post("q", "dead", "b", "c")
     hub.reserve("q", timeout=1)
-    world.clock.advance(seconds=2)
-    faults = Hub(replace(world, lines=faulty(world.lines, "lines", FaultPlan(fault, at=2, of="lines.reserve"))))
+    hub.world.clock.advance(seconds=2)
+    faults = hub.struck(FaultPlan(fault, at=2, of="lines.reserve"), "lines")
     # Then the others of the first look are answered, not hidden until they time out
     assert [each["body"] for each in faults.reserve("q", n=3)] == ["b", "c"]
 

@@ -13,7 +13,6 @@ from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.tokens import token_hash
-from pushhub.notifications.api.api import NotificationsApi
 from pushhub.notifications.publish import NotificationPublish
 
 BASE = "http://hub.example"
@@ -39,15 +38,7 @@ class Client:
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """``body`` as JSON, or as it is when it is text."""
-        world = self.world
-        api = NotificationsApi(
-            config=world.config,
-            subscriptions=world.subscriptions,
-            publishing=world.publishing,
-            subscribers=world.subscribers,
-            consumers=world.consumers,
-            base_url=BASE,
-        )
+        api = self.world.notifications.api
         raw_path, _, query = path.partition("?")
         event: dict[str, Any] = {
             "rawPath": raw_path,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-__all__ = ["MissingSettingError", "Settings"]
+T = TypeVar("T")
 
 
 class MissingSettingError(Exception):
@@ -23,61 +24,92 @@ class MissingSettingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Reads what a function asks for; what it never asks for need not be set.
+class Setting(Generic[T]):
+    """A setting that a function may have.
 
-    Args:
-        environ: Usually ``os.environ``.
+    Attributes:
+        name: The environment variable.
+        read: Makes the value of the text; its ``ValueError`` says what is wrong.
+        optional: Whether it may be absent; it reads as an empty text then.
     """
 
-    environ: Mapping[str, str]
+    name: str
+    read: Callable[[str], T]
+    optional: bool = False
 
-    @classmethod
-    def from_environment(cls) -> Settings:
-        """The settings of this process."""
-        return cls(os.environ)
 
-    def text(self, name: str) -> str:
-        """A text that must be there and not be empty.
+def text(name: str) -> Setting[str]:
+    """A text that must not be empty."""
+    return Setting(name, str)
 
-        Raises:
-            MissingSettingError: It is not.
-        """
-        value = self.environ.get(name, "")
-        if not value:
-            raise MissingSettingError(name, "is not set")
-        return value
 
-    def optional(self, name: str) -> str:
-        """A text that may be absent; empty then."""
-        return self.environ.get(name, "")
+def optional_text(name: str) -> Setting[str]:
+    """A text; empty when not set."""
+    return Setting(name, str, optional=True)
 
-    def number(self, name: str, *, least: int, most: int) -> int:
-        """A whole number within bounds.
 
-        Raises:
-            MissingSettingError: Absent, no number, or out of bounds.
-        """
-        text = self.text(name)
+def listed(name: str) -> Setting[tuple[str, ...]]:
+    """A comma-separated list; empty when not set."""
+    return Setting(name, lambda given: tuple(each.strip() for each in given.split(",") if each.strip()), optional=True)
+
+
+def number(name: str, *, least: int, most: int) -> Setting[int]:
+    """A whole number within bounds."""
+
+    def read(given: str) -> int:
         try:
-            value = int(text)
+            value = int(given)
         except ValueError as error:
-            raise MissingSettingError(name, f"is not a whole number: {text!r}") from error
+            raise ValueError(f"is not a whole number: {given!r}") from error
         if not least <= value <= most:
-            raise MissingSettingError(name, f"must be {least} to {most}, not {value}")
+            raise ValueError(f"must be {least} to {most}, not {value}")
         return value
 
-    def listed(self, name: str) -> tuple[str, ...]:
-        """A comma-separated list; empty when not set."""
-        return tuple(each.strip() for each in self.environ.get(name, "").split(",") if each.strip())
+    return Setting(name, read)
 
-    def base_url(self) -> str:
-        """``PUBLIC_BASE_URL`` without a trailing slash.
+
+def url(name: str) -> Setting[str]:
+    """An http(s) URL, without the slash at its end."""
+
+    def read(given: str) -> str:
+        if not given.startswith(("http://", "https://")):
+            raise ValueError(f"is not an http(s) URL: {given!r}")
+        return given.rstrip("/")
+
+    return Setting(name, read)
+
+
+class Settings:
+    """The settings of one function, all read and checked when this is made.
+
+    Args:
+        declared: Those the function has. Asking for another one is an error, so that none is missing in the template unnoticed.
+        environ: Where they are.
+
+    Raises:
+        MissingSettingError: One is absent or unusable.
+    """
+
+    def __init__(self, declared: Collection[Setting[Any]], environ: Mapping[str, str] = os.environ) -> None:
+        self._values: dict[str, Any] = {each.name: _value(each, environ) for each in declared}
+
+    def __getitem__(self, setting: Setting[T]) -> T:
+        """The value of a setting.
 
         Raises:
-            MissingSettingError: Absent, or not an http(s) URL.
+            MissingSettingError: The function does not have it.
         """
-        url = self.text("PUBLIC_BASE_URL").rstrip("/")
-        if not url.startswith(("http://", "https://")):
-            raise MissingSettingError("PUBLIC_BASE_URL", f"is not an http(s) URL: {url!r}")
-        return url
+        if setting.name not in self._values:
+            raise MissingSettingError(setting.name, "is not among the settings of this function")
+        value: T = self._values[setting.name]
+        return value
+
+
+def _value(setting: Setting[Any], environ: Mapping[str, str]) -> object:
+    given = environ.get(setting.name, "")
+    if not given and not setting.optional:
+        raise MissingSettingError(setting.name, "is not set")
+    try:
+        return setting.read(given)
+    except ValueError as error:
+        raise MissingSettingError(setting.name, str(error)) from error

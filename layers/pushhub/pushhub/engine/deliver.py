@@ -7,7 +7,7 @@ attempt (at least once, same id); after it, SQS hands the order over again and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -30,12 +30,10 @@ from pushhub.engine.model.delivery import (
     settle,
 )
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, dialect_of
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, MessageStore, Received, WorkQueue
+from pushhub.engine.ports import BodyStore, Deliveries, Messages, QueueSource, Received, Watcher, WorkQueue
 from pushhub.engine.target import Outcome, PushOrder, Targets
-
-__all__ = ["Deliver", "Follow", "Following", "QueueSource", "Watcher", "order_identity"]
 
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
@@ -71,31 +69,6 @@ class Following:
     due_at: int = 0
 
 
-class QueueSource(Protocol):
-    """Where queues come from: the configuration store, or something that knows more of them."""
-
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
-        ...
-
-
-class Watcher(Protocol):
-    """Keeps something beside the deliveries that follows from them."""
-
-    def seen(self, message: Message, delivery: Delivery) -> None:
-        """Told of each delivery as it is stored, once at least: after each write, and whenever it is looked at in vain.
-
-        Raises:
-            Unavailable: The order comes again.
-        """
-        ...
-
-
-class _NoWatcher:
-    def seen(self, message: Message, delivery: Delivery) -> None:
-        """Nothing follows."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
     """A delivery's surroundings while it is carried on."""
@@ -106,11 +79,15 @@ class _Job:
     push: PushSettings
 
 
+class _Stored(Messages, Deliveries, Protocol):
+    """Messages, and deliveries from their first outcome on."""
+
+
 class Deliver:
     """Carries deliveries on.
 
     Args:
-        config: Queues.
+        queues: Where the queue of a delivery comes from.
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
@@ -118,24 +95,24 @@ class Deliver:
         clock: Time.
         telemetry: Wide events and metrics.
         in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
-        watcher: Told of every delivery.
+        watchers: Told of every delivery.
     """
 
     def __init__(
         self,
         *,
-        config: QueueSource,
-        messages: MessageStore,
+        queues: QueueSource,
+        messages: _Stored,
         bodies: BodyStore,
         targets: Targets,
         retry_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
         in_flight_limit: int,
-        watcher: Watcher | None = None,
+        watchers: Sequence[Watcher] = (),
     ) -> None:
-        self._watcher = watcher or _NoWatcher()
-        self._config = config
+        self._watchers = watchers
+        self._queues = queues
         self._messages = messages
         self._bodies = bodies
         self._targets = targets
@@ -179,32 +156,32 @@ class Deliver:
         """
         message = order.message
         if is_first:
-            queue = self._config.queue(message.project, message.queue)
+            queue = self._queues.queue(message.project, message.queue)
             if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
                 owed = message.subscriber_ids if message.unicast else (order.subscriber_id,)
                 if all(queue.push.subscriber(each) is not None for each in owed):
                     return queue
-        return self._config.queue(message.project, message.queue, fresh=True)
+        return self._queues.queue(message.project, message.queue, fresh=True)
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
         while True:
             subscriber = job.push.subscriber(delivery.target)
-            policy = self._policy(job.push, subscriber)
+            policy = job.push.policy
             seen = look(delivery, policy, self._clock.now())
             if seen.step is not Step.ATTEMPT:
                 return self._without_attempt(job.order.message, delivery, seen)
             if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
                 return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
-            self._watcher.seen(job.order.message, delivery)
+            self._tell_watchers(job.order.message, delivery)
             if delivery.parked:
                 return Following(Follow.NOTHING)
 
     def _without_attempt(self, message: Message, delivery: Delivery, seen: Look) -> Following:
         if seen.step is Step.CLOSE and seen.closes_as is not None:
             return self._close(message, delivery, seen.closes_as, "out_of_time_or_tries")
-        self._watcher.seen(message, delivery)
+        self._tell_watchers(message, delivery)
         if seen.step is Step.NOTHING:
             return _when_settled(delivery)
         # The due index brings a parked delivery back by itself. Close to its time the waker may just have taken it out of the
@@ -213,10 +190,9 @@ class Deliver:
             return Following(Follow.NOTHING)
         return _look_again(delivery, self._clock.now() + seen.wait_ms)
 
-    def _policy(self, push: PushSettings, subscriber: Subscriber | None) -> RetryPolicy:
-        if subscriber is None:
-            return push.policy
-        return self._targets.of(subscriber).policy(push, subscriber.subscriber_id)
+    def _tell_watchers(self, message: Message, delivery: Delivery) -> None:
+        for each in self._watchers:
+            each.seen(message, delivery)
 
     def _stored_message(self, order: WorkOrder) -> Message | None:
         message = order.message
@@ -231,7 +207,7 @@ class Deliver:
     def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
         if delivery.settled:
             if message is not None:
-                self._watcher.seen(message, delivery)
+                self._tell_watchers(message, delivery)
             return _when_settled(delivery)
         closed = close(delivery, state, self._clock.now())
         try:
@@ -250,20 +226,22 @@ class Deliver:
             tries=closed.tries,
         )
         if message is not None:
-            self._watcher.seen(message, closed)
+            self._tell_watchers(message, closed)
         return _when_settled(closed)
 
     def _attempt(self, job: _Job, subscriber: Subscriber | None, delivery: Delivery, policy: RetryPolicy) -> Delivery:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
         if subscriber is None:
-            outcome = self._removed_subscriber()
+            outcome, dialect = self._removed_subscriber(), dialect_of(job.queue.name)
             policy = policy if any(map(job.push.subscriber, delivery.targets)) else GIVE_UP
         else:
             try:
                 body = body_of(job.order.message, self._bodies)
             except MessageNotFound:
                 return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
-            outcome = self._targets.of(subscriber).deliver(
+            target = self._targets.of(subscriber.url)
+            dialect = target.dialect
+            outcome = target.deliver(
                 PushOrder(
                     queue=job.queue,
                     push=job.push,
@@ -281,7 +259,7 @@ class Deliver:
             reserve_ms=outcome.reserve_ms,
             jitter=self._clock.jitter(),
             subscriber=subscriber.name if subscriber else "",
-            dialect=subscriber.dialect.value if subscriber else "raw",
+            dialect=dialect,
             update_url=outcome.update_url,
         )
         after = self._parked_if_long(after)

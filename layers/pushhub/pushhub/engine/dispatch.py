@@ -12,7 +12,7 @@ from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import opening, park
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import ConfigStore, MessageStore, WorkQueue
+from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 __all__ = ["ORDERS_BYTES", "Dispatch"]
 
@@ -28,8 +28,8 @@ class Dispatch:
     """Queues the deliveries of messages that were just stored.
 
     Args:
-        config: Counts messages per queue.
-        messages: Parks deliveries that are due later than a queue can delay.
+        totals: Counts messages per queue.
+        deliveries: Parks deliveries that are due later than a queue can delay.
         push_queue: Where first attempts are queued.
         clock: Time.
         telemetry: Metrics.
@@ -38,14 +38,14 @@ class Dispatch:
     def __init__(
         self,
         *,
-        config: ConfigStore,
-        messages: MessageStore,
+        totals: TotalStore,
+        deliveries: Deliveries,
         push_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
-        self._config = config
-        self._messages = messages
+        self._totals = totals
+        self._deliveries = deliveries
         self._push_queue = push_queue
         self._clock = clock
         self._telemetry = telemetry
@@ -86,7 +86,7 @@ class Dispatch:
     def _park(self, message: Message, subscriber_id: str) -> None:
         first = replace(park(opening(message, subscriber_id)), version=1)
         try:
-            self._messages.save(first)
+            self._deliveries.save(first)
         except Conflict:
             return  # parked by an earlier run of this batch
         self._telemetry.count("DeliveriesParked")
@@ -96,7 +96,7 @@ class Dispatch:
         posted = Counter((message.project, message.queue_uid) for message in batch)
         for (project, queue_uid), count in posted.items():
             try:
-                self._config.add_to_total(project, queue_uid, count)
+                self._totals.add_to_total(project, queue_uid, count)
             except Unavailable as error:
                 self._telemetry.event("total_not_counted", error=str(error), project=project, count=count)
         self._telemetry.count("MessagesDispatched", len(batch))

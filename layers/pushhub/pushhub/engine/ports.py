@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from pushhub.engine.model.delivery import Delivery
@@ -18,8 +19,8 @@ from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.work import WorkOrder
 
 
-class ConfigStore(Protocol):
-    """Projects, their tokens, and queues. Every key starts with the project."""
+class ProjectStore(Protocol):
+    """Projects. Every key starts with the project, here and in all stores."""
 
     def put_project(self, project: Project) -> None:
         """Store a project; replaces one of the same id."""
@@ -28,6 +29,10 @@ class ConfigStore(Protocol):
     def project(self, project_id: str) -> Project | None:
         """The project, or None."""
         ...
+
+
+class TokenStore(Protocol):
+    """Tokens of projects, known by their hashes only."""
 
     def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
         """Let a token (SHA-256 hex of it) act for a project."""
@@ -44,6 +49,10 @@ class ConfigStore(Protocol):
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """Take a token back; unknown ones are ignored."""
         ...
+
+
+class QueueStore(Protocol):
+    """Queues of projects."""
 
     def create_queue(self, queue: Queue) -> None:
         """Store a new queue (version 1).
@@ -73,9 +82,9 @@ class ConfigStore(Protocol):
         """Names in byte order of their UTF-8 form, those greater than ``after`` only."""
         ...
 
-    def next_worker(self) -> int:
-        """A number no other execution environment alive has (for message ids)."""
-        ...
+
+class TotalStore(Protocol):
+    """Statistics of queues."""
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
         """Add to the count of messages ever posted to a queue (a statistic: may be off after a crash)."""
@@ -86,20 +95,43 @@ class ConfigStore(Protocol):
         ...
 
 
-class MessageStore(Protocol):
-    """Messages of push queues and their deliveries."""
+class Workers(Protocol):
+    """Numbers of execution environments."""
+
+    def next_worker(self) -> int:
+        """A number no other execution environment alive has (for message ids)."""
+        ...
+
+
+class ConfigStore(ProjectStore, TokenStore, QueueStore, TotalStore, Workers, Protocol):
+    """All of them, as the one table keeps them; for whoever puts the hub together."""
+
+
+class Once(StrEnum):
+    """What became of a message that is to be stored only once."""
+
+    STORED = "stored"
+    """It was written now."""
+    KNOWN = "known"
+    """It had been written before, for the same cause."""
+    TAKEN = "taken"
+    """Its id belongs to a message of another cause."""
+
+
+class MessageSink(Protocol):
+    """Where accepted messages are written."""
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Write messages durably; once this returns the hub owes them. Safe to repeat with the same messages."""
         ...
 
-    def accept_once(self, message: Message) -> bool:
-        """Write a message the hub makes itself (``cause`` set) unless its id is taken.
-
-        Returns:
-            True when the id now holds a message of the same cause (written now or before), False when it belongs to another cause.
-        """
+    def accept_once(self, message: Message) -> Once:
+        """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
         ...
+
+
+class Messages(Protocol):
+    """Messages of push queues."""
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
         """The message, or None. Its body may be a claim-check."""
@@ -110,6 +142,10 @@ class MessageStore(Protocol):
     ) -> tuple[Message, list[Delivery]] | None:
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...
+
+
+class Deliveries(Protocol):
+    """Deliveries, from their first outcome on."""
 
     def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
         """Stored deliveries of many orders at once, by :attr:`WorkOrder.key`; untried ones are missing. Consistent."""
@@ -130,6 +166,10 @@ class MessageStore(Protocol):
         """
         ...
 
+
+class DueIndex(Protocol):
+    """Deliveries that wait in the store for their time."""
+
     def due(self, now: int, limit: int) -> list[Delivery]:
         """Parked deliveries whose time has come, oldest first within each shard of the index (eventually consistent)."""
         ...
@@ -141,6 +181,10 @@ class MessageStore(Protocol):
         """
         ...
 
+
+class Unsettled(Protocol):
+    """Deliveries that people have to know of."""
+
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
@@ -150,6 +194,10 @@ class MessageStore(Protocol):
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         """How many deliveries of a queue wait after a first attempt (exhausted ones do not count)."""
         ...
+
+
+class MessageStore(MessageSink, Messages, Deliveries, DueIndex, Unsettled, Protocol):
+    """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 
 class BodyStore(Protocol):
@@ -185,6 +233,11 @@ class Received:
 
 class WorkQueue(Protocol):
     """One SQS queue of work orders."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        ...
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
@@ -222,4 +275,24 @@ class RecordStore(Protocol):
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         """Keep a stream record from which no delivery record could be made, whole, with the reason."""
+        ...
+
+
+class QueueSource(Protocol):
+    """Where a delivery's queue comes from: the queues of owners, or a protocol's internal ones."""
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
+        ...
+
+
+class Watcher(Protocol):
+    """Keeps something beside the deliveries that follows from them."""
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Told of each delivery as it is stored, once at least: after each write, and whenever it is looked at in vain.
+
+        Raises:
+            Unavailable: The order comes again.
+        """
         ...

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from typing import Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Project
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
-
-__all__ = ["Projects"]
 
 TOKEN_BYTES = 24
 """Randomness of a token, written as 32 characters."""
+
+
+def allowed_targets(projects: ProjectStore, project_id: str) -> tuple[str, ...]:
+    """Hosts or networks behind the egress guard that a project may reach."""
+    project = projects.project(project_id)
+    return project.allowed_targets if project else ()
+
+
+class _Config(ProjectStore, TokenStore, Protocol):
+    """Projects and their tokens."""
 
 
 class Projects:
@@ -25,7 +34,7 @@ class Projects:
         clock: Time.
     """
 
-    def __init__(self, *, config: ConfigStore, clock: Clock) -> None:
+    def __init__(self, *, config: _Config, clock: Clock) -> None:
         self._config = config
         self._clock = clock
 

@@ -16,7 +16,7 @@ from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import MessageStore, Received, WorkQueue
+from pushhub.engine.ports import Deliveries, Received, WorkQueue
 
 __all__ = ["Push"]
 
@@ -48,7 +48,7 @@ class Push:
     def __init__(
         self,
         *,
-        messages: MessageStore,
+        messages: Deliveries,
         deliver: Deliver,
         retry_queue: WorkQueue,
         errors_queue: WorkQueue,

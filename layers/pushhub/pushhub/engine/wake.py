@@ -9,7 +9,7 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import MessageStore, WorkQueue
+from pushhub.engine.ports import DueIndex, WorkQueue
 
 __all__ = ["Wake"]
 
@@ -24,7 +24,7 @@ class Wake:
     """Wakes parked deliveries.
 
     Args:
-        messages: Holds the due index.
+        due_index: Knows whose time has come.
         retry_queue: Where woken deliveries go.
         poll_queue: Where those go that are to be polled (hub protocol).
         clock: Time.
@@ -35,14 +35,14 @@ class Wake:
     def __init__(
         self,
         *,
-        messages: MessageStore,
+        due_index: DueIndex,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
     ) -> None:
-        self._messages = messages
+        self._due_index = due_index
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
         self._clock = clock
@@ -64,7 +64,7 @@ class Wake:
         woken: set[str] = set()
         while remaining_ms() > MARGIN_MS:
             # The index lags behind the table for a moment: what was woken just now may still be listed.
-            due = [each for each in self._messages.due(self._clock.now(), BATCH) if _key(each) not in woken]
+            due = [each for each in self._due_index.due(self._clock.now(), BATCH) if _key(each) not in woken]
             if not due:
                 break
             polls = [(_order(each), 0) for each in due if each.update_url is not None]
@@ -72,7 +72,7 @@ class Wake:
             for queue, orders in ((self._poll_queue, polls), (self._retry_queue, retries)):
                 if orders:
                     queue.send(orders)
-            list(self._executor.map(self._messages.unpark, due))
+            list(self._executor.map(self._due_index.unpark, due))
             woken.update(_key(each) for each in due)
         self._telemetry.count("DeliveriesWoken", len(woken))
         return len(woken)

@@ -1,342 +1,379 @@
-"""Builds each use case once per execution environment, with only the clients it needs.
+"""Puts the engine together: from its ports and what the protocols bring, each use case at its first use."""
 
-Everything is made at its first use and kept; imports of adapters are inside, so that a function pays only for its own.
-"""
-
-# ruff: noqa: PLC0415 (imports inside functions are the point of this module)
+# ruff: noqa: PLC0415 (a function imports only what it uses)
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
+from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry
+from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.observability import telemetry
-from pushhub.cloud.settings import Settings
+from pushhub.cloud.settings import Setting, Settings, listed, number, optional_text, text, url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from concurrent.futures import ThreadPoolExecutor
-
-    from pushhub.egress.sender import GuardedSender
+    from pushhub.engine.accept import Accept
+    from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
-    from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, RecordStore, WorkQueue
+    from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
     from pushhub.engine.target import Targets
     from pushhub.engine.wake import Wake
-    from pushhub.ironmq.api.api import IronApi
-    from pushhub.ironmq.error_queue import Exhausted
-    from pushhub.ironmq.ports import LineStore
-    from pushhub.ironmq.post import Ingest
-
-__all__ = [
-    "check_url",
-    "client",
-    "clock",
-    "config_store",
-    "dispatch",
-    "exhausted",
-    "ingest",
-    "iron_api",
-    "line_store",
-    "message_store",
-    "poll",
-    "poll_queue",
-    "push",
-    "push_queue",
-    "record_store",
-    "records",
-    "retry_queue",
-    "sender",
-    "set_aside",
-    "settings",
-    "wake",
-]
-
-WORKERS = 100
-"""Threads for attempts side by side (ten SQS messages of ten orders each); also the size of the connection pools. Threads are made
-as they are needed."""
 
 
-@cache
-def settings() -> Settings:
-    """The settings of the function that runs here."""
-    return Settings.from_environment()
+CONFIG_TABLE = text("CONFIG_TABLE")
+MESSAGES_TABLE = text("MESSAGES_TABLE")
+BODIES_BUCKET = text("BODIES_BUCKET")
+RECORDS_BUCKET = text("RECORDS_BUCKET")
+PUSH_QUEUE_URL = text("PUSH_QUEUE_URL")
+RETRY_QUEUE_URL = text("RETRY_QUEUE_URL")
+POLL_QUEUE_URL = text("POLL_QUEUE_URL")
+ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
+DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
+PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
+IN_FLIGHT_LIMIT = number("IN_FLIGHT_LIMIT", least=1, most=120_000)
+ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
+REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
+"""What the operator wants to be said when the egress guard refuses a target at registration: who can allow it, and how."""
+
+_ATTEMPTS: tuple[Setting[Any], ...] = (
+    *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
+    *(PUBLIC_BASE_URL, IN_FLIGHT_LIMIT, ALLOWED_TARGETS),
+)
+SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
+    "ingest": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+    "control": (
+        *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
+        *(PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+    ),
+    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, PUSH_QUEUE_URL, DISPATCH_FAILURES_URL),
+    "push": (*_ATTEMPTS, PUSH_QUEUE_URL),
+    "poll": _ATTEMPTS,
+    "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL),
+    "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
+    "consumers": (CONFIG_TABLE,),
+    "records": (RECORDS_BUCKET,),
+}
+"""The settings that each function has for the engine, by its folder; protocols add theirs."""
 
 
-@cache
-def clock() -> SystemClock:
-    """Real time."""
-    return SystemClock()
+class EnginePorts(Protocol):
+    """What the engine and all protocols need from the outside."""
+
+    @property
+    def clock(self) -> Clock:
+        """Time."""
+        ...
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Events and metrics."""
+        ...
+
+    @property
+    def sender(self) -> Sender:
+        """Makes guarded requests."""
+        ...
+
+    @property
+    def check_url(self) -> CheckUrl:
+        """The egress guard's check at registration."""
+        ...
+
+    @property
+    def executor(self) -> Executor:
+        """Runs attempts side by side."""
+        ...
+
+    @property
+    def base_url(self) -> str:
+        """Public base URL of this hub, without a slash at its end."""
+        ...
+
+    @property
+    def in_flight_limit(self) -> int:
+        """From this many messages in flight in the retry queue on, every wait is spent in the due index."""
+        ...
+
+    @property
+    def config(self) -> ConfigStore:
+        """Projects, tokens and queues."""
+        ...
+
+    @property
+    def messages(self) -> MessageStore:
+        """Messages of push queues and their deliveries."""
+        ...
+
+    @property
+    def bodies(self) -> BodyStore:
+        """Claim-checked bodies."""
+        ...
+
+    @property
+    def push_queue(self) -> WorkQueue:
+        """First attempts."""
+        ...
+
+    @property
+    def retry_queue(self) -> WorkQueue:
+        """Later attempts."""
+        ...
+
+    @property
+    def poll_queue(self) -> WorkQueue:
+        """Polls."""
+        ...
+
+    @property
+    def errors_queue(self) -> WorkQueue:
+        """Deliveries that gave up."""
+        ...
+
+    @property
+    def records(self) -> RecordStore:
+        """Delivery records."""
+        ...
+
+    @property
+    def set_aside(self) -> Callable[[str], None]:
+        """Keeps a stream record that nothing can be made of, whole, where an operator sees it."""
+        ...
 
 
-@cache
-def _session() -> Any:
-    import boto3
+class AwsEnginePorts:
+    """Implements :class:`EnginePorts` on AWS, each port made at its first use.
 
-    return boto3.session.Session()
-
-
-@cache
-def client(service: str, *, endpoint_url: str | None = None) -> Any:
-    """One low-level client per service (and endpoint, where there are several); each call is bounded well below the functions' timeouts."""
-    from botocore.config import Config
-
-    return _session().client(
-        service,
-        endpoint_url=endpoint_url,
-        config=Config(
-            retries={"mode": "standard", "total_max_attempts": 4},
-            connect_timeout=2,
-            read_timeout=10,
-            max_pool_connections=WORKERS,
-            tcp_keepalive=True,
-            # A quarter of the CPU of a call; the contract tests run the same calls with validation on.
-            parameter_validation=False,
-        ),
-    )
-
-
-@cache
-def config_store() -> ConfigStore:
-    """Projects, tokens and queues."""
-    from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
-
-    return DynamoDBConfigStore(client("dynamodb"), settings().text("CONFIG_TABLE"), clock())
-
-
-@cache
-def message_store() -> MessageStore:
-    """Messages of push queues and their deliveries."""
-    from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
-
-    return DynamoDBMessageStore(client("dynamodb"), settings().text("MESSAGES_TABLE"), clock())
-
-
-@cache
-def line_store() -> LineStore:
-    """Waiting lines of pull queues."""
-    from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
-
-    return DynamoDBLineStore(client("dynamodb"), settings().text("LINES_TABLE"), clock())
-
-
-@cache
-def body_store() -> BodyStore:
-    """Claim-checked bodies."""
-    from pushhub.engine.store.s3_bodies import S3BodyStore
-
-    return S3BodyStore(client("s3"), settings().text("BODIES_BUCKET"))
-
-
-@cache
-def _work_queue(setting: str) -> WorkQueue:
-    from pushhub.engine.store.sqs_work import SqsWorkQueue
-
-    return SqsWorkQueue(client("sqs"), settings().text(setting), clock())
-
-
-def push_queue() -> WorkQueue:
-    """First attempts."""
-    return _work_queue("PUSH_QUEUE_URL")
-
-
-def retry_queue() -> WorkQueue:
-    """Later attempts."""
-    return _work_queue("RETRY_QUEUE_URL")
-
-
-def poll_queue() -> WorkQueue:
-    """Polls (hub protocol)."""
-    return _work_queue("POLL_QUEUE_URL")
-
-
-def set_aside(text: str) -> None:
-    """Keep a stream record that nothing can be made of, whole, in the queue of dispatch failures."""
-    from pushhub.engine.store.sqs_aside import send_aside
-
-    send_aside(client("sqs"), settings().text("DISPATCH_FAILURES_URL"), text)
-
-
-@cache
-def sender() -> GuardedSender:
-    """Makes guarded requests."""
-    from pushhub.egress.sender import GuardedSender
-
-    return GuardedSender(now=clock().now, allowed_targets=settings().listed("ALLOWED_TARGETS"), threads=WORKERS)
-
-
-@cache
-def _executor() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="attempt")
-
-
-@cache
-def ingest() -> Ingest:
-    """Accepts messages."""
-    from pushhub.ironmq.post import Ingest
-
-    return Ingest(
-        config=config_store(), messages=message_store(), lines=line_store(), bodies=body_store(), clock=clock()
-    )
-
-
-def check_url(url: str, allowed: Sequence[str]) -> str | None:
-    """Why the hub may not reach a URL, given a project's allowed targets; None when it may.
-
-    ``REFUSED_TARGET_HINT`` may hold what the operator wants to be said with it: who can allow it, and how.
+    Args:
+        settings: Of the function that runs here.
+        clients: Clients of AWS.
     """
-    from pushhub.egress.guard import refusal
 
-    reason = refusal(url, (*settings().listed("ALLOWED_TARGETS"), *allowed))
-    hint = settings().optional("REFUSED_TARGET_HINT")
-    return f"{reason}{hint}" if reason and reason.endswith("not allowed") else reason
+    def __init__(self, settings: Settings, clients: Clients) -> None:
+        self.settings = settings
+        self.clients = clients
+        self.clock = SystemClock()
 
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """The execution environment's one telemetry."""
+        from pushhub.cloud.observability import telemetry
 
-@cache
-def iron_api() -> IronApi:
-    """The IronMQ v3 queue API."""
-    from pushhub.ironmq.api.api import IronApi
+        return telemetry
 
-    return IronApi(
-        config=config_store(),
-        messages=message_store(),
-        lines=line_store(),
-        bodies=body_store(),
-        clock=clock(),
-        check_url=check_url,
-        base_url=settings().base_url(),
-    )
+    @cached_property
+    def sender(self) -> Sender:
+        """The egress guard's."""
+        from pushhub.egress.sender import GuardedSender
 
+        return GuardedSender(now=self.clock.now, allowed_targets=self._allowed_targets, threads=CONNECTIONS)
 
-@cache
-def targets() -> Targets:
-    """How each kind of subscriber is pushed to."""
-    from pushhub.engine.model.queue import Dialect
-    from pushhub.engine.target import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget, Target, Targets
-    from pushhub.hub.wiring import hub_target
-    from pushhub.notifications.wiring import topic_target
+    @property
+    def _allowed_targets(self) -> tuple[str, ...]:
+        return self.settings[ALLOWED_TARGETS]
 
-    base_url = settings().base_url()
-    http = HttpTarget(sender=sender(), config=config_store(), base_url=base_url)
-    raw: Mapping[str, Target] = {
-        "http": http,
-        "https": http,
-        "ironmq": IronMqQueueTarget(
-            ingest=ingest(), config=config_store(), sender=sender(), base_url=base_url, clock=clock()
-        ),
-        "ironworker": IronWorkerQueueTarget(sender=sender(), config=config_store()),
-        "notification2": topic_target(),
-    }
-    return Targets(raw=raw, by_dialect={Dialect.HUB: hub_target()})
+    def check_url(self, url: str, allowed: Sequence[str]) -> str | None:
+        """Why the hub may not reach a URL, given a project's allowed targets; None when it may."""
+        from pushhub.egress.guard import refusal
 
+        reason = refusal(url, (*self._allowed_targets, *allowed))
+        return f"{reason}{self.settings[REFUSED_TARGET_HINT]}" if reason and reason.endswith("not allowed") else reason
 
-@cache
-def push() -> Push:
-    """Attempts batches of deliveries."""
-    return _push_from(retry_queue())
+    @cached_property
+    def executor(self) -> Executor:
+        """Ten SQS messages of ten orders each; threads are made as they are needed."""
+        return ThreadPoolExecutor(max_workers=CONNECTIONS, thread_name_prefix="attempt")
 
+    @property
+    def base_url(self) -> str:
+        """From the settings."""
+        return self.settings[PUBLIC_BASE_URL]
 
-@cache
-def poll() -> Push:
-    """Attempts batches of polls."""
-    return _push_from(poll_queue())
+    @property
+    def in_flight_limit(self) -> int:
+        """From the settings."""
+        return self.settings[IN_FLIGHT_LIMIT]
 
+    @cached_property
+    def config(self) -> ConfigStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
-def _push_from(waiting: WorkQueue) -> Push:
-    """The push use case of a function whose queue of waiting deliveries is the given one."""
-    from pushhub.engine.deliver import Deliver
-    from pushhub.engine.push import Push
-    from pushhub.hub.wiring import hub_queues, hub_watch
+        return DynamoDBConfigStore(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock)
 
-    deliver = Deliver(
-        config=hub_queues(),
-        messages=message_store(),
-        bodies=body_store(),
-        targets=targets(),
-        retry_queue=waiting,
-        clock=clock(),
-        telemetry=telemetry,
-        in_flight_limit=settings().number("IN_FLIGHT_LIMIT", least=1, most=120_000),
-        watcher=hub_watch(),
-    )
-    return Push(
-        messages=message_store(),
-        deliver=deliver,
-        retry_queue=retry_queue(),
-        errors_queue=_work_queue("ERRORS_QUEUE_URL"),
-        poll_queue=poll_queue(),
-        clock=clock(),
-        telemetry=telemetry,
-        executor=_executor(),
-    )
+    @cached_property
+    def messages(self) -> MessageStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
+        return DynamoDBMessageStore(self.clients.of("dynamodb"), self.settings[MESSAGES_TABLE], self.clock)
 
-@cache
-def dispatch() -> Dispatch:
-    """Queues what was stored."""
-    from pushhub.engine.dispatch import Dispatch
+    @cached_property
+    def bodies(self) -> BodyStore:
+        """On S3."""
+        from pushhub.engine.store.s3_bodies import S3BodyStore
 
-    return Dispatch(
-        config=config_store(),
-        messages=message_store(),
-        push_queue=push_queue(),
-        clock=clock(),
-        telemetry=telemetry,
-    )
+        return S3BodyStore(self.clients.of("s3"), self.settings[BODIES_BUCKET])
 
+    @cached_property
+    def push_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(PUSH_QUEUE_URL)
 
-@cache
-def wake() -> Wake:
-    """Wakes parked deliveries."""
-    from pushhub.engine.wake import Wake
+    @cached_property
+    def retry_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(RETRY_QUEUE_URL)
 
-    return Wake(
-        messages=message_store(),
-        retry_queue=retry_queue(),
-        poll_queue=poll_queue(),
-        clock=clock(),
-        telemetry=telemetry,
-        executor=_executor(),
-    )
+    @cached_property
+    def poll_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(POLL_QUEUE_URL)
+
+    @cached_property
+    def errors_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(ERRORS_QUEUE_URL)
+
+    def _work_queue(self, setting: Setting[str]) -> WorkQueue:
+        from pushhub.engine.store.sqs_work import SqsWorkQueue
+
+        return SqsWorkQueue(self.clients.of("sqs"), self.settings[setting], self.clock)
+
+    @cached_property
+    def records(self) -> RecordStore:
+        """On S3."""
+        from pushhub.engine.store.s3_records import S3RecordStore
+
+        return S3RecordStore(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
+
+    def set_aside(self, text: str) -> None:
+        """In the queue of dispatch failures."""
+        from pushhub.engine.store.sqs_aside import send_aside
+
+        send_aside(self.clients.of("sqs"), self.settings[DISPATCH_FAILURES_URL], text)
 
 
-@cache
-def exhausted() -> Exhausted:
-    """Posts to error queues."""
-    from pushhub.ironmq.error_queue import Exhausted
+class Engine:
+    """The engine's use cases, each made at its first use.
 
-    return Exhausted(
-        config=config_store(),
-        messages=message_store(),
-        bodies=body_store(),
-        ingest=ingest(),
-        telemetry=telemetry,
-    )
+    Args:
+        ports: The outside.
 
+    Attributes:
+        protocols: What the protocols bring; filled before the first use case is asked for.
+    """
 
-@cache
-def record_store() -> RecordStore:
-    """Where delivery records are kept."""
-    from pushhub.engine.store.s3_records import S3RecordStore
+    def __init__(self, ports: EnginePorts) -> None:
+        self.ports = ports
+        self.protocols: list[WireProtocol] = []
 
-    return S3RecordStore(client("s3"), settings().text("RECORDS_BUCKET"))
+    @cached_property
+    def accept(self) -> Accept:
+        """The one door for messages."""
+        from pushhub.engine.accept import Accept
 
+        return Accept(workers=self.ports.config, clock=self.ports.clock)
 
-@cache
-def records() -> Records:
-    """Writes delivery records."""
-    from pushhub.engine.records import Records
-    from pushhub.engine.store.dynamodb_changes import record_of_change
-    from pushhub.ironmq.store.changes import record_of_pull_change
+    @cached_property
+    def targets(self) -> Targets:
+        """All kinds of subscribers."""
+        from pushhub.engine.target import Targets
 
-    def read(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
-        images = stream_record["dynamodb"]
-        kind = (images.get("NewImage") or images["OldImage"])["kind"]["S"]
-        return record_of_pull_change(stream_record) if kind == "line" else record_of_change(stream_record)
+        return Targets(offer for protocol in self.protocols for offer in protocol.targets)
 
-    return Records(read=read, store=record_store(), telemetry=telemetry)
+    @cached_property
+    def push(self) -> Push:
+        """Attempts batches of deliveries."""
+        return self._push(self.ports.retry_queue)
+
+    @cached_property
+    def poll(self) -> Push:
+        """Attempts batches of polls."""
+        return self._push(self.ports.poll_queue)
+
+    def _push(self, waiting: WorkQueue) -> Push:
+        """The push use case of a function whose queue of waiting deliveries is the given one."""
+        from pushhub.engine.push import Push
+
+        ports = self.ports
+        return Push(
+            messages=ports.messages,
+            deliver=self._deliver(waiting),
+            retry_queue=ports.retry_queue,
+            errors_queue=ports.errors_queue,
+            poll_queue=ports.poll_queue,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+            executor=ports.executor,
+        )
+
+    def _deliver(self, waiting: WorkQueue) -> Deliver:
+        from pushhub.engine.deliver import Deliver
+        from pushhub.engine.protocol import AllQueues
+
+        ports = self.ports
+        return Deliver(
+            queues=AllQueues(owners=ports.config, protocols=self.protocols),
+            messages=ports.messages,
+            bodies=ports.bodies,
+            targets=self.targets,
+            retry_queue=waiting,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+            in_flight_limit=ports.in_flight_limit,
+            watchers=[make() for protocol in self.protocols for make in protocol.watchers],
+        )
+
+    @cached_property
+    def dispatch(self) -> Dispatch:
+        """Queues what was stored."""
+        from pushhub.engine.dispatch import Dispatch
+
+        ports = self.ports
+        return Dispatch(
+            totals=ports.config,
+            deliveries=ports.messages,
+            push_queue=ports.push_queue,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+        )
+
+    @cached_property
+    def wake(self) -> Wake:
+        """Wakes deliveries whose time has come."""
+        from pushhub.engine.wake import Wake
+
+        ports = self.ports
+        return Wake(
+            due_index=ports.messages,
+            retry_queue=ports.retry_queue,
+            poll_queue=ports.poll_queue,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+            executor=ports.executor,
+        )
+
+    def records(self, table: str) -> Records:
+        """Writes delivery records of the changes in a table: one that a protocol knows, or else the engine's own."""
+        if table not in self._records:
+            self._records[table] = self._records_of(table)
+        return self._records[table]
+
+    @cached_property
+    def _records(self) -> dict[str, Records]:
+        return {}
+
+    def _records_of(self, table: str) -> Records:
+        from pushhub.engine.records import Records
+        from pushhub.engine.store.dynamodb_changes import record_of_change
+
+        readers = {name: read for protocol in self.protocols for name, read in protocol.change_readers().items()}
+        return Records(
+            read=readers.get(table, record_of_change), store=self.ports.records, telemetry=self.ports.telemetry
+        )

@@ -6,14 +6,13 @@ stream takes it from there.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ids import MessageIds, derived_message_id
+from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.model.message import BodyRef, Message
-from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.engine.accept import Accept, PlacedBody
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import BodyStore, MessageSink
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import (
     INCOMING_QUEUE,
@@ -25,46 +24,39 @@ from pushhub.hub.model.message import (
     service_queue,
 )
 from pushhub.hub.ports import HubLog, HubSettings
-from pushhub.ironmq.post import INLINE_BODY_LIMIT
-
-__all__ = ["HubIntake"]
-
-ID_ROUNDS = 5
-"""How often an id is made anew when another message has it already."""
 
 
 class HubIntake:
     """Accepts messages of the hub.
 
     Args:
+        accept: The engine's door.
         messages: Where they are kept.
         bodies: Large bodies, kept as long as messages of the hub are.
         settings: Told of the types that exist.
         log: Told of messages that were pushed.
         clock: Time.
         telemetry: Told what could not be shown.
-        next_worker: A number no other execution environment has, for message ids.
     """
 
     def __init__(
         self,
         *,
-        messages: MessageStore,
+        accept: Accept,
+        messages: MessageSink,
         bodies: BodyStore,
         settings: HubSettings,
         log: HubLog,
         clock: Clock,
         telemetry: Telemetry,
-        next_worker: Callable[[], int],
     ) -> None:
+        self._accept = accept
         self._messages = messages
         self._bodies = bodies
         self._settings = settings
         self._log = log
         self._clock = clock
         self._telemetry = telemetry
-        self._next_worker = next_worker
-        self._made_ids: MessageIds | None = None
         self._noted: set[tuple[str, str]] = set()
 
     def push(self, project_id: str, message: HubMessage) -> Message:
@@ -73,17 +65,14 @@ class HubIntake:
         Raises:
             Unavailable: Nothing may be assumed; the producer has to push again.
         """
-        body, ref = self._placed(project_id, message)
-        for _ in range(ID_ROUNDS):
-            now = self._clock.now()
-            accepted = _incoming(project_id, self._ids().next(now), message, body, ref, now=now)
-            try:
-                self._messages.accept([accepted])
-            except Conflict:
-                continue
-            self._show(accepted)
-            return accepted
-        raise Unavailable("finding a free message id")
+        body = self._placed(project_id, message)
+
+        def made(ids: Sequence[str]) -> list[Message]:
+            return [_incoming(project_id, each, message, body, now=self._clock.now()) for each in ids]
+
+        (accepted,) = self._accept.new(self._messages, 1, made)
+        self._show(accepted)
+        return accepted
 
     def derive(
         self, project_id: str, message: HubMessage, *, cause: str, at: int, parent_id: str | None, hops: int
@@ -101,22 +90,22 @@ class HubIntake:
         Raises:
             Unavailable: Nothing may be assumed; call again.
         """
-        body, ref = self._placed(project_id, message)
-        for bump in itertools.count():
-            made = _incoming(
+        body = self._placed(project_id, message)
+
+        def made(message_id: str) -> Message:
+            return _incoming(
                 project_id,
-                derived_message_id(at, cause, bump),
+                message_id,
                 message,
                 body,
-                ref,
                 now=self._clock.now(),
                 cause=cause,
                 parent_id=parent_id,
                 hops=hops,
             )
-            if self._messages.accept_once(made):
-                return made
-        raise AssertionError("unreachable: the numbers do not end")
+
+        accepted, _ = self._accept.once(self._messages, made, cause=cause, at=at)
+        return accepted
 
     def copy(self, incoming: Message, message: HubMessage, mapping_id: str) -> Message:
         """Accept the copy of an incoming message for a mapping; one only, however often it is called.
@@ -131,12 +120,13 @@ class HubIntake:
         """
         cause = f"route/{incoming.message_id}/{mapping_id}"
         now = self._clock.now()
-        for bump in itertools.count():
-            made = Message(
+
+        def made(message_id: str) -> Message:
+            return Message(
                 project=incoming.project,
                 queue=service_queue(mapping_id),
                 queue_uid=mapping_id,
-                message_id=derived_message_id(incoming.accepted_at, cause, bump),
+                message_id=message_id,
                 body=incoming.body,
                 body_ref=incoming.body_ref,
                 body_size=incoming.body_size,
@@ -148,10 +138,10 @@ class HubIntake:
                 hops=incoming.hops,
                 cause=cause,
             )
-            if self._messages.accept_once(made):
-                self._show(made)
-                return made
-        raise AssertionError("unreachable: the numbers do not end")
+
+        copy, _ = self._accept.once(self._messages, made, cause=cause, at=incoming.accepted_at)
+        self._show(copy)
+        return copy
 
     def note_type(self, project_id: str, message_type: str) -> None:
         """Remember that messages of that type exist; once per execution environment."""
@@ -167,25 +157,16 @@ class HubIntake:
         except Unavailable as error:
             self._telemetry.event("message_not_listed", error=str(error), message_id=message.message_id)
 
-    def _placed(self, project_id: str, message: HubMessage) -> tuple[bytes, BodyRef | None]:
-        body = message.encode()
-        if len(body) <= INLINE_BODY_LIMIT:
-            return body, None
-        (ref,) = self._bodies.put(project_id, [body], self._clock.now())
-        return body, ref
-
-    def _ids(self) -> MessageIds:
-        if self._made_ids is None:
-            self._made_ids = MessageIds(self._next_worker())
-        return self._made_ids
+    def _placed(self, project_id: str, message: HubMessage) -> PlacedBody:
+        (placed,) = self._accept.placed(project_id, [message.encode()], self._bodies)
+        return placed
 
 
 def _incoming(
     project_id: str,
     message_id: str,
     message: HubMessage,
-    body: bytes,
-    ref: BodyRef | None,
+    body: PlacedBody,
     *,
     now: int,
     cause: str | None = None,
@@ -197,9 +178,9 @@ def _incoming(
         queue=INCOMING_QUEUE,
         queue_uid=INCOMING_UID,
         message_id=message_id,
-        body=None if ref else body,
-        body_ref=ref,
-        body_size=len(body),
+        body=body.inline,
+        body_ref=body.ref,
+        body_size=body.size,
         headers=headers_of(message.type, parent_id),
         accepted_at=now,
         due_at=now,

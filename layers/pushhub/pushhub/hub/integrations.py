@@ -9,7 +9,8 @@ from typing import Any
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import CheckUrl, Clock, PushRequest, Sender
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import ProjectStore
+from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
@@ -43,7 +44,7 @@ class HubIntegrations:
         self,
         *,
         settings: HubSettings,
-        config: ConfigStore,
+        config: ProjectStore,
         check_url: CheckUrl,
         sender: Sender,
         clock: Clock,
@@ -165,7 +166,6 @@ class HubIntegrations:
         return stored
 
     def _fetch(self, project_id: str, integration: Integration) -> EndpointDescription:
-        project = self._config.project(project_id)
         answer = self._sender.send(
             PushRequest(
                 method="GET",
@@ -174,7 +174,7 @@ class HubIntegrations:
                 headers={"Accept": "application/json", "X-Augury-Token": integration.token},
                 timeout_s=DESCRIPTION_SECONDS,
                 answer_limit=DESCRIPTION_LIMIT + 1,
-                allowed_targets=project.allowed_targets if project else (),
+                allowed_targets=allowed_targets(self._config, project_id),
             )
         )
         return read_description(answer)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pushhub.engine.model.backoff import Exponential
-from pushhub.engine.model.queue import Dialect, PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.hub.model.mapping import ServicePush
-from pushhub.hub.model.message import INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
+from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
 from pushhub.hub.ports import HubSettings
 from pushhub.hub.wire.request import ANSWER_SECONDS
 
@@ -29,41 +28,32 @@ class IncomingPush(PushSettings):
 
 
 _INCOMING = IncomingPush(
-    subscribers=(
-        Subscriber(
-            subscriber_id=ROUTER, name=ROUTER, url="hub:incoming", dialect=Dialect.HUB, timeout_s=ROUTING_SECONDS
-        ),
-    )
+    subscribers=(Subscriber(subscriber_id=ROUTER, name=ROUTER, url=f"{DIALECT}:incoming", timeout_s=ROUTING_SECONDS),)
 )
 
 
 class HubQueues:
-    """Knows the internal queues, and all others from the configuration store.
+    """Knows the internal queues.
 
     Args:
-        config: Owners' queues.
         settings: Mappings.
     """
 
-    def __init__(self, *, config: ConfigStore, settings: HubSettings) -> None:
-        self._config = config
+    def __init__(self, *, settings: HubSettings) -> None:
         self._settings = settings
 
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """The queue, or None when there is none (for an internal one: its mapping was deleted)."""
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:  # noqa: ARG002 (always is)
+        """The queue, or None when there is none: its mapping was deleted."""
         if name == INCOMING_QUEUE:
             return _queue(project_id, name, INCOMING_UID, _INCOMING)
         mapping_id = mapping_of_queue(name)
-        if mapping_id is None:
-            return self._config.queue(project_id, name, fresh=fresh)
-        mapping = self._settings.mapping(project_id, mapping_id)
-        if mapping is None:
+        mapping = self._settings.mapping(project_id, mapping_id) if mapping_id else None
+        if mapping_id is None or mapping is None:
             return None
         service = Subscriber(
             subscriber_id=mapping_id,
             name=mapping.name,
-            url=mapping.url,
-            dialect=Dialect.HUB,
+            url=f"{DIALECT}:{mapping.url}",
             timeout_s=ANSWER_SECONDS,
         )
         return _queue(project_id, name, mapping_id, ServicePush(subscribers=(service,), mapping=mapping))

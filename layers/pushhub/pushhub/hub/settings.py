@@ -8,7 +8,8 @@ from typing import Any
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import CheckUrl, Clock
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import ProjectStore
+from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import Parameter
@@ -21,14 +22,13 @@ from pushhub.hub.wire.objects import read_parameter, read_scheduler
 __all__ = ["HubSettingsOfStore", "check_target"]
 
 
-def check_target(url: str, project_id: str, *, config: ConfigStore, check_url: CheckUrl) -> None:
+def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: CheckUrl) -> None:
     """See that the hub may reach a URL.
 
     Raises:
         InvalidObject: The egress guard refuses it.
     """
-    project = config.project(project_id)
-    refusal = check_url(url, project.allowed_targets if project else ())
+    refusal = check_url(url, allowed_targets(config, project_id))
     if refusal is not None:
         raise InvalidObject({"url": [refusal]})
 
@@ -43,7 +43,7 @@ class HubSettingsOfStore:
         clock: Time.
     """
 
-    def __init__(self, *, settings: HubSettings, config: ConfigStore, check_url: CheckUrl, clock: Clock) -> None:
+    def __init__(self, *, settings: HubSettings, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
         self._settings = settings
         self._config = config
         self._check_url = check_url

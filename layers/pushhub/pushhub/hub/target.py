@@ -12,14 +12,13 @@ from dataclasses import replace
 from pushhub.base.errors import MessageNotFound
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.backoff import RetryPolicy
-from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.ports import BodyStore, ConfigStore
+from pushhub.engine.ports import BodyStore, ProjectStore
+from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.log import RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServicePush
-from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.message import DIALECT, HubMessage
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import HubLog, HubSettings
 from pushhub.hub.router import HubRouter
@@ -42,7 +41,7 @@ INLINE_ANSWER_LIMIT = 8_192
 
 
 class HubTarget:
-    """Implements :class:`pushhub.engine.target.Target` for the dialect ``hub``.
+    """Implements :class:`pushhub.engine.target.Target` for the subscribers of internal queues.
 
     Args:
         config: For the project's allowed targets.
@@ -59,7 +58,7 @@ class HubTarget:
     def __init__(
         self,
         *,
-        config: ConfigStore,
+        config: ProjectStore,
         settings: HubSettings,
         log: HubLog,
         sender: Sender,
@@ -79,9 +78,14 @@ class HubTarget:
         self._effects = effects
         self._clock = clock
 
-    def policy(self, push: PushSettings, subscriber_id: str) -> RetryPolicy:  # noqa: ARG002 (one subscriber each)
-        """The mapping's own policy."""
-        return push.policy
+    dialect = DIALECT
+
+    def check(self, url: str) -> None:
+        """Owners register mappings, not subscribers; what is wrong with a mapping's URL the mapping says."""
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
+        """The mapping's URL."""
+        return url.partition(":")[2]
 
     def deliver(self, order: PushOrder) -> Outcome:
         """Route, post or poll.
@@ -131,7 +135,6 @@ class HubTarget:
         """One request, to the service or (once it took the message for later) to its ``update_url``."""
         by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
-        project = self._config.project(order.message.project)
         return self._sender.send(
             PushRequest(
                 url=order.delivery.update_url or mapping.url,
@@ -139,7 +142,7 @@ class HubTarget:
                 headers=request_headers(mapping.token),
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
-                allowed_targets=project.allowed_targets if project else (),
+                allowed_targets=allowed_targets(self._config, order.message.project),
             )
         )
 

@@ -1,133 +1,216 @@
-"""Builds the use cases of the hub protocol, as :mod:`pushhub.engine.wiring` does those of the engine."""
+"""Puts the hub protocol together: what it brings to the engine, and its API."""
 
-# ruff: noqa: PLC0415 (imports inside functions are the point of this module)
+# ruff: noqa: PLC0415 (a function imports only what it uses)
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pushhub.cloud.observability import telemetry
-from pushhub.engine import wiring
+from pushhub.cloud.settings import Setting, text
+from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.target import TargetOffer
+from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
+from pushhub.hub.model.message import DIALECT
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore
     from pushhub.hub.api.api import HubApi
     from pushhub.hub.intake import HubIntake
+    from pushhub.hub.model.filters import Matches
     from pushhub.hub.ports import HubLog, HubSettings
     from pushhub.hub.queues import HubQueues
     from pushhub.hub.target import HubTarget
     from pushhub.hub.ticks import HubTicks
     from pushhub.hub.watch import HubWatch
 
-__all__ = ["hub_api", "hub_queues", "hub_target", "hub_ticks", "hub_watch"]
+
+HUB_TABLE = text("HUB_TABLE")
 
 
-@cache
-def _settings() -> HubSettings:
-    from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+class HubPorts(Protocol):
+    """What the hub needs besides the engine's ports."""
 
-    return DynamoDBHubSettings(wiring.client("dynamodb"), wiring.settings().text("HUB_TABLE"), wiring.clock())
+    @property
+    def settings(self) -> HubSettings:
+        """Mappings, integrations, schedulers and parameters."""
+        ...
+
+    @property
+    def log(self) -> HubLog:
+        """What became of messages."""
+        ...
+
+    @property
+    def kept_bodies(self) -> BodyStore:
+        """Bodies that stay as long as messages of the hub do."""
+        ...
+
+    @property
+    def matches(self) -> Matches:
+        """Runs the regular expressions of filters."""
+        ...
 
 
-@cache
-def _log() -> HubLog:
-    from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
+class AwsHubPorts:
+    """Implements :class:`HubPorts` on AWS.
 
-    return DynamoDBHubLog(wiring.client("dynamodb"), wiring.settings().text("HUB_TABLE"), wiring.clock())
+    Args:
+        aws: The engine's.
+    """
+
+    def __init__(self, aws: AwsEnginePorts) -> None:
+        self._aws = aws
+
+    @property
+    def _table(self) -> str:
+        return self._aws.settings[HUB_TABLE]
+
+    @cached_property
+    def settings(self) -> HubSettings:
+        """On DynamoDB."""
+        from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+
+        return DynamoDBHubSettings(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+
+    @cached_property
+    def log(self) -> HubLog:
+        """On DynamoDB."""
+        from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
+
+        return DynamoDBHubLog(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+
+    @cached_property
+    def kept_bodies(self) -> BodyStore:
+        """On S3, under a prefix whose objects stay longer."""
+        from pushhub.engine.store.s3_bodies import S3BodyStore
+
+        bucket = self._aws.settings[BODIES_BUCKET]
+        return S3BodyStore(self._aws.clients.of("s3"), bucket, prefix="hub")
+
+    @cached_property
+    def matches(self) -> Matches:
+        """In a process of their own."""
+        from pushhub.hub.store.pattern_process import matches
+
+        return matches
 
 
-@cache
-def _kept_bodies() -> BodyStore:
-    """Bodies that stay as long as messages of the hub do."""
-    from pushhub.engine.store.s3_bodies import S3BodyStore
+class Hub:
+    """The hub's use cases, each made at its first use.
 
-    return S3BodyStore(wiring.client("s3"), wiring.settings().text("BODIES_BUCKET"), prefix="hub")
+    Args:
+        ports: Its own.
+        engine: The engine.
+    """
 
-
-@cache
-def _intake() -> HubIntake:
-    from pushhub.hub.intake import HubIntake
-
-    return HubIntake(
-        messages=wiring.message_store(),
-        bodies=_kept_bodies(),
-        settings=_settings(),
-        log=_log(),
-        clock=wiring.clock(),
-        telemetry=telemetry,
-        next_worker=wiring.config_store().next_worker,
+    aws_ports = AwsHubPorts
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = dict.fromkeys(
+        ("control", "push", "poll", "wake"), (HUB_TABLE,)
     )
 
+    def __init__(self, ports: HubPorts, engine: Engine) -> None:
+        self.ports = ports
+        self._engine = engine
+        self._outside = engine.ports
 
-@cache
-def hub_queues() -> HubQueues:
-    """All queues, the hub's internal ones among them."""
-    from pushhub.hub.queues import HubQueues
+    @cached_property
+    def protocol(self) -> WireProtocol:
+        """What it brings to the engine."""
+        return WireProtocol(
+            name=DIALECT,
+            targets=(TargetOffer((DIALECT,), self._target, public=False),),
+            queue_source=self._queues,
+            watchers=(self._watch,),
+            ticks=(lambda: self.ticks,),
+            apis={"/api/": lambda: self.api},
+        )
 
-    return HubQueues(config=wiring.config_store(), settings=_settings())
+    @cached_property
+    def intake(self) -> HubIntake:
+        """Accepts messages of the hub."""
+        from pushhub.hub.intake import HubIntake
 
+        outside = self._outside
+        return HubIntake(
+            accept=self._engine.accept,
+            messages=outside.messages,
+            bodies=self.ports.kept_bodies,
+            settings=self.ports.settings,
+            log=self.ports.log,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
 
-@cache
-def hub_watch() -> HubWatch:
-    """Keeps the log in step with deliveries."""
-    from pushhub.hub.watch import HubWatch
+    @cached_property
+    def ticks(self) -> HubTicks:
+        """Makes the ticks of schedulers."""
+        from pushhub.hub.ticks import HubTicks
 
-    return HubWatch(log=_log(), clock=wiring.clock())
+        outside = self._outside
+        return HubTicks(
+            settings=self.ports.settings, intake=self.intake, clock=outside.clock, telemetry=outside.telemetry
+        )
 
+    @cached_property
+    def api(self) -> HubApi:
+        """The hub's API."""
+        from pushhub.hub.api.api import HubApi
+        from pushhub.hub.integrations import HubIntegrations
+        from pushhub.hub.messages import HubMessages
+        from pushhub.hub.settings import HubSettingsOfStore
 
-@cache
-def hub_target() -> HubTarget:
-    """Delivers in the hub's dialect."""
-    from pushhub.hub.effects import HubEffects
-    from pushhub.hub.router import HubRouter
-    from pushhub.hub.store.pattern_process import matches
-    from pushhub.hub.target import HubTarget
+        outside, settings = self._outside, self.ports.settings
+        return HubApi(
+            config=outside.config,
+            settings=settings,
+            log=self.ports.log,
+            intake=self.intake,
+            of_store=HubSettingsOfStore(
+                settings=settings, config=outside.config, check_url=outside.check_url, clock=outside.clock
+            ),
+            integrations=HubIntegrations(
+                settings=settings,
+                config=outside.config,
+                check_url=outside.check_url,
+                sender=outside.sender,
+                clock=outside.clock,
+            ),
+            messages=HubMessages(
+                log=self.ports.log,
+                messages=outside.messages,
+                bodies=outside.bodies,
+                retry_queue=lambda: outside.retry_queue,
+                clock=outside.clock,
+            ),
+        )
 
-    return HubTarget(
-        config=wiring.config_store(),
-        settings=_settings(),
-        log=_log(),
-        sender=wiring.sender(),
-        bodies=wiring.body_store(),
-        kept_bodies=_kept_bodies(),
-        router=HubRouter(settings=_settings(), log=_log(), intake=_intake(), clock=wiring.clock(), matches=matches),
-        effects=HubEffects(settings=_settings(), log=_log(), intake=_intake()),
-        clock=wiring.clock(),
-    )
+    def _queues(self) -> HubQueues:
+        from pushhub.hub.queues import HubQueues
 
+        return HubQueues(settings=self.ports.settings)
 
-@cache
-def hub_ticks() -> HubTicks:
-    """Makes the ticks of schedulers."""
-    from pushhub.hub.ticks import HubTicks
+    def _watch(self) -> HubWatch:
+        from pushhub.hub.watch import HubWatch
 
-    return HubTicks(settings=_settings(), intake=_intake(), clock=wiring.clock(), telemetry=telemetry)
+        return HubWatch(log=self.ports.log, clock=self._outside.clock)
 
+    def _target(self) -> HubTarget:
+        from pushhub.hub.effects import HubEffects
+        from pushhub.hub.router import HubRouter
+        from pushhub.hub.target import HubTarget
 
-@cache
-def hub_api() -> HubApi:
-    """The hub's API."""
-    from pushhub.hub.api.api import HubApi
-    from pushhub.hub.integrations import HubIntegrations
-    from pushhub.hub.messages import HubMessages
-    from pushhub.hub.settings import HubSettingsOfStore
-
-    config, settings, clock = wiring.config_store(), _settings(), wiring.clock()
-    return HubApi(
-        config=config,
-        settings=settings,
-        log=_log(),
-        intake=_intake(),
-        of_store=HubSettingsOfStore(settings=settings, config=config, check_url=wiring.check_url, clock=clock),
-        integrations=HubIntegrations(
-            settings=settings, config=config, check_url=wiring.check_url, sender=wiring.sender(), clock=clock
-        ),
-        messages=HubMessages(
-            log=_log(),
-            messages=wiring.message_store(),
-            bodies=wiring.body_store(),
-            retry_queue=wiring.retry_queue,
-            clock=clock,
-        ),
-    )
+        outside, settings, log = self._outside, self.ports.settings, self.ports.log
+        return HubTarget(
+            config=outside.config,
+            settings=settings,
+            log=log,
+            sender=outside.sender,
+            bodies=outside.bodies,
+            kept_bodies=self.ports.kept_bodies,
+            router=HubRouter(
+                settings=settings, log=log, intake=self.intake, clock=outside.clock, matches=self.ports.matches
+            ),
+            effects=HubEffects(settings=settings, log=log, intake=self.intake),
+            clock=outside.clock,
+        )

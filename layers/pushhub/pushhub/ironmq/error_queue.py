@@ -11,7 +11,7 @@ from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.target import MAX_HOPS
-from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.error_queue import error_message_body
 
 __all__ = ["Exhausted"]
@@ -24,7 +24,7 @@ class Exhausted:
         config: Queues.
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
-        ingest: Posts to the error queue, once per delivery however often it is asked.
+        post: Posts to the error queue, once per delivery however often it is asked.
         telemetry: Wide events and metrics.
     """
 
@@ -34,13 +34,13 @@ class Exhausted:
         config: ConfigStore,
         messages: MessageStore,
         bodies: BodyStore,
-        ingest: Ingest,
+        post: Post,
         telemetry: Telemetry,
     ) -> None:
         self._config = config
         self._messages = messages
         self._bodies = bodies
-        self._ingest = ingest
+        self._post = post
         self._telemetry = telemetry
 
     def run(self, order: WorkOrder) -> None:
@@ -69,7 +69,7 @@ class Exhausted:
             self._skip(order, "message_gone")
             return
         subscribers = [queue.push.subscriber(each) or _removed(each) for each in self._owed(message, delivery)]
-        message_id = self._ingest.post_caused(
+        message_id = self._post.post_caused(
             queue.project,
             queue.push.error_queue,
             NewMessage(

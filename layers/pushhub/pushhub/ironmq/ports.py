@@ -9,21 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from pushhub.engine.model.message import Message
-
-
-class Once(StrEnum):
-    """What became of a message that is to be stored only once."""
-
-    STORED = "stored"
-    """It was written now."""
-    KNOWN = "known"
-    """It had been written before, for the same cause."""
-    TAKEN = "taken"
-    """Its id belongs to a message of another cause."""
+from pushhub.engine.ports import Once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,46 +1,44 @@
-"""Accepting messages: once a call returns, the hub owes them.
-
-A push queue's message is one durable write; the table's stream is the outbox that dispatch reads (decision 0001). A pull queue's
-message is put in its line. Large bodies are written to the bodies bucket first, so a stored message always has its bytes.
-"""
+"""Posting messages to queues, push and pull, by producers and by the hub itself."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ids import MessageIds, derived_message_id
 from pushhub.base.ports import Clock
-from pushhub.engine.model.message import BodyRef, Message, NewMessage
+from pushhub.engine.accept import Accept, PlacedBody, Sink
+from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import Queue, QueueType
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageSink, Once
 from pushhub.ironmq.alerts import Alerts
-from pushhub.ironmq.ports import LineStore, Once
+from pushhub.ironmq.ports import LineStore
 from pushhub.ironmq.queue_changes import pull_queue
 
-__all__ = ["INLINE_BODY_LIMIT", "Ingest"]
 
-INLINE_BODY_LIMIT = 8_192
-"""Bodies up to this many bytes lie in the table with their message; larger ones in the bodies bucket."""
+class _PullSink:
+    """Implements :class:`pushhub.engine.accept.Sink` on the store of pull queues.
 
-ID_ROUNDS = 5
-"""How often ids are made anew when another message has one of them already."""
+    Args:
+        lines: The store.
+        reserved_count: Times the messages were reserved before.
+    """
+
+    def __init__(self, lines: LineStore, *, reserved_count: int = 0) -> None:
+        self._lines = lines
+        self._reserved_count = reserved_count
+
+    def accept(self, messages: Sequence[Message]) -> None:
+        self._lines.put(messages)
+
+    def accept_once(self, message: Message) -> Once:
+        return self._lines.put_once(message, reserved_count=self._reserved_count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A new message and where its bytes lie."""
-
-    new: NewMessage
-    ref: BodyRef | None
-
-
-class Ingest:
+class Post:
     """Accepts messages from producers and from the hub itself.
 
     Args:
+        accept: The engine's door.
         config: Queues and counts.
         messages: Messages of push queues.
         lines: Lines of pull queues.
@@ -49,15 +47,22 @@ class Ingest:
     """
 
     def __init__(
-        self, *, config: ConfigStore, messages: MessageStore, lines: LineStore, bodies: BodyStore, clock: Clock
+        self,
+        *,
+        accept: Accept,
+        config: ConfigStore,
+        messages: MessageSink,
+        lines: LineStore,
+        bodies: BodyStore,
+        clock: Clock,
     ) -> None:
+        self._accept = accept
         self._config = config
         self._messages = messages
         self._lines = lines
         self._bodies = bodies
         self._clock = clock
         self._alerts = Alerts(config=config, lines=lines, clock=clock)
-        self._made_ids: MessageIds | None = None
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
         """Accept messages from a producer; their ids in order. An unknown queue is made, as a pull queue.
@@ -71,18 +76,16 @@ class Ingest:
             Unavailable: Nothing may be assumed; the producer has to post again.
         """
         queue = self._queue(project_id, queue_name)
-        placed = self._placed(project_id, messages)
-        for _ in range(ID_ROUNDS):
+        placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
+
+        def made(ids: Sequence[str]) -> list[Message]:
             now = self._clock.now()
-            ids = [self._ids().next(now) for _ in placed]
-            accepted = [_compose(queue, message_id, each, now) for message_id, each in zip(ids, placed, strict=True)]
-            try:
-                self._store(queue, accepted)
-            except Conflict:
-                continue
-            self._stored(queue, len(accepted))
-            return ids
-        raise Unavailable("finding free message ids")
+            given = zip(ids, messages, placed, strict=True)
+            return [_compose(queue, message_id, new, body, now=now) for message_id, new, body in given]
+
+        accepted = self._accept.new(self._sink(queue), len(messages), made)
+        self._stored(queue, len(accepted))
+        return [each.message_id for each in accepted]
 
     def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
         """Accept a message that the hub itself made; its id. Repeating the call does not post it again.
@@ -98,15 +101,15 @@ class Ingest:
             Unavailable: Nothing may be assumed; call again.
         """
         queue = self._queue(project_id, queue_name)
-        (placed,) = self._placed(project_id, [message])
-        for bump in itertools.count():
-            message_id = derived_message_id(at, cause, bump)
-            once = self._store_once(queue, _compose(queue, message_id, placed, self._clock.now(), cause))
-            if once is Once.STORED:
-                self._stored(queue, 1)
-            if once is not Once.TAKEN:
-                break
-        return message_id
+        (body,) = self._accept.placed(project_id, [message.body], self._bodies)
+
+        def made(message_id: str) -> Message:
+            return _compose(queue, message_id, message, body, now=self._clock.now(), cause=cause)
+
+        accepted, once = self._accept.once(self._sink(queue), made, cause=cause, at=at)
+        if once is Once.STORED:
+            self._stored(queue, 1)
+        return accepted.message_id
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
         """Put a pull queue's message into another queue with its id and count (dead letters). Safe to repeat.
@@ -126,9 +129,9 @@ class Ingest:
         cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
         new = NewMessage(body=body, headers=message.headers, hops=message.hops)
         queue = self._queue(project_id, queue_name)
-        (placed,) = self._placed(project_id, [new])
-        moved = _compose(queue, message.message_id, placed, self._clock.now(), cause)
-        once = self._store_once(queue, moved, reserved_count=reserved_count)
+        (placed,) = self._accept.placed(project_id, [body], self._bodies)
+        moved = _compose(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
+        once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
         if once is Once.STORED:
             self._stored(queue, 1)
         elif once is Once.TAKEN:
@@ -147,9 +150,10 @@ class Ingest:
         try:
             for fired in self._alerts.fired(queue, change):
                 target = self._queue(queue.project, fired.queue)
-                now = self._clock.now()
-                message = _compose(target, self._ids().next(now), _Placed(NewMessage(body=fired.body), None), now)
-                self._store(target, [message])
+                new = NewMessage(body=fired.body)
+                (body,) = self._accept.placed(queue.project, [fired.body], self._bodies)
+                message = _compose(target, self._accept.next_id(), new, body, now=self._clock.now())
+                self._sink(target).accept([message])
                 # Alerts about alert messages could answer each other for ever; those messages are only counted.
                 self._count(target, 1)
         except (Conflict, Unavailable):
@@ -171,27 +175,8 @@ class Ingest:
             return made_by_another
         return created
 
-    def _ids(self) -> MessageIds:
-        if self._made_ids is None:
-            self._made_ids = MessageIds(self._config.next_worker())
-        return self._made_ids
-
-    def _placed(self, project_id: str, messages: Sequence[NewMessage]) -> list[_Placed]:
-        """Write the large bodies of a post, all into one object."""
-        large = [each.body for each in messages if len(each.body) > INLINE_BODY_LIMIT]
-        refs = iter(self._bodies.put(project_id, large, self._clock.now()) if large else ())
-        return [_Placed(each, next(refs) if len(each.body) > INLINE_BODY_LIMIT else None) for each in messages]
-
-    def _store(self, queue: Queue, messages: Sequence[Message]) -> None:
-        if queue.is_push:
-            self._messages.accept(messages)
-        else:
-            self._lines.put(messages)
-
-    def _store_once(self, queue: Queue, message: Message, *, reserved_count: int = 0) -> Once:
-        if queue.is_push:
-            return Once.STORED if self._messages.accept_once(message) else Once.TAKEN
-        return self._lines.put_once(message, reserved_count=reserved_count)
+    def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
+        return self._messages if queue.is_push else _PullSink(self._lines, reserved_count=reserved_count)
 
     def _stored(self, queue: Queue, count: int) -> None:
         self._count(queue, count)
@@ -208,9 +193,10 @@ class Ingest:
             return
 
 
-def _compose(queue: Queue, message_id: str, placed: _Placed, now: int, cause: str | None = None) -> Message:
+def _compose(
+    queue: Queue, message_id: str, new: NewMessage, body: PlacedBody, *, now: int, cause: str | None = None
+) -> Message:
     """The message to store. Its life is counted from when it is due, so that a long delay does not use it up."""
-    new = placed.new
     # A push queue's clear counts everything up to its moment as deleted; this message came after it.
     accepted_at = max(now, queue.cleared_at + 1)
     due_at = accepted_at + new.delay_s * 1000
@@ -220,9 +206,9 @@ def _compose(queue: Queue, message_id: str, placed: _Placed, now: int, cause: st
         queue=queue.name,
         queue_uid=queue.uid if queue.is_push else queue.line_uid,
         message_id=message_id,
-        body=new.body if placed.ref is None else None,
-        body_ref=placed.ref,
-        body_size=len(new.body),
+        body=body.inline,
+        body_ref=body.ref,
+        body_size=body.size,
         headers=new.headers,
         accepted_at=accepted_at,
         due_at=due_at,

@@ -13,7 +13,7 @@ from pushhub.engine.bodies import body_of
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, ConfigStore
 from pushhub.ironmq.ports import LineMessage, LineStore
-from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import AnswerRoom
 
@@ -62,17 +62,15 @@ class Lines:
         config: Notices a queue that was cleared during a long poll.
         lines: The lines.
         bodies: Large bodies.
-        ingest: Moves dead letters and fires alerts.
+        post: Moves dead letters and fires alerts.
         clock: Time.
     """
 
-    def __init__(
-        self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, ingest: Ingest, clock: Clock
-    ) -> None:
+    def __init__(self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, post: Post, clock: Clock) -> None:
         self._config = config
         self._lines = lines
         self._bodies = bodies
-        self._ingest = ingest
+        self._post = post
         self._clock = clock
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
@@ -146,11 +144,11 @@ class Lines:
         except MessageNotFound:
             # Left to _read, which drops messages without bytes.
             return False
-        self._ingest.transfer(
+        self._post.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
         )
         self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
-        self._ingest.size_changed(queue, -1)
+        self._post.size_changed(queue, -1)
         return True
 
     def _read(self, queue: Queue, held: Sequence[LineMessage], *, compressed: bool) -> list[ReadMessage]:
@@ -222,7 +220,7 @@ class Lines:
                 self._give_back(queue, [later.held for later in taken[position + 1 :]])
                 break
             deleted.append(each)
-        self._ingest.size_changed(queue, -len(deleted))
+        self._post.size_changed(queue, -len(deleted))
         return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
@@ -305,7 +303,7 @@ class Lines:
                 self._check(queue, each)
         for each in deletions:
             self._remove(queue, each.message_id, each.reservation_id)
-        self._ingest.size_changed(queue, -len(deletions))
+        self._post.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
         """The rule of :meth:`pushhub.engine.ports.LineStore.delete`, asked without deleting."""

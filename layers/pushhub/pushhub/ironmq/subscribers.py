@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from pushhub.base.errors import Conflict, Invalid, QueueNotFound, Unavailable
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import ProjectStore, QueueStore
+from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import Targets
 from pushhub.ironmq.queue_changes import Admit
-from pushhub.ironmq.wire.push import parse_ironmq_url, parse_ironworker_url
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, check_subscribers_size
 
 CHECKED_WITHIN_MS = 10_000
@@ -26,17 +26,17 @@ class Registration:
     """Checks new subscribers and gives them their ids.
 
     Args:
+        targets: All kinds of subscribers.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
-        base_url: Public base URL of this hub, to notice a queue that subscribes to itself.
         clock: Time.
     """
 
-    def __init__(self, *, config: ConfigStore, check_url: CheckUrl, base_url: str, clock: Clock) -> None:
+    def __init__(self, *, targets: Targets, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
+        self._targets = targets
         self._config = config
         self._check_url = check_url
         self._clock = clock
-        self._own_host = urlsplit(base_url).netloc.lower()
 
     def of(self, project_id: str, queue_name: str) -> Admit:
         """The check for one queue, to be applied to new subscribers and those the queue has."""
@@ -51,14 +51,14 @@ class Registration:
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:
         to_ask: dict[str, str] = {}
         for subscriber in new:
-            reached = self._reached(project_id, queue_name, subscriber.url)
+            target = self._targets.registered(subscriber.url)
+            reached = target.reaches(subscriber.url, project=project_id, queue=queue_name)
             if reached is not None:
                 # The guard's answer depends on scheme, host and port only.
                 to_ask.setdefault("/".join(reached.split("/", 3)[:3]), reached)
         if not to_ask:
             return
-        project = self._config.project(project_id)
-        allowed = project.allowed_targets if project else ()
+        allowed = allowed_targets(self._config, project_id)
         ends_at = self._clock.now() + CHECKED_WITHIN_MS
         for url in to_ask.values():
             if self._clock.now() >= ends_at:
@@ -66,22 +66,6 @@ class Registration:
             refusal = self._check_url(url, allowed)
             if refusal is not None:
                 raise Invalid(f"Subscriber url cannot be used: {refusal}")
-
-    def _reached(self, project_id: str, queue_name: str, url: str) -> str | None:
-        """The URL that pushes will reach, or None when they stay within this hub."""
-        scheme = url.partition(":")[0].lower()
-        if scheme == "ironworker":
-            return f"https://{parse_ironworker_url(url).host}/"
-        if scheme == "notification2":
-            return None
-        if scheme != "ironmq":
-            return url
-        target = parse_ironmq_url(url)
-        if target.host is not None and target.host.lower() != self._own_host:
-            return f"https://{target.host}/"
-        if target.queue == queue_name and target.project in (None, project_id):
-            raise Invalid("A queue cannot subscribe to itself")
-        return None
 
 
 def _key(subscriber: Subscriber) -> tuple[str, str]:
@@ -107,7 +91,7 @@ class Subscribers:
         registration: Checks new subscribers.
     """
 
-    def __init__(self, *, config: ConfigStore, registration: Registration) -> None:
+    def __init__(self, *, config: QueueStore, registration: Registration) -> None:
         self._config = config
         self._registration = registration
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pushhub.base.errors import TooLarge
-from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.log import TopicLog
 from pushhub.notifications.model.subscription import Subscription, copied, published_as
 from pushhub.notifications.model.topic import Notification, Topic
@@ -33,13 +32,13 @@ class NotificationPublish:
     Args:
         subscriptions: The rules.
         log: Takes what they want.
-        ids: Makes their ids.
+        next_id: Makes ids, 19 decimal digits.
     """
 
-    def __init__(self, *, subscriptions: SubscriptionStore, log: TopicLog, ids: NotificationIds) -> None:
+    def __init__(self, *, subscriptions: SubscriptionStore, log: TopicLog, next_id: Callable[[], str]) -> None:
         self._subscriptions = subscriptions
         self._log = log
-        self._ids = ids
+        self._next_id = next_id
 
     def publish(self, project_id: str, drafts: Sequence[Draft]) -> list[str]:
         """Publish notifications in order; an id for each, which is its id in the records of the (first) topic it went to.
@@ -73,13 +72,13 @@ class NotificationPublish:
         notifications = [
             (
                 topic,
-                Notification(message_id=self._ids.next(), api=api, source=draft.source, action=draft.action, body=body),
+                Notification(message_id=self._next_id(), api=api, source=draft.source, action=draft.action, body=body),
             )
             for topic, api, body in lines
         ]
         for topic, notification in notifications:
             topics.setdefault(topic, []).append(checked(topic, notification))
-        return notifications[0][1].message_id if notifications else self._ids.next()
+        return notifications[0][1].message_id if notifications else self._next_id()
 
 
 def _body(draft: Draft, rule: Subscription) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
-from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.model.subscription import Subscription
 from pushhub.notifications.ports import SubscriptionStore
 from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
@@ -18,13 +19,13 @@ class NotificationSubscriptions:
 
     Args:
         subscriptions: Where they are kept.
-        ids: Makes their ids.
+        next_id: Makes ids, 19 decimal digits.
         clock: Time.
     """
 
-    def __init__(self, *, subscriptions: SubscriptionStore, ids: NotificationIds, clock: Clock) -> None:
+    def __init__(self, *, subscriptions: SubscriptionStore, next_id: Callable[[], str], clock: Clock) -> None:
         self._subscriptions = subscriptions
-        self._ids = ids
+        self._next_id = next_id
         self._clock = clock
 
     def create(self, project_id: str, body: bytes) -> Subscription:
@@ -34,7 +35,7 @@ class NotificationSubscriptions:
             Invalid: The body is wrong.
             DuplicateSubscription: There is one of that source, context and name.
         """
-        rule = parse_subscription(body, project=project_id, subscription_id=self._ids.next(), now=self._clock.now())
+        rule = parse_subscription(body, project=project_id, subscription_id=self._next_id(), now=self._clock.now())
         try:
             self._subscriptions.create(rule)
         except Conflict as error:

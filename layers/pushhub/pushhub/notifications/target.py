@@ -7,10 +7,7 @@ from collections.abc import Callable
 from pushhub.base.errors import RequestRefused
 from pushhub.base.ports import Clock
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.backoff import RetryPolicy
-from pushhub.engine.model.queue import PushSettings
 from pushhub.engine.target import Outcome, PushOrder
-from pushhub.notifications.ids import NotificationIds
 from pushhub.notifications.log import TopicLog
 from pushhub.notifications.model.topic import Notification, Topic
 from pushhub.notifications.publish import checked
@@ -25,18 +22,24 @@ class TopicTarget:
 
     Args:
         log: Makes what takes the notifications, when the first one comes: most hubs push elsewhere.
-        ids: Makes their ids.
+        next_id: Makes ids, 19 decimal digits.
         clock: Times of attempts.
     """
 
-    def __init__(self, *, log: Callable[[], TopicLog], ids: NotificationIds, clock: Clock) -> None:
+    def __init__(self, *, log: Callable[[], TopicLog], next_id: Callable[[], str], clock: Clock) -> None:
         self._log = log
-        self._ids = ids
+        self._next_id = next_id
         self._clock = clock
 
-    def policy(self, push: PushSettings, subscriber_id: str) -> RetryPolicy:  # noqa: ARG002 (the same for all)
-        """The queue's ``retries`` and ``retries_delay``."""
-        return push.policy
+    dialect = "raw"
+
+    def check(self, url: str) -> None:
+        """A topic must be named, and every parameter be known and right."""
+        parse_topic_url(url)
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
+        """Nothing outside this hub."""
+        return None
 
     def deliver(self, order: PushOrder) -> Outcome:
         """Append the message; a full backlog, or a body too large for a frame, is a failed try."""
@@ -56,7 +59,7 @@ class TopicTarget:
         target = parse_topic_url(order.subscriber.url)
         topic = Topic(project=order.queue.project, name=target.topic, non_persistent=target.non_persistent)
         notification = Notification(
-            message_id=self._ids.next(),
+            message_id=self._next_id(),
             api=target.api,
             source=target.source or source_in(order.body, order.queue.name),
             action=target.action,

@@ -1,28 +1,29 @@
-"""Builds the use cases of Notifications 2.0, as :mod:`pushhub.engine.wiring` does those of the engine."""
+"""Puts Notifications 2.0 together: what it brings to the engine, its API, and the use cases of its own functions."""
 
-# ruff: noqa: PLC0415 (imports inside functions are the point of this module)
+# ruff: noqa: PLC0415 (a function imports only what it uses)
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pushhub.cloud.observability import telemetry
-from pushhub.engine import wiring
+from pushhub.cloud.settings import Setting, number, text, url
+from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.protocol import ReadChange
+from pushhub.engine.target import TargetOffer
+from pushhub.engine.wiring import AwsEnginePorts, Engine
 from pushhub.notifications.log import Retention
+from pushhub.notifications.model.backlog import WINDOW
 from pushhub.notifications.wire.frames import AckIds
 from pushhub.notifications.wire.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pushhub.engine.model.record import DeliveryRecord
-    from pushhub.engine.records import Records
     from pushhub.notifications.api.api import NotificationsApi
     from pushhub.notifications.batch import PumpBatch
     from pushhub.notifications.consumers import Consumers, Departures
     from pushhub.notifications.idle import IdleConnections
-    from pushhub.notifications.ids import NotificationIds
     from pushhub.notifications.log import TopicLog
     from pushhub.notifications.ports import (
         BacklogStore,
@@ -33,225 +34,347 @@ if TYPE_CHECKING:
         TopicStore,
         WakeQueue,
     )
+    from pushhub.notifications.publish import NotificationPublish
+    from pushhub.notifications.sender import Pump
     from pushhub.notifications.subscribers import NotificationSubscribers
+    from pushhub.notifications.subscriptions import NotificationSubscriptions
     from pushhub.notifications.target import TopicTarget
     from pushhub.notifications.waker import Waker
-
-__all__ = [
-    "consumers",
-    "idle_connections",
-    "notifications_api",
-    "pump_batch",
-    "records",
-    "topic_target",
-]
 
 _SIDE_BY_SIDE = 10
 """Threads of the pump: the largest batch of a FIFO queue."""
 
 
-def _table() -> tuple[Any, str]:
-    return wiring.client("dynamodb"), wiring.settings().text("BACKLOGS_TABLE")
+BACKLOGS_TABLE = text("BACKLOGS_TABLE")
+NOTIFY_QUEUE_URL = text("NOTIFY_QUEUE_URL")
+SIGNING_SECRET = text("SIGNING_SECRET")
+WEBSOCKET_MANAGEMENT_URL = url("WEBSOCKET_MANAGEMENT_URL")
+BACKLOG_HOURS = number("BACKLOG_HOURS", least=1, most=336)
+BACKLOG_BYTES = number("BACKLOG_BYTES", least=1_000, most=1 << 40)
+_APPENDING: tuple[Setting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLOG_HOURS, BACKLOG_BYTES)
 
 
-@cache
-def _topics() -> TopicStore:
-    from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
+class NotificationsPorts(Protocol):
+    """What notifications need besides the engine's ports."""
 
-    return DynamoDBTopicStore(*_table(), wiring.clock())
+    @property
+    def topics(self) -> TopicStore:
+        """Topics."""
+        ...
 
+    @property
+    def backlogs(self) -> BacklogStore:
+        """Backlogs of subscribers."""
+        ...
 
-@cache
-def _backlogs() -> BacklogStore:
-    from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore
+    @property
+    def connections(self) -> ConnectionStore:
+        """Connections of consumers."""
+        ...
 
-    return DynamoDBBacklogStore(*_table(), wiring.clock())
+    @property
+    def subscriptions(self) -> SubscriptionStore:
+        """Rules of subscriptions."""
+        ...
 
+    @property
+    def sockets(self) -> Sockets:
+        """The gateway's connections."""
+        ...
 
-@cache
-def _connections() -> ConnectionStore:
-    from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
+    @property
+    def wakes(self) -> WakeQueue:
+        """Backlogs to look at."""
+        ...
 
-    return DynamoDBConnectionStore(*_table(), wiring.clock())
+    @property
+    def keys(self) -> SigningKeys:
+        """Keys of tokens and acknowledgements."""
+        ...
 
+    @property
+    def retention(self) -> Retention:
+        """How much is kept for how long."""
+        ...
 
-@cache
-def _subscription_store() -> SubscriptionStore:
-    from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
+    @property
+    def window(self) -> int:
+        """Notifications that a consumer may hold without acknowledging them."""
+        ...
 
-    return DynamoDBSubscriptionStore(*_table(), wiring.clock())
-
-
-@cache
-def _sockets() -> Sockets:
-    from pushhub.notifications.store.websocket_management import ApiGatewaySockets
-
-    url = wiring.settings().text("WEBSOCKET_MANAGEMENT_URL")
-    return ApiGatewaySockets(wiring.client("apigatewaymanagementapi", endpoint_url=url), wiring.clock())
-
-
-@cache
-def _wakes() -> WakeQueue:
-    from pushhub.notifications.store.sqs_wakes import SqsWakeQueue
-
-    return SqsWakeQueue(wiring.client("sqs"), wiring.settings().text("NOTIFY_QUEUE_URL"), wiring.clock())
-
-
-@cache
-def _keys() -> SigningKeys:
-    from pushhub.notifications.store.secret_keys import SecretsManagerKeys
-
-    secret = wiring.settings().text("SIGNING_SECRET")
-    return SecretsManagerKeys(wiring.client("secretsmanager"), secret, wiring.clock())
-
-
-@cache
-def _retention() -> Retention:
-    return Retention(
-        age_ms=wiring.settings().number("BACKLOG_HOURS", least=1, most=336) * 3_600_000,
-        size=wiring.settings().number("BACKLOG_BYTES", least=1_000, most=1 << 40),
-    )
+    @property
+    def backlogs_table(self) -> str:
+        """Name of the table of topics and backlogs, for the records of its changes."""
+        ...
 
 
-@cache
-def _waker() -> Waker:
-    from pushhub.notifications.waker import Waker
+class AwsNotificationsPorts:
+    """Implements :class:`NotificationsPorts` on AWS.
 
-    return Waker(backlogs=_backlogs(), queue=_wakes(), clock=wiring.clock())
+    Args:
+        aws: The engine's.
+    """
 
+    def __init__(self, aws: AwsEnginePorts) -> None:
+        self._aws = aws
 
-@cache
-def _departures() -> Departures:
-    from pushhub.notifications.consumers import Departures
+    window = WINDOW
 
-    return Departures(backlogs=_backlogs(), connections=_connections(), waker=_waker())
+    @property
+    def backlogs_table(self) -> str:
+        """From the settings."""
+        return self._aws.settings[BACKLOGS_TABLE]
 
+    @property
+    def _table(self) -> tuple[Any, str]:
+        return self._aws.clients.of("dynamodb"), self.backlogs_table
 
-@cache
-def _log() -> TopicLog:
-    from pushhub.notifications.log import TopicLog
+    @cached_property
+    def topics(self) -> TopicStore:
+        """On DynamoDB."""
+        from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
-    return TopicLog(
-        topics=_topics(), backlogs=_backlogs(), waker=_waker(), clock=wiring.clock(), retention=_retention()
-    )
+        return DynamoDBTopicStore(*self._table, self._aws.clock)
 
+    @cached_property
+    def backlogs(self) -> BacklogStore:
+        """On DynamoDB."""
+        from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore
 
-@cache
-def _ids() -> NotificationIds:
-    from pushhub.notifications.ids import NotificationIds
+        return DynamoDBBacklogStore(*self._table, self._aws.clock)
 
-    return NotificationIds(config=wiring.config_store(), clock=wiring.clock())
+    @cached_property
+    def connections(self) -> ConnectionStore:
+        """On DynamoDB."""
+        from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
 
+        return DynamoDBConnectionStore(*self._table, self._aws.clock)
 
-@cache
-def consumers() -> Consumers:
-    """The life of connections."""
-    from pushhub.notifications.consumers import Consumers
+    @cached_property
+    def subscriptions(self) -> SubscriptionStore:
+        """On DynamoDB."""
+        from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
 
-    return Consumers(
-        tokens=Tokens(_keys().secrets),
-        ack_ids=AckIds(_keys().secrets),
-        config=wiring.config_store(),
-        topics=_topics(),
-        backlogs=_backlogs(),
-        connections=_connections(),
-        sockets=_sockets(),
-        departures=_departures(),
-        waker=_waker(),
-        clock=wiring.clock(),
-        retention=_retention(),
-    )
+        return DynamoDBSubscriptionStore(*self._table, self._aws.clock)
 
+    @cached_property
+    def sockets(self) -> Sockets:
+        """API Gateway's."""
+        from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 
-@cache
-def pump_batch() -> PumpBatch:
-    """Sends notifications."""
-    from concurrent.futures import ThreadPoolExecutor
+        url = self._aws.settings[WEBSOCKET_MANAGEMENT_URL]
+        client = self._aws.clients.of("apigatewaymanagementapi", endpoint_url=url)
+        return ApiGatewaySockets(client, self._aws.clock)
 
-    from pushhub.notifications.batch import PumpBatch
-    from pushhub.notifications.sender import Pump
+    @cached_property
+    def wakes(self) -> WakeQueue:
+        """On SQS."""
+        from pushhub.notifications.store.sqs_wakes import SqsWakeQueue
 
-    pump = Pump(
-        topics=_topics(),
-        backlogs=_backlogs(),
-        connections=_connections(),
-        sockets=_sockets(),
-        departures=_departures(),
-        waker=_waker(),
-        ack_ids=AckIds(_keys().secrets),
-        clock=wiring.clock(),
-        telemetry=telemetry,
-    )
-    executor = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="look")
-    return PumpBatch(pump=pump, queue=_wakes(), executor=executor, telemetry=telemetry)
+        return SqsWakeQueue(self._aws.clients.of("sqs"), self._aws.settings[NOTIFY_QUEUE_URL], self._aws.clock)
 
+    @cached_property
+    def keys(self) -> SigningKeys:
+        """In Secrets Manager."""
+        from pushhub.notifications.store.secret_keys import SecretsManagerKeys
 
-@cache
-def idle_connections() -> IdleConnections:
-    """Closes what idles."""
-    from pushhub.notifications.idle import IdleConnections
+        secret = self._aws.settings[SIGNING_SECRET]
+        return SecretsManagerKeys(self._aws.clients.of("secretsmanager"), secret, self._aws.clock)
 
-    return IdleConnections(
-        backlogs=_backlogs(),
-        connections=_connections(),
-        sockets=_sockets(),
-        departures=_departures(),
-        waker=_waker(),
-        clock=wiring.clock(),
-        telemetry=telemetry,
-    )
+    @cached_property
+    def retention(self) -> Retention:
+        """From the settings."""
+        return Retention(
+            age_ms=self._aws.settings[BACKLOG_HOURS] * 3_600_000,
+            size=self._aws.settings[BACKLOG_BYTES],
+        )
 
 
-@cache
-def records() -> Records:
-    """Writes delivery records of notifications."""
-    from pushhub.engine.records import Records
-    from pushhub.notifications.records import NotificationRecords
-    from pushhub.notifications.store.changes import notification_change
+class Notifications:
+    """The use cases of notifications, each made at its first use.
 
-    made = NotificationRecords(topics=_topics(), backlogs=_backlogs())
+    Args:
+        ports: Its own.
+        engine: The engine.
+    """
 
-    def read(stream_record: Mapping[str, Any]) -> Sequence[DeliveryRecord]:
-        change = notification_change(stream_record)
-        return made.of(change) if change else ()
+    aws_ports = AwsNotificationsPorts
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        "control": (*_APPENDING, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
+        "push": _APPENDING,
+        "poll": _APPENDING,
+        "consumers": (*_APPENDING, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
+        "notify": (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
+        "records": (BACKLOGS_TABLE,),
+    }
 
-    return Records(read=read, store=wiring.record_store(), telemetry=telemetry)
+    def __init__(self, ports: NotificationsPorts, engine: Engine) -> None:
+        self.ports = ports
+        self._engine = engine
+        self._outside = engine.ports
 
+    @cached_property
+    def protocol(self) -> WireProtocol:
+        """What it brings to the engine."""
+        return WireProtocol(
+            name="notifications",
+            targets=(TargetOffer(("notification2",), self._topic_target),),
+            change_readers=self._change_readers,
+            apis={"/notification2/": lambda: self.api},
+        )
 
-@cache
-def topic_target() -> TopicTarget:
-    """Feeds topics from queues."""
-    from pushhub.notifications.target import TopicTarget
+    @cached_property
+    def waker(self) -> Waker:
+        """Has backlogs looked at."""
+        from pushhub.notifications.waker import Waker
 
-    return TopicTarget(log=_log, ids=_ids(), clock=wiring.clock())
+        return Waker(backlogs=self.ports.backlogs, queue=self.ports.wakes, clock=self._outside.clock)
 
+    @cached_property
+    def _departures(self) -> Departures:
+        from pushhub.notifications.consumers import Departures
 
-@cache
-def _subscribers() -> NotificationSubscribers:
-    from pushhub.notifications.subscribers import NotificationSubscribers
+        return Departures(backlogs=self.ports.backlogs, connections=self.ports.connections, waker=self.waker)
 
-    return NotificationSubscribers(
-        tokens=Tokens(_keys().secrets),
-        backlogs=_backlogs(),
-        sockets=_sockets(),
-        departures=_departures(),
-        consumers=consumers(),
-        clock=wiring.clock(),
-    )
+    @cached_property
+    def log(self) -> TopicLog:
+        """Appends to topics."""
+        from pushhub.notifications.log import TopicLog
 
+        ports = self.ports
+        return TopicLog(
+            topics=ports.topics,
+            backlogs=ports.backlogs,
+            waker=self.waker,
+            clock=self._outside.clock,
+            retention=ports.retention,
+        )
 
-@cache
-def notifications_api() -> NotificationsApi:
-    """The REST API."""
-    from pushhub.notifications.api.api import NotificationsApi
-    from pushhub.notifications.publish import NotificationPublish
-    from pushhub.notifications.subscriptions import NotificationSubscriptions
+    @cached_property
+    def consumers(self) -> Consumers:
+        """The life of connections."""
+        from pushhub.notifications.consumers import Consumers
 
-    return NotificationsApi(
-        config=wiring.config_store(),
-        subscriptions=NotificationSubscriptions(subscriptions=_subscription_store(), ids=_ids(), clock=wiring.clock()),
-        publishing=NotificationPublish(subscriptions=_subscription_store(), log=_log(), ids=_ids()),
-        subscribers=_subscribers(),
-        consumers=consumers(),
-        base_url=wiring.settings().base_url(),
-    )
+        ports = self.ports
+        return Consumers(
+            tokens=Tokens(ports.keys.secrets),
+            ack_ids=AckIds(ports.keys.secrets),
+            config=self._outside.config,
+            topics=ports.topics,
+            backlogs=ports.backlogs,
+            connections=ports.connections,
+            sockets=ports.sockets,
+            departures=self._departures,
+            waker=self.waker,
+            clock=self._outside.clock,
+            retention=ports.retention,
+        )
+
+    @cached_property
+    def pump(self) -> Pump:
+        """Sends the notifications of one subscriber."""
+        from pushhub.notifications.sender import Pump
+
+        ports, outside = self.ports, self._outside
+        return Pump(
+            topics=ports.topics,
+            backlogs=ports.backlogs,
+            connections=ports.connections,
+            sockets=ports.sockets,
+            departures=self._departures,
+            waker=self.waker,
+            ack_ids=AckIds(ports.keys.secrets),
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+            window=ports.window,
+        )
+
+    @cached_property
+    def pump_batch(self) -> PumpBatch:
+        """Sends notifications."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from pushhub.notifications.batch import PumpBatch
+
+        executor = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="look")
+        return PumpBatch(pump=self.pump, queue=self.ports.wakes, executor=executor, telemetry=self._outside.telemetry)
+
+    @cached_property
+    def idle_connections(self) -> IdleConnections:
+        """Closes what idles."""
+        from pushhub.notifications.idle import IdleConnections
+
+        ports, outside = self.ports, self._outside
+        return IdleConnections(
+            backlogs=ports.backlogs,
+            connections=ports.connections,
+            sockets=ports.sockets,
+            departures=self._departures,
+            waker=self.waker,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
+
+    @cached_property
+    def subscribers(self) -> NotificationSubscribers:
+        """Subscribers and their tokens."""
+        from pushhub.notifications.subscribers import NotificationSubscribers
+
+        ports = self.ports
+        return NotificationSubscribers(
+            tokens=Tokens(ports.keys.secrets),
+            backlogs=ports.backlogs,
+            sockets=ports.sockets,
+            departures=self._departures,
+            consumers=self.consumers,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def subscriptions(self) -> NotificationSubscriptions:
+        """Rules of subscriptions."""
+        from pushhub.notifications.subscriptions import NotificationSubscriptions
+
+        return NotificationSubscriptions(
+            subscriptions=self.ports.subscriptions, next_id=self._engine.accept.next_id, clock=self._outside.clock
+        )
+
+    @cached_property
+    def publishing(self) -> NotificationPublish:
+        """Publishes notifications."""
+        from pushhub.notifications.publish import NotificationPublish
+
+        return NotificationPublish(
+            subscriptions=self.ports.subscriptions, log=self.log, next_id=self._engine.accept.next_id
+        )
+
+    @cached_property
+    def api(self) -> NotificationsApi:
+        """The REST API."""
+        from pushhub.notifications.api.api import NotificationsApi
+
+        return NotificationsApi(
+            config=self._outside.config,
+            subscriptions=self.subscriptions,
+            publishing=self.publishing,
+            subscribers=self.subscribers,
+            consumers=self.consumers,
+            base_url=self._outside.base_url,
+        )
+
+    def _topic_target(self) -> TopicTarget:
+        from pushhub.notifications.target import TopicTarget
+
+        return TopicTarget(log=lambda: self.log, next_id=self._engine.accept.next_id, clock=self._outside.clock)
+
+    def _change_readers(self) -> Mapping[str, ReadChange]:
+        from pushhub.notifications.records import NotificationRecords
+        from pushhub.notifications.store.changes import notification_change
+
+        made = NotificationRecords(topics=self.ports.topics, backlogs=self.ports.backlogs)
+
+        def read(stream_record: Mapping[str, Any]) -> Sequence[DeliveryRecord]:
+            change = notification_change(stream_record)
+            return made.of(change) if change else ()
+
+        return {self.ports.backlogs_table: read}

@@ -1,25 +1,16 @@
-"""The control function: every HTTP route that has no function of its own, each API behind its prefix."""
+"""HTTP routes: each API behind its prefix."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pushhub.engine import wiring
+from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
 
-__all__ = ["answer"]
 
-
-def answer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """Answer an HTTP API event by the API that its path belongs to; the queue API is for all the rest."""
-    path: str = event.get("rawPath") or "/"
-    if path.startswith("/api/"):
-        # Imported when it is first asked for: a hub without stores does not pay for it at its cold starts.
-        from pushhub.hub.wiring import hub_api  # noqa: PLC0415
-
-        return hub_api().handle(event)
-    if path == "/notification2" or path.startswith("/notification2/"):
-        from pushhub.notifications.wiring import notifications_api  # noqa: PLC0415
-
-        return notifications_api().handle(event)
-    return wiring.iron_api().handle(event)
+def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+    """Answer an HTTP API event by the API that its path belongs to: the one with the longest prefix that fits."""
+    path: str = (event.get("rawPath") or "/").rstrip("/") + "/"
+    apis = {prefix: make for protocol in hub.engine.protocols for prefix, make in protocol.apis.items()}
+    # Made when it is first asked for: a hub without stores does not pay for theirs at its cold starts.
+    return apis[max((prefix for prefix in apis if path.startswith(prefix)), key=len)]().handle(event)

@@ -6,33 +6,31 @@ import json
 from typing import Any
 
 from pushhub.cloud.observability import telemetry
-from pushhub.engine import wiring
 from pushhub.engine.faults import described
 from pushhub.engine.model.message import Message
+from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
 
-__all__ = ["dispatch_inserted", "handle_errors", "poll_batch", "push_batch", "wake_due"]
 
-
-def push_batch(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS push and SQS retry: attempt the batch; the response keeps what must be looked at again."""
-    orders, poison = read_orders(event, now=wiring.clock().now(), telemetry=telemetry)
-    retry_url = wiring.settings().text("RETRY_QUEUE_URL")
-    is_retry = queue_name(event) == retry_url.rpartition("/")[2]
-    source = wiring.retry_queue() if is_retry else wiring.push_queue()
-    keep = wiring.push().run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
+    ports = hub.engine.ports
+    orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
+    source = ports.retry_queue if queue_name(event) == ports.retry_queue.name else ports.push_queue
+    keep = hub.engine.push.run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
     return failures(keep | poison)
 
 
-def poll_batch(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS poll: ask the endpoints of the batch what became of their messages (hub protocol)."""
-    orders, poison = read_orders(event, now=wiring.clock().now(), telemetry=telemetry)
-    keep = wiring.poll().run(orders, source=wiring.poll_queue(), remaining_ms=context.get_remaining_time_in_millis)
+    ports = hub.engine.ports
+    orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
+    keep = hub.engine.poll.run(orders, source=ports.poll_queue, remaining_ms=context.get_remaining_time_in_millis)
     return failures(keep | poison)
 
 
-def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
+def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """Stream of the messages table: queue what was inserted.
 
     A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something cannot be
@@ -47,20 +45,19 @@ def dispatch_inserted(event: dict[str, Any], context: LambdaContext) -> dict[str
         except (KeyError, ValueError, TypeError) as error:
             telemetry.count("StreamRecordsPoisoned")
             telemetry.event("stream_record_poisoned", event_id=record.get("eventID"), **described(error))
-            wiring.set_aside(json.dumps(record, default=str))
-    wiring.dispatch().run(messages)
+            hub.engine.ports.set_aside(json.dumps(record, default=str))
+    hub.engine.dispatch.run(messages)
     return failures([])
 
 
-def wake_due(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
+def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
     """Schedule, each minute: queue parked deliveries that are due, then make the ticks of schedulers (hub protocol)."""
-    from pushhub.hub.wiring import hub_ticks  # noqa: PLC0415 (not needed by the other functions)
+    woken = hub.engine.wake.run(context.get_remaining_time_in_millis)
+    ticks = [make() for protocol in hub.engine.protocols for make in protocol.ticks]
+    return {"woken": woken, "ticked": sum(each.run(context.get_remaining_time_in_millis) for each in ticks)}
 
-    woken = wiring.wake().run(context.get_remaining_time_in_millis)
-    return {"woken": woken, "ticked": hub_ticks().run(context.get_remaining_time_in_millis)}
 
-
-def handle_errors(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
+def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """SQS errors: post exhausted deliveries to their error queues; one that fails does not touch the others."""
     from aws_lambda_powertools.utilities.batch import (  # noqa: PLC0415 (not needed by the other functions)
         BatchProcessor,
@@ -71,12 +68,15 @@ def handle_errors(event: dict[str, Any], context: LambdaContext) -> dict[str, An
     from pushhub.engine.deliver import order_identity  # noqa: PLC0415
     from pushhub.engine.model.work import WorkOrder  # noqa: PLC0415
 
+    handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
+
     def one(record: SQSRecord) -> None:
         identity: dict[str, str] = {}
         try:
             order = WorkOrder.decode(record.body)
             identity = order_identity(order)
-            wiring.exhausted().run(order)
+            for handler in handlers:
+                handler.run(order)
         except Exception as error:
             telemetry.event("exhausted_unhandled", **described(error), sqs_id=record.message_id, **identity)
             raise

@@ -7,30 +7,31 @@ from typing import Any
 
 from pushhub.base.errors import RequestRefused, Unavailable
 from pushhub.cloud.observability import logger, telemetry
-from pushhub.notifications import wiring
+from pushhub.notifications.consumers import Consumers
 from pushhub.notifications.ports import ReceivedWake
 from pushhub.notifications.wire.errors import error_body, fault_body, status_of
 from pushhub.notifications.wire.requests import parse_consumer_name
+from pushhub.notifications.wiring import Notifications
+from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures
-
-__all__ = ["answer_consumer", "notify"]
 
 _OK: dict[str, Any] = {"statusCode": 200}
 
 
-def answer_consumer(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
+def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake."""
     # Not the route: a frame can name one.
     kind: str = event["requestContext"]["eventType"]
+    consumers = hub.part(Notifications).consumers
     connection_id: str = event["requestContext"]["connectionId"]
     if kind == "CONNECT":
-        return _connect(event.get("queryStringParameters") or {}, connection_id)
+        return _connect(consumers, event.get("queryStringParameters") or {}, connection_id)
     if kind == "DISCONNECT":
-        wiring.consumers().disconnect(connection_id)
+        consumers.disconnect(connection_id)
         return _OK
     try:
-        wiring.consumers().receive(connection_id, event.get("body") or "")
+        consumers.receive(connection_id, event.get("body") or "")
     except Exception as error:  # noqa: BLE001 (API Gateway would tell the client with a frame of its own, which kills listeners)
         # The notification is sent again after the next reconnect.
         telemetry.count("AcknowledgementsFailed")
@@ -38,9 +39,9 @@ def answer_consumer(event: dict[str, Any], context: LambdaContext) -> dict[str, 
     return _OK
 
 
-def _connect(query: dict[str, str], connection_id: str) -> dict[str, Any]:
+def _connect(consumers: Consumers, query: dict[str, str], connection_id: str) -> dict[str, Any]:
     try:
-        connection = wiring.consumers().connect(query.get("token", ""), parse_consumer_name(query), connection_id)
+        connection = consumers.connect(query.get("token", ""), parse_consumer_name(query), connection_id)
     except RequestRefused as error:
         status = status_of(error)
         telemetry.event("handshake_refused", connection_id=connection_id, status=status)
@@ -61,10 +62,11 @@ def _connect(query: dict[str, str], connection_id: str) -> dict[str, Any]:
     return _OK
 
 
-def notify(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+def notify(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS notify: look at the backlogs of the batch, side by side. Schedule, each minute: check idle connections."""
+    notifications = hub.part(Notifications)
     if "Records" not in event:
-        wiring.idle_connections().run(context.get_remaining_time_in_millis)
+        notifications.idle_connections.run(context.get_remaining_time_in_millis)
         return {}
     from pushhub.notifications.store.sqs_wakes import decode_wake  # noqa: PLC0415 (not needed by the schedule)
 
@@ -79,5 +81,5 @@ def notify(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             poison.append(record["messageId"])
             continue
         wakes.append(ReceivedWake(wake=wake, sqs_id=record["messageId"], receipt_handle=record["receiptHandle"]))
-    keep = wiring.pump_batch().run(wakes, context.get_remaining_time_in_millis)
+    keep = notifications.pump_batch.run(wakes, context.get_remaining_time_in_millis)
     return failures([*keep, *poison])

@@ -97,7 +97,7 @@ class Attempt:
         wait_before_ms: From the end of the attempt before (or from acceptance) to the start of this one.
         wait_after_ms: Until the next look at the delivery; None when there is none.
         subscriber: Name of the subscriber asked; empty when it has none or is not known.
-        dialect: What it was sent, see :class:`pushhub.engine.model.queue.Dialect`.
+        dialect: What it was sent, see :func:`pushhub.engine.model.queue.dialect_of`.
         tries_max: Tries the retry policy allowed then, None for no end or not known.
         poll: It asked the ``update_url`` of an earlier answer (hub protocol).
     """

@@ -8,17 +8,6 @@ from enum import StrEnum
 
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
-__all__ = [
-    "Alert",
-    "DeadLetter",
-    "Dialect",
-    "Project",
-    "PushSettings",
-    "Queue",
-    "QueueType",
-    "Subscriber",
-]
-
 
 def dialect_of(queue: str) -> str:
     """What the subscribers of a queue are sent, in the word of the delivery records.
@@ -36,15 +25,6 @@ class QueueType(StrEnum):
     PULL = "pull"
     MULTICAST = "multicast"
     UNICAST = "unicast"
-
-
-class Dialect(StrEnum):
-    """What a subscriber is sent and how its answers are read."""
-
-    RAW = "raw"
-    """The body as it is, status codes only (IronMQ v3 push)."""
-    HUB = "hub"
-    """Spree hub v5 messages and answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +51,8 @@ class Subscriber:
     Attributes:
         subscriber_id: The hub's own id (12 hex), kept when the subscriber is updated by name.
         name: The owner's name for it; may be empty (IronMQ clients exist that send none).
-        url: ``http``, ``https``, ``ironmq`` or ``ironworker``.
+        url: Its scheme tells its kind, see :class:`pushhub.engine.target.Target`.
         headers: Sent with each push.
-        dialect: What is sent and how answers are read.
         timeout_s: Seconds to wait for the whole answer (1..180).
     """
 
@@ -81,7 +60,6 @@ class Subscriber:
     name: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    dialect: Dialect = Dialect.RAW
     timeout_s: int = 10
 
 

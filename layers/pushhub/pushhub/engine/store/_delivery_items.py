@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
-from pushhub.engine.model.queue import Dialect
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
 __all__ = [
@@ -186,7 +185,7 @@ def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
         fields["subscriber_id"] = text(attempt.subscriber_id)
     if attempt.subscriber:
         fields["subscriber"] = text(attempt.subscriber)
-    if attempt.dialect != Dialect.RAW:
+    if attempt.dialect != "raw":
         fields["dialect"] = text(attempt.dialect)
     if attempt.tries_max is not None:
         fields["tries_max"] = number(attempt.tries_max)
@@ -209,7 +208,7 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         wait_before_ms=int(fields["wait_before"]["N"]),
         wait_after_ms=numbers(fields, "wait_after"),
         subscriber=fields["subscriber"]["S"] if "subscriber" in fields else "",
-        dialect=fields["dialect"]["S"] if "dialect" in fields else str(Dialect.RAW),
+        dialect=fields["dialect"]["S"] if "dialect" in fields else "raw",
         tries_max=numbers(fields, "tries_max"),
         poll="poll" in fields,
     )

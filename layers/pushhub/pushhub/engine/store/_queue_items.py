@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pushhub.cloud.table import Item, number, text, texts
-from pushhub.engine.model.queue import Alert, DeadLetter, Dialect, Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
 
 __all__ = ["decode_project", "decode_queue", "encode_project", "encode_queue"]
 
@@ -105,7 +105,6 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             "name": text(subscriber.name),
             "url": text(subscriber.url),
             "headers": _encode_headers(subscriber.headers),
-            "dialect": text(subscriber.dialect),
             "timeout_s": number(subscriber.timeout_s),
         }
     }
@@ -117,7 +116,6 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         name=fields["name"]["S"],
         url=fields["url"]["S"],
         headers={name: value["S"] for name, value in fields["headers"]["M"].items()},
-        dialect=Dialect(fields["dialect"]["S"]),
         timeout_s=int(fields["timeout_s"]["N"]),
     )
 

@@ -15,6 +15,7 @@ from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
     SHARDS,
     WAITING,
@@ -61,10 +62,12 @@ class DynamoDBMessageStore:
         if stored is not None and stored != messages[0]:
             raise Conflict(f"message id {messages[0].message_id} is taken")
 
-    def accept_once(self, message: Message) -> bool:
+    def accept_once(self, message: Message) -> Once:
         """See the port."""
         stored = self._insert(message)
-        return stored is None or stored.cause == message.cause
+        if stored is None:
+            return Once.STORED
+        return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
         """See the port."""

@@ -36,6 +36,11 @@ class SqsWorkQueue:
         self._in_flight = 0
         self._measured_at: int | None = None
 
+    @property
+    def name(self) -> str:
+        """See the port."""
+        return self._url.rpartition("/")[2]
+
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         """See the port. What SQS leaves undone is sent again, and only that."""
         for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):

@@ -31,7 +31,10 @@ __all__ = [
     "type_of",
 ]
 
-SERVICE_QUEUES = "hub/"
+DIALECT = "hub"
+"""What services of the hub are sent, in the word of the delivery records; and the scheme of the internal queues' subscribers."""
+
+SERVICE_QUEUES = f"{DIALECT}/"
 """Prefix of the internal queues. Names of owners' queues never hold a slash."""
 
 INCOMING_QUEUE = SERVICE_QUEUES + "incoming"

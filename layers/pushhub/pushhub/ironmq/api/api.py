@@ -10,13 +10,14 @@ from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
 from pushhub.base.ports import CheckUrl, Clock
 from pushhub.cloud.observability import logger
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api.call import Call
 from pushhub.ironmq.api.messages import MessageRoutes
 from pushhub.ironmq.api.queues import QueueRoutes
 from pushhub.ironmq.ports import LineStore
-from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import Lines
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
@@ -55,36 +56,37 @@ class IronApi:
     """The queue API.
 
     Args:
+        post: Posts messages.
+        targets: All kinds of subscribers.
         config: Projects, tokens, queues.
         messages: Messages of push queues.
         lines: Lines of pull queues.
         bodies: Large bodies.
         clock: Time.
         check_url: The egress guard's check of a subscriber URL at registration.
-        base_url: Public base URL of this hub.
     """
 
     def __init__(
         self,
         *,
+        post: Post,
+        targets: Targets,
         config: ConfigStore,
         messages: MessageStore,
         lines: LineStore,
         bodies: BodyStore,
         clock: Clock,
         check_url: CheckUrl,
-        base_url: str,
     ) -> None:
         self._tokens = Tokens(config)
-        registration = Registration(config=config, check_url=check_url, base_url=base_url, clock=clock)
-        ingest = Ingest(config=config, messages=messages, lines=lines, bodies=bodies, clock=clock)
+        registration = Registration(targets=targets, config=config, check_url=check_url, clock=clock)
         queues = Queues(config=config, messages=messages, lines=lines, registration=registration, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
         about_queues = QueueRoutes(queues=queues, subscribers=Subscribers(config=config, registration=registration))
         about_messages = MessageRoutes(
-            ingest=ingest,
+            post=post,
             queues=queues,
-            lines=Lines(config=config, lines=lines, bodies=bodies, ingest=ingest, clock=clock),
+            lines=Lines(config=config, lines=lines, bodies=bodies, post=post, clock=clock),
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
         )

@@ -9,7 +9,7 @@ from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Queue
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api.call import Call
-from pushhub.ironmq.post import Ingest
+from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import Lines
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
@@ -35,7 +35,7 @@ class MessageRoutes:
     """Answers requests about messages.
 
     Args:
-        ingest: Accepts messages.
+        post: Accepts messages.
         queues: Finds and clears queues.
         lines: Messages of pull queues.
         push_messages: Messages of push queues.
@@ -45,13 +45,13 @@ class MessageRoutes:
     def __init__(
         self,
         *,
-        ingest: Ingest,
+        post: Post,
         queues: Queues,
         lines: Lines,
         push_messages: PushMessages,
         acknowledge: Acknowledge,
     ) -> None:
-        self._ingest = ingest
+        self._post = post
         self._queues = queues
         self._lines = lines
         self._push_messages = push_messages
@@ -66,7 +66,7 @@ class MessageRoutes:
         return self._posted(call, [webhook_message(call.request.body, call.request.headers)])
 
     def _posted(self, call: Call, messages: Sequence[NewMessage]) -> Response:
-        ids = self._ingest.post(call.project, call.queue, messages)
+        ids = self._post.post(call.project, call.queue, messages)
         return Response(status=201, body={"ids": ids, "msg": "Messages put on queue."})
 
     def reserve(self, call: Call) -> Response:

@@ -30,7 +30,8 @@ from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.message import Message
-from pushhub.ironmq.ports import LineMessage, Once
+from pushhub.engine.ports import Once
+from pushhub.ironmq.ports import LineMessage
 from pushhub.ironmq.store._pull_items import (
     AVAILABLE,
     AWAY,

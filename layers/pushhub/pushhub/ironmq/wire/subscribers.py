@@ -1,4 +1,4 @@
-"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our additions ``timeout`` and ``dialect``."""
+"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our addition ``timeout``."""
 
 from __future__ import annotations
 
@@ -6,25 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.model.queue import Dialect, Subscriber
+from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
-from pushhub.ironmq.wire.names import check_queue_name
-from pushhub.ironmq.wire.push import parse_ironmq_url, parse_ironworker_url
-from pushhub.notifications.wire.url import parse_topic_url
 from pushhub.web.json import Fields, integer, listed, section, text
-
-__all__ = [
-    "MAX_SUBSCRIBERS_BYTES",
-    "NO_SUBSCRIBER",
-    "check_subscribers_size",
-    "parse_removals",
-    "parse_subscriber_request",
-    "parse_subscribers",
-    "render_subscriber",
-]
 
 MAX_SUBSCRIBERS_BYTES = 65_536
 """The largest list of subscribers a queue may have, in bytes of JSON (IronMQ v3: 64 KB)."""
@@ -36,9 +22,6 @@ MAX_URL_BYTES = 2048
 MAX_NAME_BYTES = 255
 DEFAULT_TIMEOUT_S = 10
 MAX_TIMEOUT_S = 180
-SCHEMES = frozenset({"http", "https", "ironmq", "ironworker", "notification2"})
-OFFERED_DIALECTS = frozenset({Dialect.RAW})
-"""What a subscriber may ask for through this API."""
 
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
@@ -71,12 +54,13 @@ def parse_subscribers(given: Sequence[Any]) -> tuple[Subscriber, ...]:
 def _subscriber(given: Any) -> Subscriber:
     if not isinstance(given, dict):
         raise Invalid("Subscriber must be an object")
+    if text(given, "dialect") not in (None, "", "raw"):
+        raise Invalid("Subscriber dialect must be one of: raw")
     return Subscriber(
         subscriber_id="",
         name=_name(given),
         url=_url(text(given, "url") or ""),
         headers=subscriber_headers_of(section(given, "headers")),
-        dialect=_dialect(text(given, "dialect") or Dialect.RAW.value),
         timeout_s=integer(given, "timeout", least=1, most=MAX_TIMEOUT_S) or DEFAULT_TIMEOUT_S,
     )
 
@@ -88,42 +72,15 @@ def _name(given: Fields) -> str:
     return name
 
 
-def _dialect(given: str) -> Dialect:
-    if given not in OFFERED_DIALECTS:
-        raise Invalid("Subscriber dialect must be one of: " + ", ".join(sorted(OFFERED_DIALECTS)))
-    return Dialect(given)
-
-
 def _url(url: str) -> str:
-    """The URL, if its form is good. Errors never repeat it: it may hold a password or token."""
+    """The URL, if it may be one; what its scheme asks for is checked by its target. Errors never repeat it: it may hold a password or token."""
     if not url:
         raise Invalid("Subscriber url is required")
     if len(url.encode(errors="surrogatepass")) > MAX_URL_BYTES:
         raise Invalid(f"Subscriber url is longer than {MAX_URL_BYTES} bytes")
     if _UNUSABLE_IN_URL.search(url):
         raise Invalid("Subscriber url holds characters that are not allowed")
-    scheme = url.partition(":")[0].lower()
-    if scheme not in SCHEMES or not url[len(scheme) :].startswith("://"):
-        raise Invalid("Subscriber url must begin with http://, https://, ironmq://, ironworker:// or notification2://")
-    if scheme == "ironmq":
-        check_queue_name(parse_ironmq_url(url).queue, "Queue name in a subscriber url")
-    elif scheme == "ironworker":
-        parse_ironworker_url(url)
-    elif scheme == "notification2":
-        parse_topic_url(url)
-    else:
-        _check_http(url)
     return url
-
-
-def _check_http(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise Invalid("Subscriber url is malformed") from error
-    if not host or port == 0:
-        raise Invalid("Subscriber url has no usable host")
 
 
 def parse_removals(fields: Fields) -> tuple[tuple[str, str], ...]:
@@ -164,6 +121,4 @@ def render_subscriber(subscriber: Subscriber) -> dict[str, object]:
         shown["headers"] = dict(subscriber.headers)
     if subscriber.timeout_s != DEFAULT_TIMEOUT_S:
         shown["timeout"] = subscriber.timeout_s
-    if subscriber.dialect is not Dialect.RAW:
-        shown["dialect"] = subscriber.dialect.value
     return shown

@@ -1,0 +1,48 @@
+"""Clients of AWS, one for each service that a function really uses."""
+
+# ruff: noqa: PLC0415 (boto3 is imported when the first client is made)
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+CONNECTIONS = 100
+"""Connections that a client keeps; also how many attempts a function makes side by side."""
+
+
+class Clients:
+    """Low-level clients, made at their first use and kept. Each call is bounded well below the functions' timeouts."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._session: Any = None
+        self._made: dict[tuple[str, str | None], Any] = {}
+
+    def of(self, service: str, *, endpoint_url: str | None = None) -> Any:
+        """The client of a service, or of one endpoint of it where there are several."""
+        with self._lock:
+            key = service, endpoint_url
+            if key not in self._made:
+                self._made[key] = self._make(service, endpoint_url)
+            return self._made[key]
+
+    def _make(self, service: str, endpoint_url: str | None) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        if self._session is None:
+            self._session = boto3.session.Session()
+        return self._session.client(
+            service,
+            endpoint_url=endpoint_url,
+            config=Config(
+                retries={"mode": "standard", "total_max_attempts": 4},
+                connect_timeout=2,
+                read_timeout=10,
+                max_pool_connections=CONNECTIONS,
+                tcp_keepalive=True,
+                # A quarter of the CPU of a call; the contract tests run the same calls with validation on.
+                parameter_validation=False,
+            ),
+        )

@@ -1,0 +1,133 @@
+"""The one door for messages: their ids, where their bytes lie, and that what the hub makes itself is made once.
+
+What is a message, and where it goes, its protocol says; once a call returns, the hub owes it. A push queue's message is one durable write,
+and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written first, so a stored message always has
+its bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ids import MessageIds, derived_message_id
+from pushhub.base.ports import Clock
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.ports import BodyStore, Once, Workers
+
+INLINE_BODY_LIMIT = 8_192
+"""Bodies up to this many bytes lie in the table with their message; larger ones in the bodies bucket."""
+
+ID_ROUNDS = 5
+"""How often ids are made anew when another message has one of them already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedBody:
+    """A body that is stored, or small enough to be stored with its message.
+
+    Attributes:
+        inline: The bytes, or None when they lie at ``ref``.
+        ref: Claim-check, or None when the bytes are in ``inline``.
+        size: Number of bytes.
+    """
+
+    inline: bytes | None
+    ref: BodyRef | None
+    size: int
+
+
+class Sink(Protocol):
+    """Where messages are written: the store of push queues, or another that a protocol has."""
+
+    def accept(self, messages: Sequence[Message]) -> None:
+        """Write messages durably. Safe to repeat with the same messages.
+
+        Raises:
+            Conflict: An id belongs to another message; none of them was written.
+        """
+        ...
+
+    def accept_once(self, message: Message) -> Once:
+        """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
+        ...
+
+
+class Accept:
+    """Accepts messages.
+
+    Args:
+        workers: Gives this process its number, when the first id is made.
+        clock: Time.
+    """
+
+    def __init__(self, *, workers: Workers, clock: Clock) -> None:
+        self._workers = workers
+        self._clock = clock
+        self._ids: MessageIds | None = None
+
+    def next_id(self) -> str:
+        """A new id: 19 decimal digits, greater than all that this process made before."""
+        if self._ids is None:
+            self._ids = MessageIds(self._workers.next_worker())
+        return self._ids.next(self._clock.now())
+
+    def placed(self, project_id: str, bodies: Sequence[bytes], store: BodyStore) -> list[PlacedBody]:
+        """Write the large ones of some bodies, all into one object.
+
+        Raises:
+            Unavailable: They may not be written.
+        """
+        large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
+        refs = iter(store.put(project_id, large, self._clock.now()) if large else ())
+        return [
+            PlacedBody(inline=None, ref=next(refs), size=len(each))
+            if len(each) > INLINE_BODY_LIMIT
+            else PlacedBody(inline=each, ref=None, size=len(each))
+            for each in bodies
+        ]
+
+    def new(self, sink: Sink, count: int, make: Callable[[Sequence[str]], Sequence[Message]]) -> Sequence[Message]:
+        """Accept what a producer posted.
+
+        Args:
+            sink: Where to.
+            count: How many messages.
+            make: Makes them with the ids given, again when an id turns out to be taken.
+
+        Raises:
+            Unavailable: Nothing may be assumed; the producer has to post again.
+        """
+        for _ in range(ID_ROUNDS):
+            messages = make([self.next_id() for _ in range(count)])
+            try:
+                sink.accept(messages)
+            except Conflict:
+                continue
+            return messages
+        raise Unavailable("finding free message ids")
+
+    def once(self, sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:
+        """Accept what the hub itself made; repeating the call does not make it again.
+
+        Args:
+            sink: Where to.
+            make: Makes it with the id given and the cause.
+            cause: What it is made for: the same each time it is made for the same reason, and never for another.
+            at: When the cause happened, epoch milliseconds; the same each time.
+
+        Returns:
+            The message, and whether it was written now or had been before.
+
+        Raises:
+            Unavailable: Nothing may be assumed; call again.
+        """
+        for bump in itertools.count():
+            message = make(derived_message_id(at, cause, bump))
+            once = sink.accept_once(message)
+            if once is not Once.TAKEN:
+                return message, once
+        raise AssertionError("unreachable: the numbers do not end")

@@ -1,0 +1,94 @@
+"""What a protocol brings to the engine, in one value. Everything is made when it is first asked for, as each function needs little of it."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushhub.engine.model.queue import Queue
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import QueueSource, Watcher
+from pushhub.engine.target import TargetOffer
+
+ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
+"""Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded. Raises on what it cannot
+read, and ``Unavailable`` when it could not look something up."""
+
+
+class Tick(typing.Protocol):
+    """Something to be done each minute."""
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Do it, as far as the milliseconds that are left allow; how much was done.
+
+        Raises:
+            Unavailable: The next run goes on.
+        """
+        ...
+
+
+class ExhaustedHandler(typing.Protocol):
+    """What becomes of deliveries whose tries are used up."""
+
+    def run(self, order: WorkOrder) -> None:
+        """Handle one; leaves alone what does not belong to its protocol. Safe to repeat.
+
+        Raises:
+            Unavailable: Try again later.
+        """
+        ...
+
+
+class Api(typing.Protocol):
+    """A protocol's HTTP API."""
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an API Gateway HTTP API event. Never raises."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What a protocol brings.
+
+    Attributes:
+        name: Of its package. Its internal queues, if it has any, are named ``<name>/...``.
+        targets: Kinds of subscribers.
+        queue_source: Knows its internal queues.
+        watchers: Told of each delivery as it is stored.
+        ticks: Done each minute.
+        exhausted: Handles deliveries that gave up.
+        change_readers: By name of its own tables: what makes delivery records of the changes in it.
+        apis: By prefix of the path, longest first: ``/api/`` and the like. The API of the empty prefix has all the rest.
+    """
+
+    name: str
+    targets: Sequence[TargetOffer] = ()
+    queue_source: Callable[[], QueueSource] | None = None
+    watchers: Sequence[Callable[[], Watcher]] = ()
+    ticks: Sequence[Callable[[], Tick]] = ()
+    exhausted: Callable[[], ExhaustedHandler] | None = None
+    change_readers: Callable[[], Mapping[str, ReadChange]] = dict
+    apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
+
+
+class AllQueues:
+    """Queues of owners, and the internal ones of all protocols.
+
+    Args:
+        owners: Knows the queues of owners, whose names never hold a slash.
+        protocols: Know those named after them.
+    """
+
+    def __init__(self, *, owners: QueueSource, protocols: Sequence[Protocol]) -> None:
+        self._owners = owners
+        self._internal = {each.name: each.queue_source() for each in protocols if each.queue_source}
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
+        protocol, slash, _ = name.partition("/")
+        source = self._internal.get(protocol) if slash else self._owners
+        return source.queue(project_id, name, fresh=fresh) if source else None

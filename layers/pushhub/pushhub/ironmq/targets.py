@@ -1,0 +1,219 @@
+"""The kinds of subscribers that IronMQ v3 has: HTTP endpoints, queues, and tasks of a worker API."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+from pushhub.base.errors import Invalid, RequestRefused
+from pushhub.base.ports import Clock, PushRequest, Sender
+from pushhub.base.verdict import Answer, iron_verdict
+from pushhub.engine.model.message import NewMessage
+from pushhub.engine.ports import ProjectStore, TokenStore
+from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import MAX_HOPS, Outcome, PushOrder
+from pushhub.engine.tokens import token_hash
+from pushhub.ironmq.post import Post
+from pushhub.ironmq.wire.headers import HOPS_HEADER, WEBHOOK_PREFIX
+from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.ironmq.wire.push import IronMqTarget, parse_ironmq_url, parse_ironworker_url, push_headers
+
+DIALECT = "raw"
+"""The body goes out as it came in; only status codes are read."""
+
+
+class HttpTarget:
+    """Pushes to ``http`` and ``https`` URLs as IronMQ v3 does.
+
+    Args:
+        sender: Makes the request.
+        projects: For the project's allowed targets.
+        base_url: Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
+    """
+
+    dialect = DIALECT
+
+    def __init__(self, *, sender: Sender, projects: ProjectStore, base_url: str) -> None:
+        self._sender = sender
+        self._projects = projects
+        self._base_url = base_url
+
+    def check(self, url: str) -> None:
+        """A host must be named, and a port be one."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise Invalid("Subscriber url is malformed") from error
+        if not host or port == 0:
+            raise Invalid("Subscriber url has no usable host")
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
+        """The URL itself."""
+        return url
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """POST the body as it is and read the status."""
+        headers = push_headers(
+            base_url=self._base_url,
+            queue=order.queue,
+            message=order.message,
+            subscriber=order.subscriber,
+            attempt=order.attempt,
+        )
+        request = PushRequest(
+            url=order.subscriber.url,
+            body=order.body,
+            headers=headers,
+            timeout_s=order.subscriber.timeout_s,
+            answer_limit=4096,
+            allowed_targets=allowed_targets(self._projects, order.queue.project),
+        )
+        return _outcome(order, self._sender.send(request))
+
+
+class IronMqQueueTarget:
+    """Pushes to a queue: of this project, of another one here, or of another hub (through its webhook).
+
+    Args:
+        post: Posts to queues of this hub.
+        projects: For the project's allowed targets.
+        tokens: Checks other projects' tokens.
+        sender: Reaches other hubs.
+        base_url: Public base URL of this hub; a URL that names it is served without HTTP.
+        clock: Times of attempts that need no HTTP.
+    """
+
+    dialect = DIALECT
+
+    def __init__(
+        self,
+        *,
+        post: Post,
+        projects: ProjectStore,
+        tokens: TokenStore,
+        sender: Sender,
+        base_url: str,
+        clock: Clock,
+    ) -> None:
+        self._post = post
+        self._projects = projects
+        self._tokens = tokens
+        self._sender = sender
+        self._own_host = urlsplit(base_url).netloc.lower()
+        self._clock = clock
+
+    def check(self, url: str) -> None:
+        """A queue must be named, as queues may be."""
+        check_queue_name(parse_ironmq_url(url).queue, "Queue name in a subscriber url")
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:
+        """Another hub's host; a queue of this hub is posted to directly."""
+        target = parse_ironmq_url(url)
+        if target.host is not None and target.host.lower() != self._own_host:
+            return f"https://{target.host}/"
+        if target.queue == queue and target.project in (None, project):
+            raise Invalid("A queue cannot subscribe to itself")
+        return None
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """Post the body to the target queue."""
+        target = parse_ironmq_url(order.subscriber.url)
+        started = self._clock.now()
+        refusal: tuple[int, str] | None
+        if order.message.hops >= MAX_HOPS:
+            refusal = 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
+        elif target.host is not None and target.host.lower() != self._own_host:
+            return _outcome(order, self._sender.send(self._webhook(order, target, target.host)))
+        else:
+            refusal = self._post_here(order, target.project, target.token, target.queue)
+        answer = Answer(
+            status_code=200 if refusal is None else refusal[0],
+            message="OK" if refusal is None else refusal[1],
+            started_at=started,
+            finished_at=self._clock.now(),
+            bytes_out=len(order.body),
+        )
+        return _outcome(order, answer)
+
+    def _webhook(self, order: PushOrder, target: IronMqTarget, host: str) -> PushRequest:
+        """The request to another hub, which may be this one under another name: so it tells how far the message has come."""
+        headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in order.message.headers.items()}
+        return PushRequest(
+            url=f"{_scheme(host)}://{host}/3/projects/{quote(target.project or '', safe='')}"
+            f"/queues/{quote(target.queue, safe='')}/webhook",
+            body=order.body,
+            headers={
+                **headers,
+                "Authorization": f"OAuth {target.token}",
+                "Content-Type": "application/octet-stream",
+                HOPS_HEADER: str(order.message.hops + 1),
+            },
+            timeout_s=order.subscriber.timeout_s,
+            answer_limit=4096,
+            allowed_targets=allowed_targets(self._projects, order.queue.project),
+        )
+
+    def _post_here(
+        self, order: PushOrder, project: str | None, token: str | None, queue: str
+    ) -> tuple[int, str] | None:
+        """Post to a queue of this hub; (status code, reason) when that is refused."""
+        if project is not None and not self._tokens.has_token(project, token_hash(token or "")):
+            return 401, "Invalid project/token combination"
+        try:
+            self._post.post_caused(
+                project or order.queue.project,
+                queue,
+                NewMessage(body=order.body, headers=order.message.headers, hops=order.message.hops + 1),
+                cause=f"push/{order.queue.project}/{order.queue.uid}/{order.delivery.delivery_id}/{order.subscriber.subscriber_id}",
+                at=order.message.accepted_at,
+            )
+        except RequestRefused as error:
+            return 400, error.message
+        return None
+
+
+class IronWorkerQueueTarget:
+    """Queues a task on a worker API: the webhook of IronWorker v2.
+
+    Args:
+        sender: Makes the request.
+        projects: For the project's allowed targets.
+    """
+
+    dialect = DIALECT
+
+    def __init__(self, *, sender: Sender, projects: ProjectStore) -> None:
+        self._sender = sender
+        self._projects = projects
+
+    def check(self, url: str) -> None:
+        """Project, token, host and code name must be there."""
+        parse_ironworker_url(url)
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
+        """The worker API's host."""
+        return f"https://{parse_ironworker_url(url).host}/"
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """POST the body as the task's payload."""
+        target = parse_ironworker_url(order.subscriber.url)
+        query = f"code_name={quote(target.code_name, safe='')}&oauth={quote(target.token, safe='')}"
+        request = PushRequest(
+            url=f"{_scheme(target.host)}://{target.host}/2/projects/{quote(target.project, safe='')}/tasks/webhook?{query}",
+            body=order.body,
+            headers={"Content-Type": "text/plain; charset=utf-8", "User-Agent": "IronMQ Pusherd"},
+            timeout_s=order.subscriber.timeout_s,
+            answer_limit=4096,
+            allowed_targets=allowed_targets(self._projects, order.queue.project),
+        )
+        return _outcome(order, self._sender.send(request))
+
+
+def _scheme(host: str) -> str:
+    """``https`` always, as the URL carries a token; ``http`` for loopback, where hubs under development listen."""
+    name = host.rpartition("@")[2].partition(":")[0]
+    return "http" if name == "localhost" or name.startswith("127.") else "https"
+
+
+def _outcome(order: PushOrder, answer: Answer) -> Outcome:
+    return Outcome(answer=answer, verdict=iron_verdict(answer), reserve_ms=order.push.retries_delay * 1000)

@@ -1,0 +1,171 @@
+"""Puts IronMQ v3 together: what it brings to the engine, and its API."""
+
+# ruff: noqa: PLC0415 (a function imports only what it uses)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from pushhub.cloud.settings import Setting, text
+from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.protocol import ReadChange
+from pushhub.engine.target import TargetOffer
+from pushhub.engine.wiring import AwsEnginePorts, Engine
+
+if TYPE_CHECKING:
+    from pushhub.ironmq.api.api import IronApi
+    from pushhub.ironmq.error_queue import Exhausted
+    from pushhub.ironmq.ports import LineStore
+    from pushhub.ironmq.post import Post
+    from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
+
+
+LINES_TABLE = text("LINES_TABLE")
+
+
+class IronmqPorts(Protocol):
+    """What IronMQ needs besides the engine's ports."""
+
+    @property
+    def lines(self) -> LineStore:
+        """Messages of pull queues."""
+        ...
+
+    @property
+    def lines_table(self) -> str:
+        """Name of the table they are in, for the records of its changes."""
+        ...
+
+
+class AwsIronmqPorts:
+    """Implements :class:`IronmqPorts` on AWS.
+
+    Args:
+        aws: The engine's.
+    """
+
+    def __init__(self, aws: AwsEnginePorts) -> None:
+        self._aws = aws
+
+    @cached_property
+    def lines(self) -> LineStore:
+        """On DynamoDB."""
+        from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
+
+        return DynamoDBLineStore(self._aws.clients.of("dynamodb"), self.lines_table, self._aws.clock)
+
+    @property
+    def lines_table(self) -> str:
+        """From the settings."""
+        return self._aws.settings[LINES_TABLE]
+
+
+class Ironmq:
+    """IronMQ's use cases, each made at its first use.
+
+    Args:
+        ports: Its own.
+        engine: The engine.
+    """
+
+    aws_ports = AwsIronmqPorts
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = dict.fromkeys(
+        ("ingest", "control", "push", "poll", "errors", "records"), (LINES_TABLE,)
+    )
+
+    def __init__(self, ports: IronmqPorts, engine: Engine) -> None:
+        self.ports = ports
+        self._engine = engine
+        self._outside = engine.ports
+
+    @cached_property
+    def protocol(self) -> WireProtocol:
+        """What it brings to the engine."""
+        return WireProtocol(
+            name="ironmq",
+            targets=(
+                TargetOffer(("http", "https"), self._http_target),
+                TargetOffer(("ironmq",), self._queue_target),
+                TargetOffer(("ironworker",), self._worker_target),
+            ),
+            exhausted=lambda: self.exhausted,
+            change_readers=self._change_readers,
+            apis={"": lambda: self.api},
+        )
+
+    @cached_property
+    def post(self) -> Post:
+        """Posts messages."""
+        from pushhub.ironmq.post import Post
+
+        outside = self._outside
+        return Post(
+            accept=self._engine.accept,
+            config=outside.config,
+            messages=outside.messages,
+            lines=self.ports.lines,
+            bodies=outside.bodies,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def exhausted(self) -> Exhausted:
+        """Posts to error queues."""
+        from pushhub.ironmq.error_queue import Exhausted
+
+        outside = self._outside
+        return Exhausted(
+            config=outside.config,
+            messages=outside.messages,
+            bodies=outside.bodies,
+            post=self.post,
+            telemetry=outside.telemetry,
+        )
+
+    @cached_property
+    def api(self) -> IronApi:
+        """The queue API."""
+        from pushhub.ironmq.api.api import IronApi
+
+        outside = self._outside
+        return IronApi(
+            post=self.post,
+            targets=self._engine.targets,
+            config=outside.config,
+            messages=outside.messages,
+            lines=self.ports.lines,
+            bodies=outside.bodies,
+            clock=outside.clock,
+            check_url=outside.check_url,
+        )
+
+    def _change_readers(self) -> Mapping[str, ReadChange]:
+        from pushhub.ironmq.store.changes import record_of_pull_change
+
+        return {self.ports.lines_table: record_of_pull_change}
+
+    def _http_target(self) -> HttpTarget:
+        from pushhub.ironmq.targets import HttpTarget
+
+        outside = self._outside
+        return HttpTarget(sender=outside.sender, projects=outside.config, base_url=outside.base_url)
+
+    def _queue_target(self) -> IronMqQueueTarget:
+        from pushhub.ironmq.targets import IronMqQueueTarget
+
+        outside = self._outside
+        return IronMqQueueTarget(
+            post=self.post,
+            projects=outside.config,
+            tokens=outside.config,
+            sender=outside.sender,
+            base_url=outside.base_url,
+            clock=outside.clock,
+        )
+
+    def _worker_target(self) -> IronWorkerQueueTarget:
+        from pushhub.ironmq.targets import IronWorkerQueueTarget
+
+        return IronWorkerQueueTarget(sender=self._outside.sender, projects=self._outside.config)

@@ -1,0 +1,102 @@
+"""The whole hub, put together from ports. Functions, tests and local tools all call :func:`build`, so nothing is wired twice."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from pushhub.cloud.clients import Clients
+from pushhub.cloud.settings import Setting, Settings
+from pushhub.engine.protocol import Protocol
+from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine, EnginePorts
+from pushhub.hub.wiring import Hub
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.notifications.wiring import Notifications
+
+
+class Part(typing.Protocol):
+    """A protocol as its package's wiring puts it together."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """What it brings to the engine."""
+        ...
+
+
+PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications)
+"""All protocols. Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS, and its
+``settings`` says what it reads in each function."""
+
+P = TypeVar("P", bound=Part)
+
+
+class Pushhub:
+    """Engine and protocols, put together.
+
+    Args:
+        ports: The engine's.
+        own_ports: Gives the ports of a protocol, by its class.
+
+    Attributes:
+        engine: The engine.
+    """
+
+    def __init__(self, ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> None:
+        self.engine = Engine(ports)
+        self._parts: dict[type[Any], Any] = {each: each(own_ports(each), self.engine) for each in PROTOCOLS}
+        self.engine.protocols += [each.protocol for each in self._parts.values()]
+
+    def part(self, kind: type[P]) -> P:
+        """A protocol, by its class."""
+        made: P = self._parts[kind]
+        return made
+
+
+def build(ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
+    """Put the hub together; each use case is made at its first use.
+
+    Args:
+        ports: The engine's ports.
+        own_ports: Gives the ports of a protocol, by its class in :data:`PROTOCOLS`.
+    """
+    return Pushhub(ports, own_ports)
+
+
+WARM: dict[str, Callable[[Pushhub], object]] = {
+    "ingest": lambda hub: hub.part(Ironmq).api,
+    "control": lambda hub: hub.part(Ironmq).api,
+    "dispatch": lambda hub: hub.engine.dispatch,
+    "push": lambda hub: (hub.engine.push, hub.engine.targets.all()),
+    "poll": lambda hub: (hub.engine.poll, hub.engine.targets.all()),
+    "wake": lambda hub: (hub.engine.wake, hub.part(Hub).ticks),
+    "errors": lambda hub: hub.part(Ironmq).exhausted,
+    "consumers": lambda hub: hub.part(Notifications).consumers,
+    "notify": lambda hub: (hub.part(Notifications).pump_batch, hub.part(Notifications).idle_connections),
+    "records": lambda hub: hub.engine.ports.records,
+}
+"""What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event."""
+
+
+def settings_of(function: str) -> set[Setting[Any]]:
+    """The settings that a function has, by the name of its folder."""
+    return {
+        each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
+    }
+
+
+@cache
+def start(function: str) -> Pushhub:
+    """The hub of this execution environment, on AWS; made once.
+
+    Args:
+        function: Which function runs here, by the name of its folder.
+
+    Raises:
+        MissingSettingError: One of the function's settings is absent or unusable.
+    """
+    aws = AwsEnginePorts(Settings(settings_of(function)), Clients())
+    hub = build(aws, lambda each: each.aws_ports(aws))
+    WARM[function](hub)
+    return hub

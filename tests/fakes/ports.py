@@ -1,0 +1,137 @@
+"""The outside of a whole hub, in memory: every port of the engine and of all protocols."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from tests.fakes.body_store import FakeBodyStore
+from tests.fakes.clock import FakeClock
+from tests.fakes.config_store import FakeConfigStore
+from tests.fakes.faults import Crash, FaultPlan, faulty
+from tests.fakes.hub import FakeHubLog, FakeHubSettings
+from tests.fakes.line_store import FakeLineStore
+from tests.fakes.message_store import FakeMessageStore
+from tests.fakes.notification_stores import (
+    FakeBacklogStore,
+    FakeConnectionStore,
+    FakeSubscriptionStore,
+    FakeTopicStore,
+)
+from tests.fakes.patterns import re_matches
+from tests.fakes.sender import FakeSender
+from tests.fakes.sockets import FakeSockets
+from tests.fakes.telemetry import FakeTelemetry
+from tests.fakes.wake_queue import FakeWakeQueue
+from tests.fakes.work_queue import FakeWorkQueue
+
+from pushhub.base.ports import Sender
+from pushhub.notifications.log import Retention
+from pushhub.notifications.model.backlog import WINDOW
+from pushhub.runtime.hub import Pushhub, build
+
+BASE_URL = "https://hub.example"
+
+STRUCK = {
+    "config": "config",
+    "messages": "messages",
+    "lines": "lines",
+    "bodies": "bodies",
+    "kept_bodies": "bodies",
+    "push_queue": "push_queue",
+    "retry_queue": "retry_queue",
+    "errors_queue": "errors_queue",
+    "poll_queue": "poll_queue",
+    "settings": "settings",
+    "log": "log",
+    "topics": "topics",
+    "backlogs": "backlogs",
+    "connections": "connections",
+    "sockets": "sockets",
+    "wakes": "queue",
+}
+"""Ports that faults strike, and what a plan calls them."""
+
+
+class InlineExecutor(Executor):
+    """Runs each call at once, on the caller's thread, so that tests are deterministic."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Crash:
+            raise
+        except Exception as error:  # noqa: BLE001 (a future carries it)
+            future.set_exception(error)
+        return future
+
+
+class FakePorts:
+    """Everything the hub needs from the outside. Tests change what they want otherwise before they build the hub.
+
+    Args:
+        config: Another configuration store than the plain fake.
+    """
+
+    lines_table = "lines"
+    backlogs_table = "backlogs"
+
+    def __init__(self, config: FakeConfigStore | None = None) -> None:
+        self.clock = FakeClock()
+        self.telemetry = FakeTelemetry()
+        self.sender: Sender = FakeSender(self.clock)
+        self.executor = InlineExecutor()
+        self.base_url = BASE_URL
+        self.in_flight_limit = 100_000
+        self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
+        self.config = config or FakeConfigStore()
+        self.messages = FakeMessageStore()
+        self.lines = FakeLineStore()
+        self.bodies = FakeBodyStore()
+        self.kept_bodies = self.bodies
+        self.push_queue = FakeWorkQueue(self.clock, name="push", max_receive_count=20)
+        self.retry_queue = FakeWorkQueue(self.clock, name="retry", max_receive_count=1000)
+        self.errors_queue = FakeWorkQueue(self.clock, name="errors", max_receive_count=100)
+        self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=1000)
+        self.put_aside: list[str] = []
+        self.set_aside: Callable[[str], None] = self.put_aside.append
+        self.settings = FakeHubSettings()
+        self.log = FakeHubLog()
+        self.matches = re_matches
+        self.topics = FakeTopicStore()
+        self.backlogs = FakeBacklogStore()
+        self.connections = FakeConnectionStore()
+        self.subscriptions = FakeSubscriptionStore()
+        self.sockets = FakeSockets(self.clock)
+        self.wakes = FakeWakeQueue(self.clock)
+        self.retention = Retention()
+        self.window = WINDOW
+
+    @property
+    def keys(self) -> FakePorts:
+        """Signing keys."""
+        return self
+
+    def secrets(self) -> Sequence[bytes]:
+        """One key."""
+        return [b"s" * 32]
+
+    @property
+    def records(self) -> Any:
+        """No test of a whole hub writes records yet."""
+        raise NotImplementedError
+
+    def build(self, plan: FaultPlan | None = None, *, only: Collection[str] = STRUCK) -> Pushhub:
+        """The whole hub on these ports, freshly started.
+
+        Args:
+            plan: Which call goes wrong.
+            only: Ports that the plan is about.
+        """
+        struck = copy.copy(self)
+        for port in only if plan else ():
+            setattr(struck, port, faulty(getattr(self, port), STRUCK[port], plan or FaultPlan()))
+        return build(struck, lambda _: struck)
