@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from tests.engine.world import BASE_URL, PROJECT, World, subscribers
 from tests.fakes import Reply
 
+from pushhub.base.errors import Unavailable
 from pushhub.base.ids import push_reservation_id
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
-from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Subscriber
+from pushhub.engine.model.work import WorkOrder
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -359,3 +362,56 @@ def test_a_fault_of_our_own_is_told_with_its_place_and_without_what_it_was_about
     assert "TOPSECRET" not in str(world.telemetry.events)
     assert world.telemetry.counts["PushFaults"] == 1
     assert [each.url for each in world.sender.requests] == [B]
+
+
+def test_a_day_of_a_broken_store_gives_no_order_up() -> None:
+    # Given a delivery whose state cannot be read for a day
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"x")
+    world.dispatch_only()
+    readable = world.messages.deliveries
+
+    def broken(orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
+        raise Unavailable("dynamodb:BatchGetItem")
+
+    world.messages.deliveries = broken  # type: ignore[method-assign]
+    world.run(seconds=86_400)
+    assert world.sender.requests == []
+    # When it can be read again, then the message is delivered, and no queue gave its order up
+    world.messages.deliveries = readable  # type: ignore[method-assign]
+    world.run(seconds=1000)
+    assert len(world.sender.requests) == 1
+    assert world.push_queue.dead == []
+    assert world.retry_queue.dead == []
+
+
+def test_an_order_that_our_own_code_fails_on_ends_in_the_dead_letter_queue() -> None:
+    # Given a fault of ours in each attempt at a delivery
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"x")
+
+    def fault(request: PushRequest) -> Answer:
+        raise TypeError("a mistake")
+
+    world.sender.send = fault  # type: ignore[method-assign]
+    world.run(seconds=86_400)
+    # Then its order is not handed on for ever
+    assert [each.message.body for each in world.push_queue.dead] == [b"x"]
+
+
+def test_an_old_message_is_replaced_before_its_queue_drops_it() -> None:
+    # Given a waiting order whose message is five days old
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=300)
+    world.sender.script(A, 500, 500)
+    world.post("q", b"x")
+    world.run(seconds=1)
+    world.clock.advance(seconds=5 * 86_400)
+    [received] = world.retry_queue.receive()
+    # When it has to wait on
+    keep = world.push.run([received], source=world.retry_queue, remaining_ms=lambda: 10**6)
+    # Then a new message carries the order
+    assert keep == set()
+    assert len(world.retry_queue.sent) == 2

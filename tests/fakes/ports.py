@@ -93,9 +93,9 @@ class FakePorts:
         self.bodies = FakeBodyStore()
         self.kept_bodies = self.bodies
         self.push_queue = FakeWorkQueue(self.clock, name="push", max_receive_count=20)
-        self.retry_queue = FakeWorkQueue(self.clock, name="retry", max_receive_count=1000)
+        self.retry_queue = FakeWorkQueue(self.clock, name="retry", max_receive_count=100)
         self.errors_queue = FakeWorkQueue(self.clock, name="errors", max_receive_count=100)
-        self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=1000)
+        self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=100)
         self.put_aside: list[str] = []
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.settings = FakeHubSettings()

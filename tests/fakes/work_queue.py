@@ -168,6 +168,7 @@ class FakeWorkQueue:
                 receipt_handle=stored.handle,
                 received_at=now,
                 receive_count=stored.receive_count,
+                sent_at=stored.sent_at,
             )
             for order in decode_pack(stored.text)
         ]

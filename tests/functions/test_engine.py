@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.cloud import aws_services as aws
@@ -16,9 +18,11 @@ from pushhub.cloud.observability import logger, telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.protocol import Protocol
 from pushhub.engine.wiring import IN_FLIGHT_LIMIT, PUBLIC_BASE_URL
 from pushhub.ironmq.wiring import Ironmq
-from pushhub.runtime.hub import settings_of
+from pushhub.runtime.engine import wake_due
+from pushhub.runtime.hub import Pushhub, settings_of
 
 PROJECT = "5f0000000000000000000001"
 
@@ -110,6 +114,33 @@ def test_a_parked_delivery_is_woken(functions: Functions, sink: Sink) -> None:
     assert [body for _, body in sink.received] == [b"x", b"x"]
 
 
+def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given more deliveries to wake than a run has time for, and something that must be done each minute
+    left = [60_000]
+    done: list[tuple[str, int]] = []
+
+    class Backlog:
+        def run(self, remaining_ms: Callable[[], int]) -> int:
+            while remaining_ms() > 10_000:
+                left[0] -= 10_000
+            done.append(("wake", left[0]))
+            return 9
+
+    class Tick:
+        def run(self, remaining_ms: Callable[[], int]) -> int:
+            done.append(("tick", remaining_ms()))
+            return 1
+
+    class Minute(Context):
+        def get_remaining_time_in_millis(self) -> int:
+            return left[0]
+
+    engine = SimpleNamespace(wake=Backlog(), protocols=[Protocol(name="p", ticks=(Tick,))])
+    # When wake runs, then the ticks come first, with half of the time at most
+    assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
+    assert done == [("tick", 30_000), ("wake", 10_000)]
+
+
 def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(functions: Functions, sink: Sink) -> None:
     a_push_queue(sink.url)
     post(b"x")
@@ -119,6 +150,11 @@ def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(funct
     event["Records"] += an_order('{"subscriber_id": 7}', "push_queue", receipt="r", sqs_id="poison-2")["Records"]
     kept = functions.invoke("push", event)
     assert kept == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "poison-2"}]}
+    # And it comes again within seconds, so that the dead-letter queue has it within minutes
+    hidden = [
+        call.parameters["Entries"] for call in functions.calls if call.operation == "ChangeMessageVisibilityBatch"
+    ]
+    assert [[each["VisibilityTimeout"] for each in entries] for entries in hidden] == [[5, 5]]
     assert len(sink.received) == 1
 
 

@@ -327,6 +327,40 @@ def test_polls_wait_in_their_own_queue_and_long_waits_are_parked() -> None:
     assert world.retry_queue.sent == []
 
 
+def test_an_endpoint_may_be_polled_each_second_for_as_long_as_it_asks() -> None:
+    # Given an endpoint that asks to be polled each second, more often than a queue hands out one message
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 1, "update_url": "/s"})
+    polled = 0
+
+    def status(_: dict[str, Any]) -> dict[str, Any]:
+        nonlocal polled
+        polled += 1
+        return {} if polled == 1500 else {"delay": 1, "update_url": "/s"}
+
+    world.endpoints["https://acme.example/s"] = status
+    incoming = world.push_message()
+    # When it is done after 1,500 polls, then nothing was given up on the way
+    world.run(seconds=1700)
+    assert polled == 1500
+    assert world.copies(incoming)[0].state is HubState.COMPLETED
+    assert world.poll_queue.dead == []
+
+
+def test_retries_without_end_outlive_the_messages_that_carry_them() -> None:
+    # Given a service whose retries have no end and are ten minutes apart, and an endpoint that is down for twenty days
+    world = HubWorld()
+    world.map("order:new", says=lambda _: 503, options=ServiceOptions(retry_base=600, retry_cap=600))
+    incoming = world.push_message()
+    world.run(seconds=20 * DAY)
+    # When it comes back
+    world.endpoints[URL] = lambda _: {}
+    world.run(seconds=700)
+    # Then it has its message, and no queue gave it up
+    assert world.copies(incoming)[0].state is HubState.COMPLETED
+    assert world.retry_queue.dead == []
+
+
 def test_a_failed_poll_backs_off_and_polls_again_and_never_posts_again() -> None:
     world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 10, "update_url": "/s"})

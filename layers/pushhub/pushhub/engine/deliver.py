@@ -59,6 +59,8 @@ class Follow(StrEnum):
     """Look again at ``due_at``, from the poll queue."""
     ERROR = "error"
     """Exhausted: to the errors queue."""
+    FAULT = "fault"
+    """Our own code failed on it: look again at ``due_at``, until the dead-letter queue takes the message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,7 @@ class Received:
         receipt_handle: For changing its visibility.
         received_at: When SQS handed it over.
         receive_count: How often SQS has handed it over so far.
+        sent_at: When it was sent, epoch milliseconds; None when that is not known.
     """
 
     order: WorkOrder
@@ -229,6 +230,7 @@ class Received:
     receipt_handle: str
     received_at: int
     receive_count: int = 1
+    sent_at: int | None = None
 
 
 class WorkQueue(Protocol):

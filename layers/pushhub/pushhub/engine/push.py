@@ -18,11 +18,15 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Received, WorkQueue
 
-__all__ = ["Push"]
-
 UNSURE_WAIT_MS = 10_000
-"""How soon an order is looked at again when one of our own calls failed and its effect is unknown; doubled with each receive, so that
-the receives a queue allows outlast an outage of hours."""
+"""How soon an order is looked at again when one of our own calls failed and its effect is unknown; doubled with each receive."""
+
+FRESH_AFTER_RECEIVES = 10
+"""Receives after which a waiting order travels on in a new SQS message. A queue gives a message up after 20 receives or more (a guard against
+poison), and some waits are short and many: a poll each second, retries without end."""
+
+FRESH_AFTER_MS = 4 * 86_400_000
+"""Age at which a waiting order travels on in a new SQS message; SQS drops a message 14 days after it was sent, however often it was received."""
 
 FLUSH_SECONDS = 0.2
 """How long a finished delivery may wait for others before what follows is arranged."""
@@ -84,7 +88,7 @@ class Push:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
         except Unavailable as error:
             self._call_failed("states_unreadable", error, orders=len(batch))
-            return self._hide([(each, self._unsure(each)) for each in batch], source)
+            return self._wait([(each, self._unsure(each)) for each in batch], source)
         running = {
             self._executor.submit(self._carry_on, received, stored.get(key), remaining_ms): received
             for key, received in firsts.items()
@@ -100,6 +104,7 @@ class Push:
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
             self._telemetry.event("push_fault", **described(error), **order_identity(received.order))
+            return Following(Follow.FAULT, self._unsure(received))
         return Following(Follow.LATER, self._unsure(received))
 
     def _unsure(self, received: Received) -> int:
@@ -131,7 +136,19 @@ class Push:
                 kept += waits
             elif waits and not self._moved(waits, queue):
                 kept += [(each, self._unsure(each)) for each, _ in waits]
+        stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]
+        return self._wait(kept, source) | self._hide(stuck, source)
+
+    def _wait(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
+        """Let orders wait in the queue they came from; the SQS ids to keep. Worn messages are replaced by new ones."""
+        worn = [each for each in kept if self._is_worn(each[0])]
+        if worn and self._moved(worn, source):
+            kept = [each for each in kept if not self._is_worn(each[0])]
         return self._hide(kept, source)
+
+    def _is_worn(self, received: Received) -> bool:
+        age_ms = 0 if received.sent_at is None else received.received_at - received.sent_at
+        return received.receive_count >= FRESH_AFTER_RECEIVES or age_ms >= FRESH_AFTER_MS
 
     def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
         """Send waiting orders to the queue where their wait belongs."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from pushhub.base.errors import Unavailable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
 from pushhub.engine.model.message import Message
+from pushhub.engine.ports import WorkQueue
 from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
+
+POISON_WAIT_S = 5
+"""Seconds until a message that is no order comes again."""
 
 
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -18,16 +24,29 @@ def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     ports = hub.engine.ports
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
     source = ports.retry_queue if queue_name(event) == ports.retry_queue.name else ports.push_queue
+    _hand_back(poison, source)
     keep = hub.engine.push.run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
-    return failures(keep | poison)
+    return failures(keep | poison.keys())
 
 
 def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS poll: ask the endpoints of the batch what became of their messages (hub protocol)."""
     ports = hub.engine.ports
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
+    _hand_back(poison, ports.poll_queue)
     keep = hub.engine.poll.run(orders, source=ports.poll_queue, remaining_ms=context.get_remaining_time_in_millis)
-    return failures(keep | poison)
+    return failures(keep | poison.keys())
+
+
+def _hand_back(poison: Mapping[str, str], source: WorkQueue) -> None:
+    """Let messages that are no orders come again soon, so that the dead-letter queue takes them within minutes, in sight."""
+    if not poison:
+        return
+    try:
+        source.defer([(receipt, POISON_WAIT_S) for receipt in poison.values()])
+    except Unavailable:
+        # They come again when the queue's own timeout ends.
+        telemetry.count("CallsFailed")
 
 
 def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
@@ -51,10 +70,14 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
 
 
 def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
-    """Schedule, each minute: queue parked deliveries that are due, then make the ticks of schedulers (hub protocol)."""
-    woken = hub.engine.wake.run(context.get_remaining_time_in_millis)
+    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due."""
+    # First what is little and must be on time. Waking takes all the time there is while an outage's deliveries come back; what makes
+    # ticks may have half of it, should there be that many.
+    remaining_ms = context.get_remaining_time_in_millis
+    half = remaining_ms() // 2
     ticks = [make() for protocol in hub.engine.protocols for make in protocol.ticks]
-    return {"woken": woken, "ticked": sum(each.run(context.get_remaining_time_in_millis) for each in ticks)}
+    ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
+    return {"woken": hub.engine.wake.run(remaining_ms), "ticked": ticked}
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001

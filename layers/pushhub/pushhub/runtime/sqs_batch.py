@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pushhub.base.ports import Telemetry
@@ -12,7 +12,7 @@ from pushhub.engine.ports import Received
 __all__ = ["failures", "queue_name", "read_orders"]
 
 
-def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], set[str]]:
+def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], dict[str, str]]:
     """The work orders of an SQS event.
 
     Args:
@@ -21,15 +21,15 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
         telemetry: Told of poison.
 
     Returns:
-        The orders, and the ids of messages that are none: those fail until the dead-letter queue takes them, in sight.
+        The orders, and the messages that are none: receipt handles by id.
     """
     orders: list[Received] = []
-    poison: set[str] = set()
+    poison: dict[str, str] = {}
     for record in event["Records"]:
         try:
             found = decode_pack(record["body"])
         except ValueError as error:
-            poison.add(record["messageId"])
+            poison[record["messageId"]] = record["receiptHandle"]
             telemetry.count("WorkOrdersPoisoned")
             telemetry.event("work_order_poisoned", sqs_id=record["messageId"], error=str(error))
             continue
@@ -40,10 +40,16 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
                 receipt_handle=record["receiptHandle"],
                 received_at=now,
                 receive_count=int(record["attributes"]["ApproximateReceiveCount"]),
+                sent_at=_sent_at(record["attributes"]),
             )
             for order in found
         ]
     return orders, poison
+
+
+def _sent_at(attributes: Mapping[str, str]) -> int | None:
+    text = attributes.get("SentTimestamp")
+    return int(text) if text else None
 
 
 def queue_name(event: dict[str, Any]) -> str:
