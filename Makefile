@@ -58,7 +58,7 @@ test-stack: environments report-environment ## tests on a running stack, and of 
 lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy layers/pushhub functions local tests bench
+	@$(VENV)/bin/mypy layers/pushhub functions local cli tests bench
 
 format: environments ## put the code into its style
 	@$(VENV)/bin/ruff check --fix-only .

@@ -24,7 +24,7 @@ def clock() -> FakeClock:
 @pytest.fixture(params=["fake", "dynamodb"])
 def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[ConfigStore]:
     if request.param == "fake":
-        yield FakeConfigStore()
+        yield FakeConfigStore(clock)
         return
     with aws.dynamodb() as client:
         yield DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock)

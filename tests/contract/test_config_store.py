@@ -39,6 +39,33 @@ def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Conf
     assert not config_store.has_token(PROJECT, token_hash)
 
 
+def test_a_token_that_expired_does_not_act(config_store: ConfigStore) -> None:
+    # Given tokens that expire at the moment, a second later, and never
+    for token_hash, expires_at in (("ab" * 32, NOW), ("cd" * 32, NOW + 1_000), ("ef" * 32, None)):
+        config_store.put_token(PROJECT, token_hash, "", NOW, expires_at=expires_at)
+    # Then only the others act, and all are listed
+    assert [config_store.has_token(PROJECT, each * 32) for each in ("ab", "cd", "ef")] == [False, True, True]
+    assert config_store.project_of("ab" * 32) is None
+    assert [each.expires_at for each in config_store.tokens(PROJECT)] == [NOW, NOW + 1_000, None]
+
+
+def test_tokens_are_listed_by_age_for_their_own_project(config_store: ConfigStore) -> None:
+    config_store.put_token(PROJECT, "cd" * 32, "new", NOW + 1)
+    config_store.put_token(PROJECT, "ef" * 32, "old", NOW)
+    config_store.put_token(OTHER_PROJECT, "ab" * 32, "other", NOW)
+    assert [(each.token_id, each.label) for each in config_store.tokens(PROJECT)] == [
+        ("ef" * 6, "old"),
+        ("cd" * 6, "new"),
+    ]
+
+
+def test_projects_are_listed_by_age(config_store: ConfigStore) -> None:
+    for project_id, created_at in ((PROJECT, NOW + 1), (OTHER_PROJECT, NOW)):
+        config_store.put_project(Project(project_id=project_id, created_at=created_at))
+    config_store.put_token(PROJECT, "ab" * 32, "", NOW)
+    assert [each.project_id for each in config_store.projects()] == [OTHER_PROJECT, PROJECT]
+
+
 def test_a_token_tells_its_project(config_store: ConfigStore) -> None:
     config_store.put_token(PROJECT, "ab" * 32, "laptop", NOW)
     assert config_store.project_of("ab" * 32) == PROJECT

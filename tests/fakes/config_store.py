@@ -7,8 +7,10 @@ import threading
 from collections import Counter
 from dataclasses import replace
 
+from tests.fakes.clock import FakeClock
+
 from pushhub.base.errors import Conflict
-from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.model.queue import Project, ProjectToken, Queue
 
 __all__ = ["FakeConfigStore"]
 
@@ -16,10 +18,11 @@ __all__ = ["FakeConfigStore"]
 class FakeConfigStore:
     """Keeps everything in dictionaries; has no cache, so every read is fresh."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock | None = None) -> None:
+        self._clock = clock or FakeClock()
         self._lock = threading.Lock()
         self._projects: dict[str, Project] = {}
-        self._tokens: dict[tuple[str, str], str] = {}
+        self._tokens: dict[tuple[str, str], ProjectToken] = {}
         self._queues: dict[tuple[str, str], Queue] = {}
         self._workers = itertools.count(1)
         self._totals: Counter[tuple[str, str]] = Counter()
@@ -32,17 +35,32 @@ class FakeConfigStore:
         """See the port."""
         return self._projects.get(project_id)
 
-    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
+    def projects(self) -> list[Project]:
         """See the port."""
-        self._tokens[project_id, token_hash] = label
+        return sorted(self._projects.values(), key=lambda each: (each.created_at, each.project_id))
+
+    def put_token(
+        self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
+    ) -> None:
+        """See the port."""
+        self._tokens[project_id, token_hash] = ProjectToken(
+            token_hash=token_hash, label=label, created_at=now, expires_at=expires_at
+        )
+
+    def tokens(self, project_id: str) -> list[ProjectToken]:
+        """See the port."""
+        own = [each for (project, _), each in self._tokens.items() if project == project_id]
+        return sorted(own, key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
         """See the port."""
-        return (project_id, token_hash) in self._tokens
+        token = self._tokens.get((project_id, token_hash))
+        return token is not None and (token.expires_at is None or self._clock.now() < token.expires_at)
 
     def project_of(self, token_hash: str) -> str | None:
         """See the port."""
-        return next((project for project, known in self._tokens if known == token_hash), None)
+        owners = (project for project, known in self._tokens if known == token_hash)
+        return next((each for each in owners if self.has_token(each, token_hash)), None)
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """See the port."""

@@ -87,7 +87,7 @@ class FakePorts:
         self.base_url = BASE_URL
         self.in_flight_limit = 100_000
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
-        self.config = config or FakeConfigStore()
+        self.config = config or FakeConfigStore(self.clock)
         self.messages = FakeMessageStore()
         self.lines = FakeLineStore()
         self.bodies = FakeBodyStore()

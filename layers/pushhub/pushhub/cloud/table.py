@@ -122,6 +122,17 @@ class Table:
         for page in self.pages(**query):
             yield from page["Items"]
 
+    def scan(self, **scan: Any) -> Iterator[Item]:
+        """The items of a scan of the whole table, page by page as they are asked for."""
+        start: dict[str, Any] = {}
+        while True:
+            with aws_call("dynamodb:Scan"):
+                page = self._client.scan(TableName=self._name, ConsistentRead=True, **start, **scan)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
     def get_many(self, keys: Sequence[Item]) -> list[Item]:
         """Items by key, read consistently, in no order; those that do not exist are missing. Keys must be distinct."""
         found: list[Item] = []

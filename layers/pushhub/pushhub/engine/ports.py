@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import BodyRef, Message
-from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.work import WorkOrder
 
@@ -30,16 +30,26 @@ class ProjectStore(Protocol):
         """The project, or None."""
         ...
 
+    def projects(self) -> list[Project]:
+        """All projects, oldest first. Reads the whole table: for operators."""
+        ...
+
 
 class TokenStore(Protocol):
     """Tokens of projects, known by their hashes only."""
 
-    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
-        """Let a token (SHA-256 hex of it) act for a project."""
+    def put_token(
+        self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
+    ) -> None:
+        """Let a token (SHA-256 hex of it) act for a project until it expires; replaces what was known of it."""
+        ...
+
+    def tokens(self, project_id: str) -> list[ProjectToken]:
+        """All tokens of a project, expired ones among them, oldest first."""
         ...
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
-        """Whether that token acts for that project."""
+        """Whether that token acts for that project now."""
         ...
 
     def project_of(self, token_hash: str) -> str | None:

@@ -1,14 +1,15 @@
-"""Making projects and their tokens (for the operator's command line; there is no HTTP way to do this)."""
+"""Projects and their tokens, as the operator makes and changes them (there is no HTTP way to do this)."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import Clock
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.queue import Project, ProjectToken
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
 
@@ -54,22 +55,95 @@ class Projects:
         self._config.put_project(project)
         return project
 
-    def make_token(self, project_id: str, label: str = "") -> str:
+    def projects(self) -> list[Project]:
+        """All projects, oldest first."""
+        return self._config.projects()
+
+    def rename(self, project_id: str, name: str) -> Project:
+        """Give a project another name.
+
+        Raises:
+            NotFound: No such project.
+        """
+        return self._changed(replace(self._project(project_id), name=name))
+
+    def allow(self, project_id: str, targets: Sequence[str]) -> Project:
+        """Set the hosts or networks behind the egress guard that a project may push to; an empty list closes all.
+
+        Raises:
+            NotFound: No such project.
+        """
+        return self._changed(replace(self._project(project_id), allowed_targets=tuple(targets)))
+
+    def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
         """Make a token for a project. It is returned this once; only its hash is kept.
 
         Args:
             project_id: The project.
             label: For people, to know it by later.
+            expires_at: Epoch milliseconds from which it no longer acts; None for never.
 
         Raises:
             NotFound: No such project.
         """
-        if self._config.project(project_id) is None:
-            raise NotFound("Project not found")
+        self._project(project_id)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._config.put_token(project_id, token_hash(token), label, self._clock.now())
+        self._config.put_token(project_id, token_hash(token), label, self._clock.now(), expires_at=expires_at)
+        return token
+
+    def tokens(self, project_id: str) -> list[ProjectToken]:
+        """All tokens of a project, oldest first.
+
+        Raises:
+            NotFound: No such project.
+        """
+        self._project(project_id)
+        return self._config.tokens(project_id)
+
+    def rotate_token(self, project_id: str, token_id: str, *, overlap_ms: int) -> str:
+        """Make a token in place of another, with its label and its span of life. The old one acts on for a while.
+
+        Args:
+            project_id: The project.
+            token_id: See :attr:`pushhub.engine.model.queue.ProjectToken.token_id`.
+            overlap_ms: How long the old one still acts, unless it expires sooner.
+
+        Raises:
+            NotFound: No such project, or it has no such token.
+        """
+        old, now = self._token(project_id, token_id), self._clock.now()
+        life = None if old.expires_at is None else old.expires_at - old.created_at
+        new = self.make_token(project_id, old.label, expires_at=None if life is None else now + life)
+        ends_at = now + overlap_ms if old.expires_at is None else min(old.expires_at, now + overlap_ms)
+        self._config.put_token(project_id, old.token_hash, old.label, old.created_at, expires_at=ends_at)
+        return new
+
+    def revoke_token_id(self, project_id: str, token_id: str) -> ProjectToken:
+        """Take a token back; functions that know it may accept it for another 30 s.
+
+        Raises:
+            NotFound: No such project, or it has no such token.
+        """
+        token = self._token(project_id, token_id)
+        self._config.remove_token(project_id, token.token_hash)
         return token
 
     def revoke_token(self, project_id: str, token: str) -> None:
         """Take a token back; one that does not exist is ignored."""
         self._config.remove_token(project_id, token_hash(token))
+
+    def _project(self, project_id: str) -> Project:
+        project = self._config.project(project_id)
+        if project is None:
+            raise NotFound("Project not found")
+        return project
+
+    def _token(self, project_id: str, token_id: str) -> ProjectToken:
+        found = [each for each in self.tokens(project_id) if each.token_id == token_id]
+        if not found:
+            raise NotFound("Token not found")
+        return found[0]
+
+    def _changed(self, project: Project) -> Project:
+        self._config.put_project(project)
+        return project

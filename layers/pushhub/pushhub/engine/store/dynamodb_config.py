@@ -11,7 +11,7 @@ from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.store._queue_items import decode_project, decode_queue, encode_project, encode_queue
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ CACHE_TTL_MS = 30_000
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
+_TOKEN = "TOKEN#"  # noqa: S105 (a key's prefix)
 
 
 class DynamoDBConfigStore:
@@ -40,7 +41,8 @@ class DynamoDBConfigStore:
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._table = Table(client, table, clock)
         self._projects = ExpiringCache[Project](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
-        self._tokens = ExpiringCache[bool](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._clock = clock
+        self._tokens = ExpiringCache[ProjectToken](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._queues = ExpiringCache[Queue](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
 
     def put_project(self, project: Project) -> None:
@@ -60,21 +62,44 @@ class DynamoDBConfigStore:
         self._projects.put(project_id, project)
         return project
 
-    def put_token(self, project_id: str, token_hash: str, label: str, now: int) -> None:
+    def projects(self) -> list[Project]:
         """See the port."""
+        found = self._table.scan(
+            FilterExpression="sk = :project", ExpressionAttributeValues={":project": text("PROJECT")}
+        )
+        projects = [decode_project(item, item["pk"]["S"].removeprefix("P#")) for item in found]
+        return sorted(projects, key=lambda each: (each.created_at, each.project_id))
+
+    def put_token(
+        self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
+    ) -> None:
+        """See the port."""
+        self._tokens.drop((project_id, token_hash))
         # The way from a token to its project first: without the token's own item it leads nowhere.
         self._table.put(_token_key(token_hash) | {"project": text(project_id)})
-        key = _key(project_id, f"TOKEN#{token_hash}")
-        self._table.put(key | {"label": text(label), "created_at": number(now)})
+        key = _key(project_id, _TOKEN + token_hash)
+        expiry = {} if expires_at is None else {"expires_at": number(expires_at)}
+        self._table.put(key | {"label": text(label), "created_at": number(now)} | expiry)
+
+    def tokens(self, project_id: str) -> list[ProjectToken]:
+        """See the port. Read consistently."""
+        items = self._table.items(
+            KeyConditionExpression="pk = :project AND begins_with(sk, :token)",
+            ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":token": text(_TOKEN)},
+            ConsistentRead=True,
+        )
+        return sorted(map(_decode_token, items), key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
         """See the port. Cached, so a token taken back elsewhere may serve for another 30 s."""
-        if self._tokens.get((project_id, token_hash)):
-            return True
-        known = self._table.get(_key(project_id, f"TOKEN#{token_hash}")) is not None
-        if known:
-            self._tokens.put((project_id, token_hash), value=True)
-        return known
+        token = self._tokens.get((project_id, token_hash))
+        if token is None:
+            item = self._table.get(_key(project_id, _TOKEN + token_hash))
+            if item is None:
+                return False
+            token = _decode_token(item)
+            self._tokens.put((project_id, token_hash), token)
+        return token.expires_at is None or self._clock.now() < token.expires_at
 
     def project_of(self, token_hash: str) -> str | None:
         """See the port. Not cached: what it finds is checked by :meth:`has_token`, which is."""
@@ -84,7 +109,7 @@ class DynamoDBConfigStore:
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """See the port."""
-        self._table.delete(_key(project_id, f"TOKEN#{token_hash}"))
+        self._table.delete(_key(project_id, _TOKEN + token_hash))
         self._table.delete(_token_key(token_hash))
         self._tokens.drop((project_id, token_hash))
 
@@ -178,6 +203,15 @@ class DynamoDBConfigStore:
 
 def _key(project_id: str, sort_key: str) -> Item:
     return {"pk": text(f"P#{project_id}"), "sk": text(sort_key)}
+
+
+def _decode_token(item: Item) -> ProjectToken:
+    return ProjectToken(
+        token_hash=item["sk"]["S"].removeprefix(_TOKEN),
+        label=item["label"]["S"],
+        created_at=int(item["created_at"]["N"]),
+        expires_at=int(item["expires_at"]["N"]) if "expires_at" in item else None,
+    )
 
 
 def _token_key(token_hash: str) -> Item:

@@ -1,0 +1,26 @@
+"""Spans of time as people type them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN = re.compile(r"([0-9]{1,6})([smhd])")
+
+
+class Duration(click.ParamType[int]):
+    """A span like ``90d``, ``12h``, ``30m`` or ``45s``, in milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        if isinstance(value, int):
+            return value
+        match = _SPAN.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{value!r} is no span of time: say 90d, 12h, 30m or 45s", param, ctx)
+        return int(match.group(1)) * _UNITS_MS[match.group(2)]

@@ -1,0 +1,142 @@
+"""The operator's command line, against a deployed stack: projects and tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import botocore.client
+import pytest
+from botocore.exceptions import ClientError
+from cli.__main__ import run
+from tests.cloud import aws_services as aws
+
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.tokens import Tokens, token_hash
+
+
+class Operator:
+    """Runs commands against one deployed stack."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def run(self, *words: str, code: int = 0) -> Any:
+        assert run(["--stack", "acme", "--json", *words]) == code
+        printed = self._capsys.readouterr()
+        return json.loads(printed.out) if code == 0 else printed.err
+
+    def store(self) -> DynamoDBConfigStore:
+        """As a function sees it that knows nothing yet."""
+        return DynamoDBConfigStore(boto3.client("dynamodb"), aws.CONFIG_TABLE, SystemClock())
+
+    def acts(self, project: str, token: str) -> bool:
+        return Tokens(self.store()).allow(project, token)
+
+
+@pytest.fixture
+def operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Operator]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        """CloudFormation knows one stack; moto's needs more packages than it is worth."""
+        if operation != "DescribeStacks":
+            return real(client, operation, parameters)
+        if parameters["StackName"] != "acme":
+            said = f"Stack with id {parameters['StackName']} does not exist"
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": said}}, operation)
+        return {"Stacks": [{"Outputs": [{"OutputKey": "ConfigTableName", "OutputValue": aws.CONFIG_TABLE}]}]}
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    with aws.dynamodb():
+        yield Operator(capsys)
+
+
+def test_a_project_is_made_with_a_token_that_acts_for_it(operator: Operator) -> None:
+    # When an operator makes a project in a deployed stack
+    [made] = operator.run("projects", "make", "Acme", "--allow", "10.0.0.0/8")
+    # Then its token acts for it, it is listed, and it may push where it was allowed to
+    assert operator.acts(made["project"], made["token"])
+    [listed] = operator.run("projects", "list")
+    assert (listed["project"], listed["name"]) == (made["project"], "Acme")
+    assert listed["allowed_targets"] == ["10.0.0.0/8"]
+
+
+def test_a_project_is_renamed_and_its_targets_are_set_and_closed(operator: Operator) -> None:
+    [made] = operator.run("projects", "make", "Acme")
+    operator.run("projects", "rename", made["project"], "Acme Ltd")
+    operator.run("projects", "allow", made["project"], "intern.example", "192.168.0.0/16")
+    project = operator.store().project(made["project"])
+    assert project is not None
+    assert (project.name, project.allowed_targets) == ("Acme Ltd", ("intern.example", "192.168.0.0/16"))
+    # When no target is given, then all are closed, and the name stays
+    operator.run("projects", "allow", made["project"])
+    [listed] = operator.run("projects", "list")
+    assert (listed["name"], listed["allowed_targets"]) == ("Acme Ltd", [])
+
+
+def test_tokens_are_listed_without_themselves_and_revoked(operator: Operator) -> None:
+    [made] = operator.run("projects", "make", "Acme")
+    [second] = operator.run("tokens", "make", made["project"], "--label", "laptop")
+    listed = operator.run("tokens", "list", made["project"])
+    assert [each["label"] for each in listed] == ["first", "laptop"]
+    assert second["token"] not in json.dumps(listed)
+    # When one is revoked
+    token_id = token_hash(second["token"])[:12]
+    operator.run("tokens", "revoke", made["project"], token_id)
+    # Then it does not act any more, and the other one does
+    assert not operator.acts(made["project"], second["token"])
+    assert operator.acts(made["project"], made["token"])
+    assert "Token not found" in operator.run("tokens", "revoke", made["project"], token_id, code=1)
+
+
+def test_a_token_expires(operator: Operator) -> None:
+    [made] = operator.run("projects", "make", "Acme")
+    [short] = operator.run("tokens", "make", made["project"], "--expires", "0s")
+    [long] = operator.run("tokens", "make", made["project"], "--expires", "90d")
+    assert not operator.acts(made["project"], short["token"])
+    assert operator.acts(made["project"], long["token"])
+
+
+def test_a_rotated_token_acts_beside_the_new_one_for_as_long_as_is_asked(operator: Operator) -> None:
+    # Given a token
+    [made] = operator.run("projects", "make", "Acme")
+    first = token_hash(made["token"])[:12]
+    # When it is rotated with an overlap, then both act
+    [new] = operator.run("tokens", "rotate", made["project"], first, "--overlap", "2h")
+    assert operator.acts(made["project"], made["token"])
+    assert operator.acts(made["project"], new["token"])
+    # When the new one is rotated without, then it is out at once
+    [newest] = operator.run("tokens", "rotate", made["project"], token_hash(new["token"])[:12], "--overlap", "0s")
+    assert not operator.acts(made["project"], new["token"])
+    assert operator.acts(made["project"], newest["token"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tokens", "make", "5f0000000000000000000009"), "Project not found"),
+        (("projects", "rename", "5f0000000000000000000009", "x"), "Project not found"),
+        (("tokens", "make", "p", "--expires", "soon"), "no span of time"),
+    ],
+)
+def test_what_cannot_be_done_is_said(operator: Operator, words: tuple[str, ...], said: str) -> None:
+    code = 2 if "--expires" in words else 1
+    assert said in operator.run(*words, code=code)
+
+
+def test_a_stack_that_is_none_is_said_in_a_line(operator: Operator, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--stack", "nobody", "projects", "list"]) == 1
+    assert "the stack nobody cannot be read" in capsys.readouterr().err
+
+
+def test_a_name_cannot_move_the_cursor(operator: Operator, capsys: pytest.CaptureFixture[str]) -> None:
+    operator.run("projects", "make", "Acme\x1b[2J")
+    assert run(["--stack", "acme", "projects", "list"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
