@@ -1,9 +1,12 @@
-"""Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced whole."""
+"""Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced whole.
+
+A day is made anew only when its objects have changed since (:mod:`.manifest`), or when what was kept of it is no longer what was written.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
@@ -13,11 +16,11 @@ from pyspark.sql import Column, GroupedData, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from .files import Stored, listed, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
+from .manifest import Manifest, files_of, read_manifest, write_manifest
 from .schema import CORRUPT, CURATED, RAW
-from .storage import Layout, list_objects, read_days, small_table
-
-__all__ = ["DayIntake", "compact"]
+from .storage import Layout, read_days
 
 _logger = logging.getLogger(__name__)
 
@@ -27,7 +30,13 @@ FILE_BYTES = 256 * 1024 * 1024
 PARQUET_PER_GZIP = 1.3
 """Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/bench-records.md``."""
 
+UNLISTED = "all objects (no list of them was kept)"
+"""What is gone when not even a manifest tells."""
+
 REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
+
+# What a corrupt object loses is counted against its name. Only raw objects are read so: of what the job has written itself, all must be there.
+_RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +51,27 @@ class DayIntake:
         used: Records kept.
         rejected: Lines that could not be used.
         incomplete: Objects of which not every record could be used.
+        duplicates: Objects that share records: ``sources`` and ``records``.
+        gone: Objects that an earlier run read and that are no longer there.
+        spoiled: Whether what was kept of the day was no longer what an earlier run had written.
+        unchanged: Whether what an earlier run had kept was taken as it is.
     """
 
     day: date
-    objects: int
-    bytes: int
-    lines: int
-    used: int
-    rejected: int
+    objects: int = 0
+    bytes: int = 0
+    lines: int = 0
+    used: int = 0
+    rejected: int = 0
     incomplete: tuple[IncompleteObject, ...] = ()
+    duplicates: tuple[Mapping[str, Any], ...] = ()
+    gone: frozenset[str] = frozenset()
+    spoiled: bool = False
+    unchanged: bool = False
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
-    """Compact every day that has raw objects; a day without is left as it was (its raw objects may have been removed by age).
+    """Compact every day whose raw objects have changed; what was kept of a day that has none any more goes.
 
     Days are worked on side by side, each as few tasks as it will have files, so nothing is shuffled.
 
@@ -65,61 +82,129 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         days: Which days.
 
     Returns:
-        The days that had raw objects, in order.
+        The days that have raw objects, or had some once, in order.
+
+    Raises:
+        OSError: What was written of a day is not what can be read back.
     """
 
-    def one(day: date) -> tuple[DayIntake, frozenset[str]] | None:
+    def one(day: date) -> tuple[DayIntake, dict[str, Stored]] | None:
         return _compact_day(spark, f"{records}/dt={day}", layout, day)
 
     with ThreadPoolExecutor(max_workers=max(1, spark.sparkContext.defaultParallelism)) as side_by_side:
         done = [each for each in side_by_side.map(one, days) if each is not None]
-    if not done:
-        return []
-    compacted = {intake.day for intake, _ in done}
-    kept = read_days(spark, layout.records, CURATED, min(compacted), max(compacted))
+    made = [intake.day for intake, _ in done if intake.objects and not intake.unchanged]
+    if not made:
+        return [intake for intake, _ in done]
+    kept = read_days(spark, layout.records, CURATED, min(made), max(made)).where(F.col("dt").isin(made))
     used = _counted(kept.groupBy("dt", "source"))
-    rejected = {
-        intake.day: _reasons(spark, f"{layout.rejected}/dt={intake.day}") for intake, _ in done if intake.rejected
-    }
-    return [
-        replace(
-            intake,
-            incomplete=incomplete_objects(sources, used.get(intake.day, {}), rejected.get(intake.day, {})),
+    finished = []
+    for intake, raw in done:
+        if intake.day not in made:
+            finished.append(intake)
+            continue
+        counted = used.get(intake.day, {})
+        if sum(counted.values()) != intake.used:
+            raise OSError(
+                f"{layout.records}/dt={intake.day}: {intake.used} records were written, {sum(counted.values())} can be read"
+            )
+        rejected = _reasons(spark, f"{layout.rejected}/dt={intake.day}") if intake.rejected else {}
+        names = {_below_day(intake.day, name) for name in raw}
+        whole = replace(intake, incomplete=incomplete_objects(names, counted, rejected))
+        write_manifest(
+            f"{layout.records}/dt={intake.day}",
+            Manifest(
+                rows=whole.used,
+                raw=raw,
+                gone=whole.gone,
+                lines=whole.lines,
+                rejected=whole.rejected,
+                incomplete=whole.incomplete,
+            ),
         )
-        for intake, sources in done
-    ]
+        finished.append(whole)
+    return finished
 
 
-def _compact_day(spark: SparkSession, path: str, layout: Layout, day: date) -> tuple[DayIntake, frozenset[str]] | None:
-    """One day: what became of it, and the names of its objects."""
-    objects = list_objects(spark, path)
-    if not objects.names:
-        return None
+def note_duplicates(
+    layout: Layout, intake: DayIntake, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]], rows: int
+) -> DayIntake:
+    """Note in a day's manifest which objects share records, once the day holds each record once.
+
+    Args:
+        layout: Where it lies.
+        intake: The day.
+        manifest: As it was before.
+        duplicates: ``sources`` and ``records``.
+        rows: Records that the day holds now.
+    """
+    folder = f"{layout.records}/dt={intake.day}"
+    noted = replace(intake, duplicates=(*intake.duplicates, *duplicates))
+    write_manifest(folder, replace(manifest, rows=rows, duplicates=noted.duplicates))
+    return noted
+
+
+def _compact_day(
+    spark: SparkSession, path: str, layout: Layout, day: date
+) -> tuple[DayIntake, dict[str, Stored]] | None:
+    """One day: what became of it, and its objects."""
+    raw, folder = listed(path), f"{layout.records}/dt={day}"
+    before, kept = read_manifest(folder), files_of(folder)
+    whole = before is not None and before.files == kept
+    gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
+    spoiled = before is not None and not whole
+    if before is not None and whole and before.raw == raw:
+        return _as_noted(day, before, gone), raw
+    if not raw:
+        if before is None and not kept:
+            return None
+        # Nothing vouches for these rows any more, so the day is as its objects are: empty. What is gone is named as long as the day is asked for.
+        for each in (folder, f"{layout.rejected}/dt={day}"):
+            remove(each)
+        gone = gone or frozenset({UNLISTED})
+        write_manifest(folder, Manifest(gone=gone))
+        return DayIntake(day=day, gone=gone), raw
+    intake = _parse_day(spark, path, layout, day, raw)
+    return replace(intake, gone=gone, spoiled=spoiled), raw
+
+
+def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
+    """A day that is as it was."""
+    return DayIntake(
+        day=day,
+        objects=len(manifest.raw),
+        bytes=sum(each.size for each in manifest.raw.values()),
+        lines=manifest.lines,
+        used=manifest.lines - manifest.rejected,
+        rejected=manifest.rejected,
+        incomplete=manifest.incomplete,
+        duplicates=manifest.duplicates,
+        gone=gone,
+        unchanged=True,
+    )
+
+
+def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: Mapping[str, Stored]) -> DayIntake:
+    """Read a day's objects and replace what is kept of it. Not by dynamic partition overwrite, see decision 0010."""
     counts = Observation(f"intake {day}")
     file = F.col("_metadata.file_path")
     lines = (
         spark.read.schema(RAW)
-        .option("columnNameOfCorruptRecord", CORRUPT)
-        .option("recursiveFileLookup", "true")
+        .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
         .json(path)
         .withColumns({"source": _source(file), "rejection": rejection(_filed_under(file))})
         .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"))
     )
-    files = max(1, round(objects.bytes * PARQUET_PER_GZIP / FILE_BYTES))
-    usable(lines).coalesce(files).write.mode("overwrite").parquet(f"{layout.records}/dt={day}")
+    size = sum(each.size for each in raw.values())
+    files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
+    folder = f"{layout.records}/dt={day}"
+    remove(folder)
+    usable(lines).coalesce(files).write.mode("overwrite").parquet(folder)
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
     used = seen["lines"] - seen["rejected"]
-    _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(objects.names), seen["rejected"])
-    intake = DayIntake(
-        day=day,
-        objects=len(objects.names),
-        bytes=objects.bytes,
-        lines=seen["lines"],
-        used=used,
-        rejected=seen["rejected"],
-    )
-    return intake, objects.names
+    _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(raw), seen["rejected"])
+    return DayIntake(day=day, objects=len(raw), bytes=size, lines=seen["lines"], used=used, rejected=seen["rejected"])
 
 
 def _filed_under(path: Column) -> Column:
@@ -132,17 +217,21 @@ def _source(path: Column) -> Column:
     return F.substring_index(path, "/", -2)
 
 
+def _below_day(day: date, name: str) -> str:
+    """An object's name as :func:`_source` makes it from its path."""
+    return "/".join(f"dt={day}/{name}".rsplit("/", 2)[-2:])
+
+
 def _keep_rejected(spark: SparkSession, path: str, kept: str, day: date, *, any_now: bool) -> None:
     """Keep the lines that could not be used with their reasons, and take away what only an earlier run rejected.
 
     Reads the day again, which only a day with such lines costs.
     """
+    remove(kept)
     if any_now:
-        texts = spark.read.option("recursiveFileLookup", "true").text(path)
+        texts = spark.read.options(**_RAW_READER).text(path)
         found = texts.withColumn("source", _source(F.col("_metadata.file_path")))
         rejected_lines(found, day).coalesce(1).write.mode("overwrite").json(kept)
-    elif list_objects(spark, kept).bytes:
-        small_table(spark, [], REJECTED).write.mode("overwrite").json(kept)
 
 
 def _reasons(spark: SparkSession, kept: str) -> dict[str, dict[str, int]]:

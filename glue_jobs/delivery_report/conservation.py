@@ -8,9 +8,9 @@ breaks the balance, as does a delivery that was never owed (``unexpected``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -46,6 +46,9 @@ FINDING: Final = StructType(
     ]
 )
 """Columns of a finding; ``severity`` is ``breach`` or ``notice``, ``hour`` that of the message's acceptance."""
+
+NAMED: Final = 5
+"""Objects that a finding names; of more it says how many."""
 
 SWEEP: Final = timedelta(days=4)
 """Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
@@ -193,27 +196,44 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     return _findings(wrong, "breach", F.col("wrong.finding"), F.col("wrong.detail"))
 
 
-def object_findings(
-    spark: SparkSession, intakes: Iterable[DayIntake], duplicates: Iterable[Mapping[str, Any]]
-) -> DataFrame:
-    """Objects of which not every record could be used (breach), and objects that repeat each other's records (notice).
+def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFrame:
+    """What is wrong with objects and with what was kept of days.
+
+    Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each other's records, days that
+    had to be made anew because what was kept of them was spoiled.
 
     Args:
         spark: Session.
         intakes: See :func:`.compaction.compact`.
-        duplicates: See :func:`.duplicates.duplicated_objects`.
     """
     found: list[dict[str, str]] = []
+
+    def note(severity: str, finding: str, detail: str) -> None:
+        found.append({"severity": severity, "finding": finding, "detail": detail})
+
     for intake in intakes:
         for each in intake.incomplete:
             held = "an unknown number of" if each.expected is None else each.expected
             why = f"; rejected: {each.rejected}" if each.rejected else ""
-            detail = f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}"
-            found.append({"severity": "breach", "finding": "unusable_records", "detail": detail})
-    for copied in duplicates:
-        names = ", ".join(sorted(set(copied["sources"])))
-        detail = f"dt={copied['dt']}: {copied['records']} records lie in each of {names}; counted once"
-        found.append({"severity": "notice", "finding": "duplicate_records", "detail": detail})
+            note(
+                "breach",
+                "unusable_records",
+                f"dt={intake.day}/{each.source}: {each.used} of {held} records could be used{why}",
+            )
+        if intake.gone:
+            names = sorted(intake.gone)
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            shown = ", ".join(names[:NAMED])
+            note("breach", "objects_gone", f"dt={intake.day}: read once, no longer there: {shown}{more}")
+        if intake.spoiled and intake.objects:
+            note("notice", "day_made_anew", f"dt={intake.day}: what was kept of it was not as it had been written")
+        for copied in intake.duplicates:
+            names = sorted(set(copied["sources"]))
+            note(
+                "notice",
+                "duplicate_records",
+                f"dt={intake.day}: {copied['records']} records lie in each of {', '.join(names)}; counted once",
+            )
     return small_table(spark, found, FINDING)
 
 

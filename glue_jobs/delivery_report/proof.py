@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
-from .compaction import DayIntake, compact
+from .compaction import DayIntake, compact, note_duplicates
 from .conservation import (
     delivery_findings,
     is_overdue,
@@ -22,9 +22,11 @@ from .conservation import (
 )
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
+from .files import listed
+from .manifest import read_manifest
 from .progress import Steps
 from .schema import CURATED
-from .storage import Layout, count_objects, kept, newest_day, read_days, write_days
+from .storage import Layout, kept, newest_day, read_days, write_days
 
 __all__ = ["Proof", "prove"]
 
@@ -66,34 +68,37 @@ def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Step
         intakes = compact(spark, arguments.input, layout, arguments.days)
     records = read_days(spark, layout.records, CURATED, arguments.date_from)
     last_day = newest_day(records)
-    if last_day is None:
+    if last_day is None and not intakes:
         raise BadInput(
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
-    # A delivery is judged by records up to the end of the last compacted day; later ones may simply not be there yet.
-    as_of = min(arguments.now, datetime.combine(last_day + timedelta(days=1), datetime.min.time(), UTC))
+    # Judged up to the end of what was asked for, whether records came until then or not; later records that are there already may say more.
+    until = max(arguments.date_to, last_day or arguments.date_to)
+    as_of = min(arguments.now, datetime.combine(until + timedelta(days=1), datetime.min.time(), UTC))
     with steps("Rebuilding deliveries"):
         counted = _rebuild(records, arguments, as_of, layout)
         lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
-        duplicates: list[dict[str, Any]] = []
         if counted["repeated"] or counted["repeated_elsewhere"]:
             rows = delivery_rows(records) if counted["repeated_elsewhere"] else lives
-            duplicates = _without_duplicates(spark, records, rows, layout)
-        if duplicates:
+            changed = _without_duplicates(spark, records, rows, layout, intakes)
+        else:
+            changed = intakes
+        if changed != intakes:
+            intakes = changed
             records = read_days(spark, layout.records, CURATED, arguments.date_from)
             counted = _rebuild(records, arguments, as_of, layout)
             lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
     with steps("Proving conservation"):
         deliveries = with_standing(lives, as_of, arguments.grace)
-        found = object_findings(spark, intakes, duplicates).unionByName(order_findings(records))
+        found = object_findings(spark, intakes).unionByName(order_findings(records))
         if counted["overdue"]:
             found = found.unionByName(overdue_findings(deliveries))
         if counted["suspicious"]:
             suspects = kept(suspicious(deliveries), f"{layout.work}/suspects")
             found = found.unionByName(delivery_findings(records, suspects))
         findings = kept(found.coalesce(1), f"{layout.work}/findings")
-        set_aside = count_objects(spark, f"{arguments.input}/quarantine")
+        set_aside = len(listed(f"{arguments.input}/quarantine"))
     return Proof(
         records=records,
         deliveries=deliveries,
@@ -120,25 +125,35 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
     }
     seen = Observation("deliveries")
     watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()))
-    write_days(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), layout.deliveries)
+    write_days(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), layout.deliveries, arguments.days)
     return dict(seen.get)
 
 
 def _without_duplicates(
-    spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout
-) -> list[dict[str, Any]]:
-    """Take records that are there twice out of the compacted days; the objects they were in, none when nothing was changed."""
+    spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout, intakes: Sequence[DayIntake]
+) -> list[DayIntake]:
+    """Take records that are there twice out of the compacted days; the intakes with the objects they were in."""
     duplicates = kept(duplicated_records(records, repeated(rows)), f"{layout.work}/duplicates")
-    objects = [each.asDict() for each in duplicated_objects(duplicates).collect()]
-    for day in sorted({each["dt"] for each in objects}):
-        _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
-    return objects
+    objects: dict[date, list[dict[str, Any]]] = {}
+    for each in duplicated_objects(duplicates).collect():
+        objects.setdefault(each["dt"], []).append({"sources": list(each["sources"]), "records": each["records"]})
+    found = []
+    for intake in intakes:
+        manifest = read_manifest(f"{layout.records}/dt={intake.day}") if intake.day in objects else None
+        if manifest is not None:
+            rows_left = _rewrite_day(spark, layout, intake.day, duplicates.where(F.col("dt") == F.lit(intake.day)))
+            found.append(note_duplicates(layout, intake, manifest, objects[intake.day], rows_left))
+        else:
+            found.append(intake)
+    return found
 
 
-def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> None:
-    """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten."""
+def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> int:
+    """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten; its rows."""
     path, copy = f"{layout.records}/dt={day}", f"{layout.work}/without_duplicates/dt={day}"
     stored = spark.read.schema(CURATED).parquet(path)
     files = max(1, len(stored.inputFiles()))
     without_duplicates(stored, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
-    spark.read.schema(CURATED).parquet(copy).coalesce(files).write.mode("overwrite").parquet(path)
+    once = spark.read.schema(CURATED).parquet(copy)
+    once.coalesce(files).write.mode("overwrite").parquet(path)
+    return once.count()

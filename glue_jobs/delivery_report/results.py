@@ -17,9 +17,10 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 from .arguments import Arguments
 from .compaction import DayIntake
 from .conservation import STANDINGS
+from .files import write_text
 from .proof import Proof
 from .retries import RECOVERY, suggested_waits
-from .storage import Layout, small_table, write_json, write_text
+from .storage import Layout, small_table, write_json
 from .tables import Table
 
 _logger = logging.getLogger(__name__)

@@ -10,11 +10,7 @@ __all__ = ["open_session"]
 
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
-    # A day is replaced whole and the other days are left alone, so a rerun changes nothing.
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # What a corrupt object loses is counted against its name, see compaction.
-    "spark.sql.files.ignoreCorruptFiles": "true",
     # Records come in many small objects: opening one must not weigh as much as 4 MB of reading.
     "spark.sql.files.openCostInBytes": str(256 * 1024),
     # A day has a file of its own: writing to as many as a report has days is cheaper than sorting everything by day first.

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
-__all__ = [
-    "Layout",
-    "Objects",
-    "count_objects",
-    "kept",
-    "kept_small",
-    "list_objects",
-    "newest_day",
-    "read_days",
-    "small_table",
-    "write_days",
-    "write_json",
-    "write_text",
-]
+from .files import listed, remove, write_text
 
 
 class Layout:
@@ -48,49 +32,6 @@ class Layout:
         self.rejected = f"{output}/quarantine"
         self.reports = f"{output}/reports"
         self.report = f"{output}/reports/{report}"
-
-
-@dataclass(frozen=True, slots=True)
-class Objects:
-    """The objects below a path.
-
-    Attributes:
-        names: Their keys below the path, the last two parts of them.
-        bytes: Their size in all.
-    """
-
-    names: frozenset[str]
-    bytes: int
-
-
-def list_objects(spark: SparkSession, path: str) -> Objects:
-    """What lies below a path, empty objects too; nothing when there is no such path. No object is opened, nor asked for its size one by one."""
-    listed = _listed(spark, path)
-    if listed is None:
-        return Objects(frozenset(), 0)
-    # The listing has told Spark all sizes already; it keeps their sum as the statistics of the table.
-    size = listed._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-    return Objects(_names(listed), int(str(size)))
-
-
-def count_objects(spark: SparkSession, path: str) -> int:
-    """How many objects lie below a path. They are listed only, which takes no right to read any of them."""
-    listed = _listed(spark, path)
-    return 0 if listed is None else len(_names(listed))
-
-
-def _listed(spark: SparkSession, path: str) -> DataFrame | None:
-    """The objects below a path, not read yet; None when there is no such path."""
-    try:
-        return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
-    except AnalysisException as error:
-        if error.getErrorClass() == "PATH_NOT_FOUND":
-            return None
-        raise
-
-
-def _names(listed: DataFrame) -> frozenset[str]:
-    return frozenset("/".join(unquote(each).rsplit("/", 2)[1:]) for each in listed.inputFiles())
 
 
 def read_days(
@@ -140,29 +81,29 @@ def kept_small(table: DataFrame, path: str) -> DataFrame:
     return kept(table, path).coalesce(1)
 
 
-def write_days(table: DataFrame, root: str) -> None:
-    """Replace the days (``dt``) that a table holds, whole; other days are left alone."""
-    table.write.mode("overwrite").partitionBy("dt").parquet(root)
+def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
+    """Replace days of a table kept by day, whole; other days are left alone.
 
+    Days are removed and then appended to. Spark's own way, dynamic partition overwrite, leaves the old files where they are under some committers
+    (SPARK-56588), so that a day would be there twice: see decision 0010.
 
-def write_text(path: str, text: str, content_type: str) -> None:
-    """Write one small file, on S3 or on this machine."""
-    scheme, _, rest = path.rpartition("://")
-    if scheme in ("s3", "s3a", "s3n"):
-        import boto3  # noqa: PLC0415 (Glue only: local runs write to disk)
+    Args:
+        table: Rows of these days, with their ``dt``.
+        root: Folder of the table.
+        days: Which days; one without rows is gone afterwards.
 
-        bucket, _, key = rest.partition("/")
-
-        boto3.client("s3").put_object(
-            Bucket=bucket,
-            Key=key,
-            Body=text.encode(),
-            ContentType=f"{content_type}; charset=utf-8",
-        )
-        return
-    file = Path(rest)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    Raises:
+        OSError: What was written is not what can be read back.
+    """
+    folders = [f"{root}/dt={day}" for day in days]
+    for each in folders:
+        remove(each)
+    written = Observation("days written")
+    table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
+    there = [each for each in folders if listed(each)]
+    found = table.sparkSession.read.parquet(*there).count() if there else 0
+    if found != written.get["rows"]:
+        raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
 
 
 def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:

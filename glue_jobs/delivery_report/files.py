@@ -1,0 +1,146 @@
+"""Files by name, on S3 or on this machine: listing, reading, writing and removing what Spark has no part in."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_S3 = ("s3", "s3a", "s3n")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One file as a listing shows it.
+
+    Attributes:
+        size: Bytes.
+        mark: Changes with the content: S3's ETag; on disk the time of the last change, or a digest where that was asked for.
+    """
+
+    size: int
+    mark: str
+
+
+def listed(path: str, *, digests: bool = False) -> dict[str, Stored]:
+    """The files below a path by their names below it, without those that Spark takes for hidden; empty when there is no such path.
+
+    Args:
+        path: A folder, as a URI.
+        digests: Whether files on this machine are marked by a digest of their content, which reads them all; S3 keeps one anyway.
+    """
+    scheme, rest = _split(path)
+    found = _on_s3(rest) if scheme in _S3 else _on_disk(Path(rest), digests=digests)
+    return {name: stored for name, stored in found if not name.rsplit("/", 1)[-1].startswith(("_", "."))}
+
+
+def read_text(path: str) -> str | None:
+    """The content of one small file, None when there is none."""
+    scheme, rest = _split(path)
+    if scheme in _S3:
+        bucket, key = _place(rest)
+        client = _client()
+        try:
+            return client.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+        except client.exceptions.NoSuchKey:
+            return None
+    try:
+        return Path(rest).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def write_text(path: str, text: str, content_type: str) -> None:
+    """Write one small file, whole or not at all."""
+    scheme, rest = _split(path)
+    if scheme in _S3:
+        bucket, key = _place(rest)
+        _client().put_object(Bucket=bucket, Key=key, Body=text.encode(), ContentType=f"{content_type}; charset=utf-8")
+        return
+    file = Path(rest)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(file)
+
+
+def remove(path: str) -> None:
+    """Remove everything below a path, hidden files too; nothing happens when there is no such path."""
+    scheme, rest = _split(path)
+    if scheme not in _S3:
+        shutil.rmtree(rest, ignore_errors=True)
+        if Path(rest).exists():
+            raise OSError(f"{rest} could not be removed")
+        return
+    bucket, prefix = _place(rest)
+    for page in _client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/"):
+        keys: list[Any] = [{"Key": each["Key"]} for each in page.get("Contents", [])]
+        if keys:
+            refused = _client().delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors")
+            if refused:
+                raise OSError(f"{len(refused)} objects below {path} could not be removed: {refused[0].get('Code')}")
+
+
+def _on_s3(rest: str) -> Iterator[tuple[str, Stored]]:
+    bucket, prefix = _place(rest)
+    for page in _client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/"):
+        for each in page.get("Contents", []):
+            # A console marks a folder that it makes by an empty object.
+            if not each["Key"].endswith(("/", "_$folder$")):
+                yield each["Key"][len(prefix) + 1 :], Stored(each["Size"], each["ETag"].strip('"'))
+
+
+def _on_disk(folder: Path, *, digests: bool) -> Iterator[tuple[str, Stored]]:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            status = file.stat()
+            yield (
+                file.relative_to(folder).as_posix(),
+                Stored(status.st_size, _digest(file) if digests else str(status.st_mtime_ns)),
+            )
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def as_json(files: Mapping[str, Stored]) -> dict[str, list[object]]:
+    """Files as they stand in a manifest."""
+    return {name: [each.size, each.mark] for name, each in sorted(files.items())}
+
+
+def from_json(files: Mapping[str, Any]) -> dict[str, Stored]:
+    """Files from a manifest.
+
+    Raises:
+        ValueError: They are not what :func:`as_json` makes.
+    """
+    try:
+        return {name: Stored(int(size), str(mark)) for name, (size, mark) in files.items()}
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"not a list of files: {files!r:.100}") from error
+
+
+def _split(path: str) -> tuple[str, str]:
+    scheme, found, rest = path.partition("://")
+    return (scheme, rest) if found else ("", path)
+
+
+def _place(rest: str) -> tuple[str, str]:
+    bucket, _, key = rest.partition("/")
+    return bucket, key
+
+
+@lru_cache(maxsize=1)
+def _client() -> S3Client:
+    import boto3  # noqa: PLC0415 (on Glue only: local runs keep everything on disk)
+
+    return boto3.client("s3")

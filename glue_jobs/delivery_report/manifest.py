@@ -1,0 +1,88 @@
+"""What is kept of a day, and what it was made from: an unchanged day need not be made again, and a changed one is noticed.
+
+A day's manifest lies in its folder as ``_manifest.json``, which neither Spark nor Athena takes for data. It is written last: a day without one was not
+finished, and overwriting a day takes its manifest away first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .files import Stored, as_json, from_json, listed, read_text, write_text
+from .intake import IncompleteObject
+
+_VERSION: Final = 1
+_NAME: Final = "_manifest.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A kept day.
+
+    Attributes:
+        rows: How many there are in its files.
+        files: Its files.
+        raw: The objects it was made from, by their keys below the day.
+        gone: Objects that it was once made from and that are no longer there.
+        lines: Lines read from the objects.
+        rejected: Lines that could not be used.
+        incomplete: Objects of which not every record could be used.
+        duplicates: Objects that share records: ``sources`` and ``records``.
+    """
+
+    rows: int = 0
+    files: Mapping[str, Stored] = field(default_factory=dict)
+    raw: Mapping[str, Stored] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    lines: int = 0
+    rejected: int = 0
+    incomplete: tuple[IncompleteObject, ...] = ()
+    duplicates: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_manifest(folder: str) -> Manifest | None:
+    """The manifest of a kept day; None when there is none, or none that can be read."""
+    text = read_text(f"{folder}/{_NAME}")
+    if text is None:
+        return None
+    try:
+        said = json.loads(text)
+        if said["version"] != _VERSION:
+            return None
+        return Manifest(
+            rows=int(said["rows"]),
+            files=from_json(said["files"]),
+            raw=from_json(said["raw"]),
+            gone=frozenset(map(str, said["gone"])),
+            lines=int(said["lines"]),
+            rejected=int(said["rejected"]),
+            incomplete=tuple(IncompleteObject(**each) for each in said["incomplete"]),
+            duplicates=tuple(said["duplicates"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def write_manifest(folder: str, manifest: Manifest) -> None:
+    """Write a day's manifest, with its files as they are now."""
+    incomplete = [{name: getattr(each, name) for name in each.__slots__} for each in manifest.incomplete]
+    said = {
+        "version": _VERSION,
+        "rows": manifest.rows,
+        "files": as_json(files_of(folder)),
+        "raw": as_json(manifest.raw),
+        "gone": sorted(manifest.gone),
+        "lines": manifest.lines,
+        "rejected": manifest.rejected,
+        "incomplete": incomplete,
+        "duplicates": list(manifest.duplicates),
+    }
+    write_text(f"{folder}/{_NAME}", json.dumps(said, ensure_ascii=False, default=str), "application/json")
+
+
+def files_of(folder: str) -> dict[str, Stored]:
+    """The files of a kept day, marked by their content."""
+    return listed(folder, digests=True)

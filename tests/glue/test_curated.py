@@ -1,0 +1,199 @@
+"""What is kept of a day is what its objects say, and nothing else: unchanged days are left alone, and no drop of rows is silent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report import storage
+from glue_jobs.delivery_report.schema import CURATED
+from glue_jobs.delivery_report.storage import read_days, write_days
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tests.glue.frames import records_frame, rows_of
+from tests.glue.lives import DAY, NOON, Lives
+from tests.glue.runs import Proved, asked, proved
+
+FIRST, LAST = date(2026, 11, 17), date(2026, 11, 18)
+
+
+def two_days(folder: Path) -> tuple[Lives, list[Path]]:
+    """Thirty messages on each of two days, all delivered; their objects."""
+    lives = Lives()
+    for n in range(60):
+        lives.attempt(lives.post(NOON + (n // 30 - 1) * DAY + n)[0])
+    return lives, lives.write(folder / "records", batch=20)
+
+
+def report(spark: SparkSession, folder: Path) -> Proved:
+    return proved(spark, asked(folder, first=FIRST, last=LAST))
+
+
+def kept_files(folder: Path) -> list[Path]:
+    return sorted((folder / "out/curated/records").rglob("*.parquet"))
+
+
+def kept_ids(spark: SparkSession, folder: Path) -> list[str]:
+    rows = rows_of(read_days(spark, f"file://{folder}/out/curated/records", CURATED, FIRST))
+    return sorted(row["record_id"] for row in rows)
+
+
+def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    # Given two days that were reported, one with an object of which a line cannot be used and one that lies there twice
+    lives, files = two_days(tmp_path)
+    files[0].write_bytes(files[0].read_bytes()[:-30])
+    copy = files[-1].with_name(files[-1].name.replace("messages-", "messages-0"))
+    copy.write_bytes(files[-1].read_bytes())
+    before = report(spark, tmp_path)
+    assert {row["finding"] for row in before.findings} >= {"unusable_records", "duplicate_records"}
+    written = {file: file.stat().st_mtime_ns for file in kept_files(tmp_path)}
+    # When they are reported again
+    again = report(spark, tmp_path)
+    # Then nothing was written anew, and everything is said again
+    assert {file: file.stat().st_mtime_ns for file in kept_files(tmp_path)} == written
+    assert [each.unchanged for each in again.intakes] == [True, True]
+    assert again.named == before.named
+    assert [(each.day, each.lines, each.used, each.objects) for each in again.intakes] == [
+        (each.day, each.lines, each.used, each.objects) for each in before.intakes
+    ]
+    # When an object comes to one of them, only that one is made anew
+    lives.posted += 1
+    more = Lives(posted=900)
+    more.attempt(more.post(NOON + 5_000)[0])
+    more.write(tmp_path / "records")
+    assert [each.unchanged for each in report(spark, tmp_path).intakes] == [True, False]
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-200])
+
+
+def overwritten(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[100:140] = bytes(40)
+    file.write_bytes(content)
+    os.utime(file, ns=(0, 0))
+
+
+def removed(file: Path) -> None:
+    file.unlink()
+
+
+def emptied(file: Path) -> None:
+    (file.parent / "_manifest.json").write_text("{")
+    file.unlink()
+
+
+@pytest.mark.parametrize("how", [truncated, overwritten, removed, emptied])
+def test_a_spoiled_day_is_made_anew_from_its_objects(
+    spark: SparkSession, tmp_path: Path, how: Callable[[Path], None]
+) -> None:
+    # Given two days that were reported, and what was kept of the first spoiled since
+    lives, _ = two_days(tmp_path)
+    report(spark, tmp_path)
+    how(kept_files(tmp_path)[0])
+    # When they are reported again
+    again = report(spark, tmp_path)
+    # Then every record is there, and it is said that it was not
+    assert kept_ids(spark, tmp_path) == sorted(each.record_id for each in lives.records)
+    assert (again.sums["owed"], again.sums["delivered"], again.breaches) == (60, 60, 0)
+    noticed = [row["detail"] for row in again.findings]
+    assert noticed == ([] if how is emptied else ["dt=2026-11-17: what was kept of it was not as it had been written"])
+
+
+def test_rows_of_a_day_whose_objects_are_gone_go_and_are_missed_every_night(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given two reported days, and all objects of the first lost since
+    _, files = two_days(tmp_path)
+    report(spark, tmp_path)
+    lost = [each for each in files if "dt=2026-11-17" in str(each)]
+    for each in lost:
+        each.unlink()
+    # When they are reported again, twice
+    nights = [report(spark, tmp_path), report(spark, tmp_path)]
+    # Then nothing that no object says is left of it, and the objects are named both times
+    for night in nights:
+        (row,) = night.findings
+        assert (row["severity"], row["finding"]) == ("breach", "objects_gone")
+        assert row["detail"].startswith("dt=2026-11-17: read once, no longer there: hour=12/")
+        assert all(each.name in row["detail"] for each in lost)
+        assert night.sums["owed"] == 30
+    left = Path(tmp_path / "out/curated")
+    assert not [file for file in left.rglob("*.parquet") if "dt=2026-11-17" in str(file)]
+
+
+def test_one_object_that_is_gone_is_named_until_it_is_back(spark: SparkSession, tmp_path: Path) -> None:
+    _, files = two_days(tmp_path)
+    report(spark, tmp_path)
+    content = files[1].read_bytes()
+    files[1].unlink()
+    for _ in range(2):
+        gone = [row["detail"] for row in report(spark, tmp_path).findings if row["finding"] == "objects_gone"]
+        assert gone == [f"dt=2026-11-17: read once, no longer there: hour=12/{files[1].name}"]
+    files[1].write_bytes(content)
+    assert report(spark, tmp_path).findings == []
+
+
+def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a day kept by an earlier version, without a manifest, and its objects gone
+    _, files = two_days(tmp_path)
+    report(spark, tmp_path)
+    for each in [*files[:3], tmp_path / "out/curated/records/dt=2026-11-17/_manifest.json"]:
+        each.unlink()
+    for _ in range(2):
+        night = report(spark, tmp_path)
+        assert [row["detail"] for row in night.findings] == [
+            "dt=2026-11-17: read once, no longer there: all objects (no list of them was kept)"
+        ]
+        assert night.sums["owed"] == 30
+
+
+def test_what_the_job_wrote_itself_is_read_whole_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a kept table of which one file is cut
+    two_days(tmp_path)
+    report(spark, tmp_path)
+    (file, *_) = sorted((tmp_path / "out/curated/deliveries").rglob("*.parquet"))
+    truncated(file)
+    file.with_name(f".{file.name}.crc").unlink()
+    # When it is read, that fails
+    with pytest.raises(Exception, match=r"is not a Parquet file|Could not read"):
+        spark.read.parquet(f"file://{tmp_path}/out/curated/deliveries").count()
+
+
+def a_table(spark: SparkSession, messages: int) -> DataFrame:
+    lives = Lives()
+    for n in range(messages):
+        lives.post(NOON + n * DAY // 2)
+    return records_frame(spark, lives.records)
+
+
+def test_days_are_replaced_whole_and_others_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a table of two days (noon of the 18th to noon of the 19th), and one of the day before
+    root = f"file://{tmp_path}/table"
+    days = [date(2026, 11, 18), date(2026, 11, 19)]
+    write_days(a_table(spark, 1).withColumn("dt", F.lit(date(2026, 11, 17))), root, [date(2026, 11, 17)])
+    write_days(a_table(spark, 3), root, days)
+    # When they are written again, with fewer rows, and none on the second day
+    write_days(a_table(spark, 1), root, days)
+    # Then the rows are these and no others, and nothing relies on dynamic partition overwrite (SPARK-56588)
+    assert sorted((row["dt"], row["count"]) for row in spark.read.parquet(root).groupBy("dt").count().collect()) == [
+        (date(2026, 11, 17), 1),
+        (date(2026, 11, 18), 1),
+    ]
+    assert spark.conf.get("spark.sql.sources.partitionOverwriteMode") == "STATIC"
+
+
+def test_a_platform_that_leaves_old_files_is_found_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a day that is there, and a store that removes nothing
+    root, days = f"file://{tmp_path}/table", [date(2026, 11, 18)]
+    write_days(a_table(spark, 1), root, days)
+    monkeypatch.setattr(storage, "remove", lambda path: None)
+    # When it is written again, the doubled rows are not taken for the day
+    with pytest.raises(OSError, match="1 rows were written, 2 can be read"):
+        write_days(a_table(spark, 1), root, days)
