@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from glue_jobs.delivery_report import charts, job, page
+from glue_jobs.delivery_report.files import write_text
 from glue_jobs.delivery_report.results import Results
-from glue_jobs.delivery_report.storage import write_text
 from glue_jobs.delivery_report.wording import shortened
 from pyspark.sql import SparkSession
 from tests.glue.lives import HOUR, NOON, Lives
