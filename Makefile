@@ -5,6 +5,7 @@ VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
 NAME ?=
 SINCE ?= HEAD
+STACK ?= pushhub
 
 SYSTEM_PYTHON := $(shell for p in python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
@@ -15,7 +16,7 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down clean status project deployable template-diff logs test test-quick test-stack lint format environments python
+.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -38,11 +39,14 @@ status: environments ## whether the stack runs, and how to reach it
 project: environments ## make another project with a token of its own: make project NAME=second
 	@$(if $(NAME),$(PYTHON) -m local project "$(NAME)",echo "pushhub: say which: make project NAME=second" >&2; exit 1)
 
-deployable: environments glue-script ## what sam build takes: build/template.json and the report's script
+deployable: environments ## what sam build takes: build/template.json
 	@$(PYTHON) -m local.deployable build/template.json
 
 template-diff: environments ## what a change of template.yaml changes on AWS: make template-diff SINCE=main
 	@$(PYTHON) -m local.template_diff $(SINCE)
+
+report-upload: environments ## after sam deploy: the report job's script and libraries: make report-upload STACK=pushhub
+	@$(PYTHON) -m local.report_upload $(STACK)
 
 logs: ## follow the logs of the running stack
 	@tail -n 50 -F $${PUSHHUB_HOME:-.pushhub}/logs/emulator.log $${PUSHHUB_HOME:-.pushhub}/logs/front-door.log

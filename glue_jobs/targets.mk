@@ -8,7 +8,7 @@ ARGS ?=
 report: report-environment ## analyse what the running stack has recorded, say where the report lies: make report ARGS="--date-from 2026-11-01"
 	@$(REPORT_VENV)/bin/python -m glue_jobs.local_report $(ARGS)
 
-glue-script: python ## the report's script as Glue takes it, in build/glue; sam build and sam deploy take it from there
+glue-script: python ## the report's script as Glue takes it, in build/glue (make report-upload takes it to AWS)
 	@$(SYSTEM_PYTHON) -m glue_jobs.bundle build/glue >/dev/null
 
 report-environment: python

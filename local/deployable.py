@@ -25,7 +25,7 @@ def deployable(source: Path, target: Path) -> dict[str, Any]:
         LocalError: The source is no template.
     """
     made = template.load(source)
-    for name, path in {**template.code_paths(made), **template.job_scripts(made)}.items():
+    for name, path in template.code_paths(made).items():
         template.point(made, name, os.path.relpath(source.parent / path, target.parent))
     return made
 

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local import template
 from local.aws import Aws
 from local.errors import LocalError
-from local.packages import Package, build_function, build_layer, build_script, forget_old
+from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
 from local.verification import missing
@@ -110,7 +110,7 @@ def _packages(place: Place, source: dict[str, Any]) -> dict[str, Package]:
         path = (place.template.parent / folder).resolve()
         build = build_layer if kind == "AWS::Serverless::LayerVersion" else build_function
         packages[name] = build(path, place.builds, place.emulator_python)
-    return packages | {name: build_script(place.builds) for name in template.job_scripts(source)}
+    return packages
 
 
 def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:

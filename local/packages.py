@@ -1,4 +1,4 @@
-"""What is uploaded before a deployment: zip files of the functions and the layer with its dependencies, and the report job's script.
+"""What is uploaded before a deployment: zip files of the functions and the layer with its dependencies.
 
 Packages are named by the digest of what goes into them, so an unchanged one is neither built nor uploaded again. They hold
 compiled modules beside the sources: the emulator unpacks a package for every new worker, which would compile them each time.
@@ -17,11 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from glue_jobs.bundle import bundle
-
 from local.errors import LocalError
 
-__all__ = ["Package", "build_function", "build_layer", "build_script", "forget_old"]
+__all__ = ["Package", "build_function", "build_layer", "forget_old"]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMAT = b"3"
@@ -73,12 +71,6 @@ def build_layer(source: Path, builds: Path, python: Path) -> Package:
         return _build(target, digest, [])
     dependencies = _dependencies(source / "requirements.txt", builds, python)
     return _build(target, digest, [(dependencies, "python/"), (source, "python/")])
-
-
-def build_script(builds: Path) -> Package:
-    """Make the script of the report job, which carries its package."""
-    script, _ = bundle(builds / "glue")
-    return Package(hashlib.sha256(script.read_bytes()).hexdigest(), script)
 
 
 def forget_old(builds: Path, keep: int = 40) -> None:

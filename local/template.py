@@ -24,7 +24,6 @@ from local.place import REGION
 
 # It warns that nobody collects its own usage metrics.
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
-_JOB = "AWS::Glue::Job"
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 
 
@@ -71,19 +70,10 @@ def code_paths(template: Mapping[str, Any]) -> dict[str, str]:
     return {name: folder for name, (_, folder) in code_folders(template).items()}
 
 
-def job_scripts(template: Mapping[str, Any]) -> dict[str, str]:
-    """The script of each Glue job by logical id: a file relative to the template, which ``sam deploy`` uploads as it is."""
-    jobs = {name: each for name, each in template["Resources"].items() if each["Type"] == _JOB}
-    return {name: job["Properties"]["Command"]["ScriptLocation"] for name, job in jobs.items()}
-
-
 def point(template: Mapping[str, Any], name: str, place: Any) -> None:
-    """Say where the code of a function or layer, or the script of a job, is."""
+    """Say where the code of a function or layer is."""
     resource = template["Resources"][name]
-    if resource["Type"] == _JOB:
-        resource["Properties"]["Command"]["ScriptLocation"] = place
-    else:
-        resource["Properties"][_CODE[resource["Type"]]] = place
+    resource["Properties"][_CODE[resource["Type"]]] = place
 
 
 def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -91,14 +81,13 @@ def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> 
 
     Args:
         template: As :func:`load` gave it; it is changed.
-        code: Bucket and key of each package and each job's script, by logical id.
+        code: Bucket and key of each package, by logical id.
 
     Raises:
         LocalError: The transform refuses the template.
     """
     for name, (bucket, key) in code.items():
-        is_job = template["Resources"][name]["Type"] == _JOB
-        point(template, name, f"s3://{bucket}/{key}" if is_job else {"Bucket": bucket, "Key": key})
+        point(template, name, {"Bucket": bucket, "Key": key})
     session = boto3.Session(region_name=REGION)
     try:
         result = Translator({}, Parser(), boto_session=session).translate(template, {})

@@ -45,8 +45,7 @@ def as_deployed(text: str, name: str) -> dict[str, Any]:
         LocalError: It is not deployable.
     """
     source = template.parse(text, name)
-    places = {**template.code_folders(source), **template.job_scripts(source)}
-    return template.transform(source, dict.fromkeys(places, ("bucket", "package")))
+    return template.transform(source, dict.fromkeys(template.code_folders(source), ("bucket", "package")))
 
 
 def _at(revision: str, path: Path) -> str:

@@ -24,12 +24,12 @@ def test_it_holds_no_loop_and_everything_else(tmp_path: Path) -> None:
 
 
 def test_its_paths_lead_to_the_same_code(tmp_path: Path) -> None:
-    # Given where each function, layer and job of the template finds its code
+    # Given where each function and layer of the template finds its code
     source = template.load(SOURCE)
-    folders = {**template.code_paths(source), **template.job_scripts(source)}
+    folders = template.code_paths(source)
     # When it is written to another folder
     target = tmp_path / "elsewhere" / "template.json"
     made = deployable.deployable(SOURCE, target)
     # Then they still find it
-    for name, path in {**template.code_paths(made), **template.job_scripts(made)}.items():
+    for name, path in template.code_paths(made).items():
         assert (target.parent / path).resolve() == (REPOSITORY / folders[name]).resolve()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import subprocess
+import sys
 import time
+import zipfile
 from collections.abc import Callable
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
+from glue_jobs.bundle import bundle
+from glue_jobs.libraries import PLATFORM
 from tests.sam.conftest import STACK, Deployment, deploy
 from tests.sam.sink import Sink
 from tests.sam.toolbox import ROOT
-from tests.template.cloudformation import deployed, parameter
+from tests.template.cloudformation import deployed
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
@@ -134,20 +140,46 @@ def test_delivery_records_are_written(deployment: Deployment, sink: Sink, queue_
     assert all(key.startswith("records/dt=") for key in keys)
 
 
-def test_the_report_job_finds_its_script_where_it_may_read_and_is_started_each_night(deployment: Deployment) -> None:
+def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_night(
+    deployment: Deployment, tmp_path: Path
+) -> None:
     # Given the job as it was deployed
     glue = deployment.client("glue")
     job = glue.get_job(JobName=deployment.outputs["ReportJobName"])["Job"]
-    # When its script is fetched from where the job will look for it
-    bucket, _, key = job["Command"]["ScriptLocation"].removeprefix("s3://").partition("/")
-    script = deployment.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-    # Then it is the one that was bundled, in a bucket that the job's role may read by default
-    assert script == (ROOT / "build" / "glue" / "delivery_report.py").read_bytes()
-    assert fnmatch(bucket, parameter("ArtifactsBucket")["Default"])
+    # When what it needs is put there
+    subprocess.run(
+        ["make", "--silent", "report-upload", f"STACK={STACK}"],
+        cwd=ROOT,
+        env={**os.environ, **deployment.emulator.credentials},
+        check=True,
+        timeout=300,
+    )
+    # Then its script is where the job looks for it, under a name that Spark knows for Python
+    script, libraries = (
+        fetched(deployment, place)
+        for place in (job["Command"]["ScriptLocation"], job["DefaultArguments"]["--additional-python-modules"])
+    )
+    assert job["Command"]["ScriptLocation"].endswith(".py")
+    assert script == bundle(tmp_path)[0].read_bytes()
+    # And its libraries can be installed without an index by Glue's Python
+    with zipfile.ZipFile(io.BytesIO(libraries)) as made:
+        made.extractall(tmp_path)
+    python, *platforms = PLATFORM
+    installing = ["--no-index", "--find-links", "wheels", "-r", "wheels/requirements.txt", "--only-binary=:all:"]
+    as_glue = ["--python-version", python, *(word for each in platforms for word in ("--platform", each))]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--target", "installed", *installing, *as_glue]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
     assert job["DefaultArguments"]["--input"] == f"s3://{deployment.outputs['RecordsBucketName']}/records"
     # And the trigger names the job
     [trigger] = glue.get_triggers(DependentJobName=job["Name"])["Triggers"]
     assert (trigger["State"], trigger["Actions"]) == ("ACTIVATED", [{"JobName": job["Name"]}])
+
+
+def fetched(deployment: Deployment, place: str) -> bytes:
+    """An object of S3."""
+    bucket, _, key = place.removeprefix("s3://").partition("/")
+    content: bytes = deployment.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    return content
 
 
 def test_curated_tables_are_in_the_catalog(deployment: Deployment) -> None:

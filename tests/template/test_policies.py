@@ -19,7 +19,7 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/quarantine*": "as for curated",
     "${RecordsBucket.Arn}/reports*": "as for curated",
     "${RecordsBucket.Arn}/work*": "as for curated",
-    "arn:${AWS::Partition}:s3:::${ArtifactsBucket}/*": "sam deploy names each upload by its digest",
+    "${RecordsBucket.Arn}/jobs/*": "the script and the libraries, put there by make report-upload",
     "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
     "${LinesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
     "${BacklogsTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
@@ -53,7 +53,7 @@ def test_a_role_allows_exact_actions_only(name: str) -> None:
 def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
     for statement in statements(ROLES[name]):
         for resource in listed(statement["Resource"]):
-            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "ArtifactsBucket"}
+            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn"}
             assert references(resource) - WHERE, f"{resource} names nothing"
             text = resource.get("Fn::Sub", "")
             assert "*" not in text or text in WILDCARDS
@@ -113,15 +113,6 @@ def test_a_bucket_policy_only_denies_what_is_not_encrypted_on_its_way(name: str)
     assert statement["Effect"] == "Deny"
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert len(statement["Resource"]) == 2
-
-
-def test_what_others_uploaded_is_read_within_the_account_only() -> None:
-    """A bucket's name alone could be anyone's."""
-    (statement,) = (
-        each for role in ROLES.values() for each in statements(role) if "ArtifactsBucket" in references(each)
-    )
-    assert statement["Action"] == ["s3:GetObject"]
-    assert statement["Condition"] == {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
 def test_the_alarm_key_is_for_its_account_and_the_alarms_only() -> None:

@@ -5,21 +5,36 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.template.cloudformation import ROOT, of_type, references, resources
+from tests.template.cloudformation import of_type, references, resources
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 RULES = of_type("AWS::Events::Rule")
 (JOB,) = of_type("AWS::Glue::Job").values()
 
 
-def test_the_job_runs_the_pinned_platform_and_the_script_that_is_bundled() -> None:
+def test_the_job_runs_the_pinned_platform_and_a_script_that_is_known_for_python() -> None:
     assert JOB["GlueVersion"] == "5.1"
-    assert JOB["Command"]["ScriptLocation"] == "build/glue/delivery_report.py"
-    target = (ROOT / "glue_jobs" / "targets.mk").read_text(encoding="utf-8")
-    assert "glue_jobs.bundle build/glue" in target
-    # What draws there draws here: the same version is tested.
-    (module,) = JOB["DefaultArguments"]["--additional-python-modules"].split(",")
-    assert f"\n{module} " in (ROOT / "requirements" / "glue.txt").read_text(encoding="utf-8")
+    # Spark takes a script for Python by its name.
+    assert JOB["Command"]["ScriptLocation"] == {"Fn::Sub": "s3://${RecordsBucket}/jobs/delivery_report.py"}
+
+
+def test_the_libraries_come_with_it_and_not_from_a_package_index() -> None:
+    # A zip of wheels is known by the end of its name.
+    arguments = JOB["DefaultArguments"]
+    assert arguments["--additional-python-modules"] == {
+        "Fn::Sub": "s3://${RecordsBucket}/jobs/libraries.gluewheels.zip"
+    }
+    assert arguments["--python-modules-installer-option"] == "--no-index"
+
+
+def test_it_may_read_both_and_they_stay() -> None:
+    (policy,) = of_type("AWS::IAM::Role")["ReportRole"]["Policies"]
+    jobs = [each for each in policy["PolicyDocument"]["Statement"] if "/jobs/" in str(each)]
+    assert [(each["Action"], each["Resource"]) for each in jobs] == [
+        (["s3:GetObject"], {"Fn::Sub": "${RecordsBucket.Arn}/jobs/*"})
+    ]
+    rules = resources()["RecordsBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert not [each for each in rules if "ExpirationInDays" in each and "jobs/".startswith(each["Prefix"])]
 
 
 def test_one_run_at_a_time_is_started_each_night() -> None:
