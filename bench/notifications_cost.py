@@ -1,6 +1,6 @@
 """What a million delivered and acknowledged notifications cost, counted as ``bench.cost`` counts messages.
 
-The handlers of control, notify and consumers run in this process against moto; frames go to sockets in memory. Added by rule: one HTTP API
+The handlers of control, ingest, notify and consumers run in this process against moto; frames go to sockets in memory. Added by rule: one HTTP API
 request per post, one FIFO receive and one delete per batch handed to notify, one WebSocket message per frame in either direction (32 KB
 each). Not counted: $0.25 per million minutes that connections are open.
 """
@@ -84,8 +84,8 @@ class Scenario:
 
     def _round(self, account: Account, topic: str, subscribers: int, per_post: int) -> None:
         drafts = [{"api": "events", "source": topic, "data": DATA}] * per_post
-        account.add("control", http_api_request=1)
-        answer = self._rest(account, "notifications", drafts)
+        account.add("ingest", http_api_request=1)
+        answer = self._rest(account, "notifications", drafts, function="ingest")
         assert answer["statusCode"] == 201, answer
         self._notify(account)
         for number in range(subscribers):
@@ -96,7 +96,7 @@ class Scenario:
                 account.add("consumers", websocket_message=1)
                 self._socket(account, "MESSAGE", f"{topic}{number}", body=frame.partition("\n")[0])
 
-    def _rest(self, account: Account, path: str, body: object) -> Any:
+    def _rest(self, account: Account, path: str, body: object, *, function: str = "control") -> Any:
         event = {
             "rawPath": f"/notification2/{path}",
             "rawQueryString": "",
@@ -105,7 +105,7 @@ class Scenario:
             "body": json.dumps(body),
             "isBase64Encoded": False,
         }
-        return self._hub.invoke(account, "control", event)
+        return self._hub.invoke(account, function, event)
 
     def _socket(self, account: Account, kind: str, connection_id: str, **more: Any) -> None:
         context = {"eventType": kind, "connectionId": connection_id}

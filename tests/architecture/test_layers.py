@@ -16,7 +16,7 @@ FOUNDATION = {
     "base": set(),
     "cloud": {"base"},
     "egress": {"base"},
-    "web": {"base"},
+    "web": {"base", "cloud"},
     "engine": {"base", "cloud", "egress", "web"},
 }
 """What everything stands on: which packages each may import besides itself."""

@@ -16,6 +16,7 @@ from typing import Any
 import botocore.client
 import pytest
 from tests.cloud import aws_services as aws
+from tests.notifications.store import aws_notifications
 
 from pushhub.cloud.clients import Clients
 from pushhub.cloud.clock import SystemClock
@@ -26,6 +27,7 @@ from pushhub.runtime.hub import Pushhub, build, settings_of, start
 ROOT = Path(__file__).parents[2]
 
 RECORDS_BUCKET = "records"
+SIGNING_SECRET = "signing"
 
 SETTINGS_OF_QUEUES = (
     "PUSH_QUEUE_URL",
@@ -148,19 +150,26 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,
-        "BACKLOGS_TABLE": "backlogs",
+        "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
         "PUBLIC_BASE_URL": "https://hub.example",
         "IN_FLIGHT_LIMIT": "100000",
         "BACKLOG_HOURS": "36",
         "BACKLOG_BYTES": "100000",
-        "NOTIFY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/notify.fifo",
-        "SIGNING_SECRET": "signing",
+        "SIGNING_SECRET": SIGNING_SECRET,
         "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
         "ALLOWED_TARGETS": "loopback",
     }.items():
         monkeypatch.setenv(name, value)
-    with aws.dynamodb() as dynamodb, aws.s3() as s3, aws.sqs() as (sqs, _):
+    with (
+        aws.dynamodb() as dynamodb,
+        aws_notifications.dynamodb(),
+        aws_notifications.wakes() as (_, wakes_url),
+        aws.s3() as s3,
+        aws.sqs() as (sqs, _),
+    ):
         s3.create_bucket(Bucket=RECORDS_BUCKET)
+        aws_notifications.client("secretsmanager").create_secret(Name=SIGNING_SECRET, SecretString="s" * 64)
+        monkeypatch.setenv("NOTIFY_QUEUE_URL", wakes_url)
         urls: dict[str, str] = {}
         for setting in SETTINGS_OF_QUEUES:
             name = setting.removesuffix("_URL").lower()

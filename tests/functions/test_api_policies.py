@@ -126,11 +126,11 @@ def test_a_method_override_works_on_the_paths_that_both_functions_have(
 def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     # Queues and subscribers
     push_queue(caller, sink.url)
-    caller.make("line", dead_letter={"queue_name": "dead", "max_reservations": 1}, message_timeout=1)
+    caller.make("line", dead_letter={"queue_name": "dead", "max_reservations": 1}, message_timeout=60)
     caller.call("control", "GET", "?per_page=2&prefix=o")
     for name in ("orders", "line"):
         caller.call("control", "GET", f"/{name}")
-        caller.call("control", "PATCH", f"/{name}", {"queue": {"message_timeout": 2}})
+        caller.call("control", "PATCH", f"/{name}", {"queue": {"message_timeout": 90}})
     shop = {"name": "second", "url": sink.url, "headers": {"X-Key": "1"}}
     caller.call("control", "POST", "/orders/subscribers", {"subscribers": [shop]})
     caller.call("control", "DELETE", "/orders/subscribers", {"subscribers": [{"name": "second"}]})

@@ -60,7 +60,7 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         run_and_check(functions, "control", request(token, "POST", f"/integrations/{made['id']}/signup", sign_up))
         # When a large message is pushed, routed, delivered, and polled
         message = {"message": "order:new", "payload": {"number": "R1", "text": "L" * 20_000}}
-        run_and_check(functions, "control", request(token, "POST", "/messages", message))
+        run_and_check(functions, "ingest", request(token, "POST", "/messages", message))
         seen: set[str] = set()
         for _ in range(2):
             run_and_check(functions, "dispatch", new_messages(functions, seen))
@@ -135,3 +135,16 @@ def test_every_other_route_of_the_api_is_allowed_what_it_does(functions: Functio
     assert functions.stream_event()["Records"][0]["dynamodb"]["NewImage"]["queue"] == {"S": "hub/incoming"}
     run_and_check(functions, "control", request(token, "DELETE", f"/schedulers/{made['id']}"))
     run_and_check(functions, "control", request(token, "DELETE", f"/parameters/{parameter['id']}"))
+
+
+@pytest.mark.parametrize("path", ["/messages", "/messages.json"])
+def test_a_push_is_the_same_to_ingest_and_to_control(functions: Functions, path: str) -> None:
+    token = a_store()
+    message = {"message": "a:b", "payload": {"n": 1}}
+    told = [as_json(functions.invoke(name, request(token, "POST", path, message))) for name in ("ingest", "control")]
+    assert [each["statusCode"] for each in told] == [201, 201]
+    assert len({json.loads(each["body"])["message_id"] for each in told}) == 2
+    # And neither has another method there
+    refused = [as_json(functions.invoke(name, request(token, "PUT", path, message))) for name in ("ingest", "control")]
+    assert refused[0] == refused[1]
+    assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")

@@ -11,6 +11,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock
 from tests.functions.test_engine import a_push_queue, post
+from tests.notifications.store import aws_notifications
 
 from local import template
 
@@ -23,6 +24,8 @@ RESOURCES = {
     aws.HUB_TABLE: "HubTable",
     aws.BUCKET: "BodiesBucket",
     RECORDS_BUCKET: "RecordsBucket",
+    aws_notifications.BACKLOGS_TABLE: "BacklogsTable",
+    "wakes.fifo": "NotifyQueue",
     "push_queue": "PushQueue",
     "retry_queue": "RetryQueue",
     "poll_queue": "PollQueue",

@@ -336,7 +336,7 @@ def test_refusals_as_the_protocol_says_them(stack: RunningStack) -> None:
     unknown = requests.post(
         f"{stack.base_url}/api/stores/{'9' * 24}/messages", json=message, headers=headers, timeout=30
     )
-    assert (unknown.status_code, unknown.json()) == (404, {"error": "Store not found."})
+    assert (unknown.status_code, unknown.json()) == (401, {"error": "Token is invalid."})
     invalid = requests.post(f"{store}/messages", json={"payload": []}, headers=headers, timeout=30)
     assert invalid.status_code == 422
     assert invalid.json()["error"] == "Invalid object."

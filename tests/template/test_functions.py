@@ -83,14 +83,6 @@ def test_timeouts_fit_what_waits_for_them() -> None:
         assert schedule["ScheduleExpression"] == "rate(1 minute)"
 
 
-def test_posts_go_to_ingest_and_everything_else_to_control() -> None:
-    assert routes_of("HttpApi") == {
-        "POST /3/projects/{project}/queues/{queue}/messages": "IngestFunction",
-        "POST /3/projects/{project}/queues/{queue}/webhook": "IngestFunction",
-        "$default": "ControlFunction",
-    }
-
-
 def test_everything_on_a_websocket_goes_to_consumers() -> None:
     assert routes_of("WebSocketApi") == dict.fromkeys(("$connect", "$disconnect", "$default"), "ConsumersFunction")
 

@@ -79,7 +79,7 @@ def test_tokens_and_stores() -> None:
     assert store.call("POST", "/messages", message, token="wrong") == (401, {"error": "Token is invalid."})
     assert store.call("POST", "/messages", message, token="") == (401, {"error": "Token is invalid."})
     assert store.call("POST", "/messages", message, token=store.other_token)[0] == 401
-    assert store.call("POST", "/messages", message, store="9" * 24) == (404, {"error": "Store not found."})
+    assert store.call("POST", "/messages", message, store="9" * 24) == (401, {"error": "Token is invalid."})
     assert store.call("GET", "/queues", store=OTHER_STORE, token=store.other_token)[0] == 200
 
 
@@ -124,7 +124,7 @@ def test_ids_that_nothing_can_have(kind: str, odd: str) -> None:
 
 @pytest.mark.parametrize("odd", ["x", "a#b", "5" * 3000])
 def test_stores_that_nobody_can_have(odd: str) -> None:
-    assert Store().call("GET", "/queues", store=odd) == (404, {"error": "Store not found."})
+    assert Store().call("GET", "/queues", store=odd) == (401, {"error": "Token is invalid."})
 
 
 def test_browsers_of_other_origins_may_ask() -> None:

@@ -62,7 +62,8 @@ class Protocol:
         ticks: Done each minute.
         exhausted: Handles deliveries that gave up.
         change_readers: By name of its own tables: what makes delivery records of the changes in it.
-        apis: By prefix of the path, longest first: ``/api/`` and the like. The API of the empty prefix has all the rest.
+        apis: By prefix of the path: ``/api/`` and the like. The API of the empty prefix has all the rest.
+        producer_apis: The same, of those routes at least that producers ask for; a function that serves producers only has these.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Protocol:
     exhausted: Callable[[], ExhaustedHandler] | None = None
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
+    producer_apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
 
 
 class AllQueues:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -16,6 +17,7 @@ from pushhub.hub.model.message import DIALECT
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore
     from pushhub.hub.api.api import HubApi
+    from pushhub.hub.api.posting import HubPostingApi
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.model.filters import Matches
     from pushhub.hub.ports import HubLog, HubSettings
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pushhub.hub.target import HubTarget
     from pushhub.hub.ticks import HubTicks
     from pushhub.hub.watch import HubWatch
+    from pushhub.web.api import Route
 
 
 HUB_TABLE = text("HUB_TABLE")
@@ -106,8 +109,15 @@ class Hub:
 
     aws_ports = AwsHubPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = dict.fromkeys(
-        ("control", "push", "poll", "wake"), (HUB_TABLE,)
+        ("ingest", "control", "push", "poll", "wake"), (HUB_TABLE,)
     )
+
+    @staticmethod
+    def routes() -> Sequence[Route[Any, Any]]:
+        """Every route of the hub's API."""
+        from pushhub.hub.api.api import ROUTES
+
+        return ROUTES
 
     def __init__(self, ports: HubPorts, engine: Engine) -> None:
         self.ports = ports
@@ -124,6 +134,7 @@ class Hub:
             watchers=(self._watch,),
             ticks=(lambda: self.ticks,),
             apis={"/api/": lambda: self.api},
+            producer_apis={"/api/": lambda: self.posting_api},
         )
 
     @cached_property
@@ -153,15 +164,24 @@ class Hub:
         )
 
     @cached_property
+    def posting_api(self) -> HubPostingApi:
+        """The part of the hub's API that producers ask for."""
+        from pushhub.hub.api.posting import HubPostingApi
+        from pushhub.hub.api.use_cases import HubPosting
+
+        return HubPostingApi(config=self._outside.config, use_cases=HubPosting(intake=self.intake))
+
+    @cached_property
     def api(self) -> HubApi:
         """The hub's API."""
         from pushhub.hub.api.api import HubApi
+        from pushhub.hub.api.use_cases import HubUseCases
         from pushhub.hub.integrations import HubIntegrations
         from pushhub.hub.messages import HubMessages
         from pushhub.hub.settings import HubSettingsOfStore
 
         outside, settings = self._outside, self.ports.settings
-        return HubApi(
+        use_cases = HubUseCases(
             config=outside.config,
             settings=settings,
             log=self.ports.log,
@@ -184,6 +204,7 @@ class Hub:
                 clock=outside.clock,
             ),
         )
+        return HubApi(use_cases)
 
     def _queues(self) -> HubQueues:
         from pushhub.hub.queues import HubQueues

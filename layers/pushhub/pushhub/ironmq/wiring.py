@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.ports import LineStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
+    from pushhub.web.api import Route
 
 
 LINES_TABLE = text("LINES_TABLE")
@@ -75,6 +76,13 @@ class Ironmq:
         ("ingest", "control", "push", "poll", "errors", "records"), (LINES_TABLE,)
     )
 
+    @staticmethod
+    def routes() -> Sequence[Route[Any, Any]]:
+        """Every route of the queue API."""
+        from pushhub.ironmq.api.api import ROUTES
+
+        return ROUTES
+
     def __init__(self, ports: IronmqPorts, engine: Engine) -> None:
         self.ports = ports
         self._engine = engine
@@ -93,6 +101,8 @@ class Ironmq:
             exhausted=lambda: self.exhausted,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
+            # Producers' paths have more methods than POST, and clients reach those with a method override: it needs the whole API.
+            producer_apis={"": lambda: self.api},
         )
 
     @cached_property

@@ -21,6 +21,7 @@ from pushhub.notifications.wire.tokens import Tokens
 if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.notifications.api.api import NotificationsApi
+    from pushhub.notifications.api.publishing import PublishingApi
     from pushhub.notifications.batch import PumpBatch
     from pushhub.notifications.consumers import Consumers, Departures
     from pushhub.notifications.idle import IdleConnections
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.subscriptions import NotificationSubscriptions
     from pushhub.notifications.target import TopicTarget
     from pushhub.notifications.waker import Waker
+    from pushhub.web.api import Route
 
 _SIDE_BY_SIDE = 10
 """Threads of the pump: the largest batch of a FIFO queue."""
@@ -200,6 +202,7 @@ class Notifications:
 
     aws_ports = AwsNotificationsPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        "ingest": _APPENDING,
         "control": (*_APPENDING, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
         "push": _APPENDING,
         "poll": _APPENDING,
@@ -207,6 +210,13 @@ class Notifications:
         "notify": (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
         "records": (BACKLOGS_TABLE,),
     }
+
+    @staticmethod
+    def routes() -> Sequence[Route[Any, Any]]:
+        """Every route of the REST API."""
+        from pushhub.notifications.api.api import ROUTES
+
+        return ROUTES
 
     def __init__(self, ports: NotificationsPorts, engine: Engine) -> None:
         self.ports = ports
@@ -221,6 +231,7 @@ class Notifications:
             targets=(TargetOffer(("notification2",), self._topic_target),),
             change_readers=self._change_readers,
             apis={"/notification2/": lambda: self.api},
+            producer_apis={"/notification2/": lambda: self.publishing_api},
         )
 
     @cached_property
@@ -349,18 +360,27 @@ class Notifications:
         )
 
     @cached_property
+    def publishing_api(self) -> PublishingApi:
+        """The part of the REST API that publishers ask for."""
+        from pushhub.notifications.api.publishing import PublishingApi
+        from pushhub.notifications.api.use_cases import Publishing
+
+        return PublishingApi(config=self._outside.config, use_cases=Publishing(publishing=self.publishing))
+
+    @cached_property
     def api(self) -> NotificationsApi:
         """The REST API."""
         from pushhub.notifications.api.api import NotificationsApi
+        from pushhub.notifications.api.use_cases import NotificationsUseCases
 
-        return NotificationsApi(
-            config=self._outside.config,
+        use_cases = NotificationsUseCases(
             subscriptions=self.subscriptions,
             publishing=self.publishing,
             subscribers=self.subscribers,
             consumers=self.consumers,
             base_url=self._outside.base_url,
         )
+        return NotificationsApi(config=self._outside.config, use_cases=use_cases)
 
     def _topic_target(self) -> TopicTarget:
         from pushhub.notifications.target import TopicTarget

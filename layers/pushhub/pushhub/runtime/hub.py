@@ -26,8 +26,8 @@ class Part(typing.Protocol):
 
 
 PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications)
-"""All protocols. Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS, and its
-``settings`` says what it reads in each function."""
+"""All protocols. Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS, its
+``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes."""
 
 P = TypeVar("P", bound=Part)
 

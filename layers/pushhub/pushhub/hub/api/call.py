@@ -15,26 +15,22 @@ from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.form import parse_form
 from pushhub.hub.wire.json import parse_object
-from pushhub.web.http import Request
+from pushhub.web.api import Call
 
-__all__ = ["HubCall"]
+STORE = "/api/stores/{store}"
 
 MAX_PAGE = 1000
 
 
 @dataclass(kw_only=True)
-class HubCall:
-    """A request, what its path names, and what it carries.
+class HubCall(Call):
+    """A request, what its path names (``store`` and an id), and what it carries.
 
     Attributes:
-        request: The request.
-        names: What the route's pattern names: ``store`` and an id.
         bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead of the
             objects with page numbers that the admin client reads.
     """
 
-    request: Request
-    names: dict[str, str]
     bare: bool
 
     @property

@@ -8,27 +8,21 @@ from typing import Any
 
 from pushhub.base.errors import Invalid, MessageNotFound
 from pushhub.ironmq.wire.names import check_queue_name, is_message_id
-from pushhub.web.http import Request
+from pushhub.web.api import Call
 from pushhub.web.json import parse_object
-
-__all__ = ["Call"]
 
 SCHEMES = ("oauth", "bearer")
 
 
 @dataclass(kw_only=True)
-class Call:
-    """A request, what its path names, and what it carries.
+class IronCall(Call):
+    """A request, what its path names (``project``, ``queue``, ``message``), and what it carries.
 
     Attributes:
-        request: The request.
-        names: What the route's pattern names: ``project``, ``queue``, ``message``.
         json_body: Whether the route reads a JSON body; where it does not, a body is ignored.
         authorized: Whether a token of the project was shown.
     """
 
-    request: Request
-    names: dict[str, str]
     json_body: bool
     authorized: bool = False
 

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from pushhub.base.errors import Invalid, Unauthorized
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Queue
-from pushhub.ironmq.acknowledge import Acknowledge
-from pushhub.ironmq.api.call import Call
-from pushhub.ironmq.post import Post
-from pushhub.ironmq.pull import Lines
-from pushhub.ironmq.push_messages import PushMessages
-from pushhub.ironmq.queues import Queues
+from pushhub.ironmq.api.call import IronCall
+from pushhub.ironmq.api.queues import QUEUE
+from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -26,137 +23,115 @@ from pushhub.ironmq.wire.messages import (
     webhook_message,
 )
 from pushhub.ironmq.wire.statuses import render_statuses
+from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
 
-__all__ = ["MessageRoutes"]
+MESSAGES = QUEUE + "/messages"
+MESSAGE = MESSAGES + "/{message}"
 
 
-class MessageRoutes:
-    """Answers requests about messages.
+def _post(hub: IronUseCases, call: IronCall) -> Response:
+    return _posted(hub, call, parse_messages(call.fields))
 
-    Args:
-        post: Accepts messages.
-        queues: Finds and clears queues.
-        lines: Messages of pull queues.
-        push_messages: Messages of push queues.
-        acknowledge: Acknowledgements of pushes.
-    """
 
-    def __init__(
-        self,
-        *,
-        post: Post,
-        queues: Queues,
-        lines: Lines,
-        push_messages: PushMessages,
-        acknowledge: Acknowledge,
-    ) -> None:
-        self._post = post
-        self._queues = queues
-        self._lines = lines
-        self._push_messages = push_messages
-        self._acknowledge = acknowledge
+def _webhook(hub: IronUseCases, call: IronCall) -> Response:
+    return _posted(hub, call, [webhook_message(call.request.body, call.request.headers)])
 
-    def post(self, call: Call) -> Response:
-        """POST /queues/{queue}/messages."""
-        return self._posted(call, parse_messages(call.fields))
 
-    def webhook(self, call: Call) -> Response:
-        """POST /queues/{queue}/webhook: the body as it is."""
-        return self._posted(call, [webhook_message(call.request.body, call.request.headers)])
+def _posted(hub: IronUseCases, call: IronCall, messages: Sequence[NewMessage]) -> Response:
+    ids = hub.post.post(call.project, call.queue, messages)
+    return Response(status=201, body={"ids": ids, "msg": "Messages put on queue."})
 
-    def _posted(self, call: Call, messages: Sequence[NewMessage]) -> Response:
-        ids = self._post.post(call.project, call.queue, messages)
-        return Response(status=201, body={"ids": ids, "msg": "Messages put on queue."})
 
-    def reserve(self, call: Call) -> Response:
-        """POST /queues/{queue}/reservations."""
-        request = parse_reserve(call.fields)
-        taken = self._lines.reserve(self._pull_queue(call), request, compressed=accepts_gzip(call.request))
-        return Response(status=200, body={"messages": [each.shown(reserved=True) for each in taken]})
+def _reserve(hub: IronUseCases, call: IronCall) -> Response:
+    request = parse_reserve(call.fields)
+    taken = hub.lines.reserve(_pull_queue(hub, call), request, compressed=accepts_gzip(call.request))
+    return Response(status=200, body={"messages": [each.shown(reserved=True) for each in taken]})
 
-    def peek(self, call: Call) -> Response:
-        """GET /queues/{queue}/messages. Of a push queue: what waits after a failed attempt."""
-        count = parse_peek(call.request.query)
-        queue = self._queues.get(call.project, call.queue)
-        if queue.is_push:
-            return Response(status=200, body={"messages": self._push_messages.peek(queue, count)})
-        shown = [each.shown(reserved=False) for each in self._lines.peek(queue, count)]
-        return Response(status=200, body={"messages": shown})
 
-    def show(self, call: Call) -> Response:
-        """GET /queues/{queue}/messages/{message}; of a push queue with ``push_statuses``."""
-        queue = self._queues.get(call.project, call.queue)
-        if not queue.is_push:
-            return Response(status=200, body={"message": self._lines.get(queue, call.message_id).shown(reserved=False)})
-        pushed = self._push_messages.get(queue, call.message_id)
-        shown = render_message(call.message_id, self._push_messages.body(pushed.message), reserved_count=0)
-        shown["push_statuses"] = render_statuses(queue, pushed.message, pushed.deliveries)
-        return Response(status=200, body={"message": shown})
+def _peek(hub: IronUseCases, call: IronCall) -> Response:
+    count = parse_peek(call.request.query)
+    queue = hub.queues.get(call.project, call.queue)
+    if queue.is_push:
+        return Response(status=200, body={"messages": hub.push_messages.peek(queue, count)})
+    shown = [each.shown(reserved=False) for each in hub.lines.peek(queue, count)]
+    return Response(status=200, body={"messages": shown})
 
-    def statuses(self, call: Call) -> Response:
-        """GET /queues/{queue}/messages/{message}/subscribers."""
-        queue = self._queues.get(call.project, call.queue)
-        if not queue.is_push:
-            raise Invalid("Pull queues cannot have subscribers")
-        pushed = self._push_messages.get(queue, call.message_id)
-        return Response(status=200, body={"subscribers": render_statuses(queue, pushed.message, pushed.deliveries)})
 
-    def touch(self, call: Call) -> Response:
-        """POST /queues/{queue}/messages/{message}/touch."""
-        reservation_id, timeout_s = parse_touch(call.fields)
-        renewed = self._lines.touch(self._pull_queue(call), call.message_id, reservation_id, timeout_s)
-        return Response(status=200, body={"reservation_id": renewed, "msg": "Touched"})
+def _show(hub: IronUseCases, call: IronCall) -> Response:
+    queue = hub.queues.get(call.project, call.queue)
+    if not queue.is_push:
+        return Response(status=200, body={"message": hub.lines.get(queue, call.message_id).shown(reserved=False)})
+    pushed = hub.push_messages.get(queue, call.message_id)
+    shown = render_message(call.message_id, hub.push_messages.body(pushed.message), reserved_count=0)
+    shown["push_statuses"] = render_statuses(queue, pushed.message, pushed.deliveries)
+    return Response(status=200, body={"message": shown})
 
-    def release(self, call: Call) -> Response:
-        """POST /queues/{queue}/messages/{message}/release."""
-        reservation_id, delay_s = parse_release(call.fields)
-        self._lines.release(self._pull_queue(call), call.message_id, reservation_id, delay_s)
-        return Response(status=200, body={"msg": "Released"})
 
-    def delete(self, call: Call) -> Response:
-        """DELETE /queues/{queue}/messages/{message}: delete, or acknowledge a push (also without a token)."""
-        if call.authorized:
-            deletion = parse_deletion(call.message_id, call.fields, call.request.query)
-            self._delete(self._queues.get(call.project, call.queue), [deletion])
+def _statuses(hub: IronUseCases, call: IronCall) -> Response:
+    queue = hub.queues.get(call.project, call.queue)
+    if not queue.is_push:
+        raise Invalid("Pull queues cannot have subscribers")
+    pushed = hub.push_messages.get(queue, call.message_id)
+    return Response(status=200, body={"subscribers": render_statuses(queue, pushed.message, pushed.deliveries)})
+
+
+def _touch(hub: IronUseCases, call: IronCall) -> Response:
+    reservation_id, timeout_s = parse_touch(call.fields)
+    renewed = hub.lines.touch(_pull_queue(hub, call), call.message_id, reservation_id, timeout_s)
+    return Response(status=200, body={"reservation_id": renewed, "msg": "Touched"})
+
+
+def _release(hub: IronUseCases, call: IronCall) -> Response:
+    reservation_id, delay_s = parse_release(call.fields)
+    hub.lines.release(_pull_queue(hub, call), call.message_id, reservation_id, delay_s)
+    return Response(status=200, body={"msg": "Released"})
+
+
+def _delete(hub: IronUseCases, call: IronCall) -> Response:
+    if call.authorized:
+        deletion = parse_deletion(call.message_id, call.fields, call.request.query)
+        _delete_all(hub, hub.queues.get(call.project, call.queue), [deletion])
+    else:
+        hub.acknowledge.run_without_token(call.project, call.queue, _capability(call))
+    return Response(status=200, body={"msg": "Deleted"})
+
+
+def _delete_many(hub: IronUseCases, call: IronCall) -> Response:
+    deletions = parse_deletions(call.fields)
+    if deletions is None:
+        hub.queues.clear(call.project, call.queue)
+        return Response(status=200, body={"msg": "Cleared"})
+    _delete_all(hub, hub.queues.get(call.project, call.queue), deletions)
+    return Response(status=200, body={"msg": "Deleted"})
+
+
+def _delete_all(hub: IronUseCases, queue: Queue, deletions: Sequence[Deletion]) -> None:
+    if not queue.is_push:
+        hub.lines.delete(queue, deletions)
+        return
+    for each in deletions:
+        if each.reservation_id is not None:
+            hub.acknowledge.check(queue, each)
+        elif each.subscriber_name is not None:
+            raise Invalid("A reservation_id is required")
         else:
-            self._acknowledge.run_without_token(call.project, call.queue, _capability(call))
-        return Response(status=200, body={"msg": "Deleted"})
-
-    def delete_many(self, call: Call) -> Response:
-        """DELETE /queues/{queue}/messages: those of ``ids``, or all when there is no such field."""
-        deletions = parse_deletions(call.fields)
-        if deletions is None:
-            self._queues.clear(call.project, call.queue)
-            return Response(status=200, body={"msg": "Cleared"})
-        self._delete(self._queues.get(call.project, call.queue), deletions)
-        return Response(status=200, body={"msg": "Deleted"})
-
-    def _delete(self, queue: Queue, deletions: Sequence[Deletion]) -> None:
-        if not queue.is_push:
-            self._lines.delete(queue, deletions)
-            return
-        for each in deletions:
-            if each.reservation_id is not None:
-                self._acknowledge.check(queue, each)
-            elif each.subscriber_name is not None:
-                raise Invalid("A reservation_id is required")
-            else:
-                self._push_messages.get(queue, each.message_id)
-        for each in deletions:
-            if each.reservation_id is not None:
-                self._acknowledge.run(queue, each)
-            else:
-                self._push_messages.delete(queue, each.message_id)
-
-    def _pull_queue(self, call: Call) -> Queue:
-        queue = self._queues.get(call.project, call.queue)
-        if queue.is_push:
-            raise Invalid("Messages of push queues cannot be reserved")
-        return queue
+            hub.push_messages.get(queue, each.message_id)
+    for each in deletions:
+        if each.reservation_id is not None:
+            hub.acknowledge.run(queue, each)
+        else:
+            hub.push_messages.delete(queue, each.message_id)
 
 
-def _capability(call: Call) -> Deletion:
+def _pull_queue(hub: IronUseCases, call: IronCall) -> Queue:
+    queue = hub.queues.get(call.project, call.queue)
+    if queue.is_push:
+        raise Invalid("Messages of push queues cannot be reserved")
+    return queue
+
+
+def _capability(call: IronCall) -> Deletion:
     """What a request without a valid token shows instead: a reservation."""
     try:
         deletion = parse_deletion(call.names["message"], call.fields, call.request.query)
@@ -165,3 +140,91 @@ def _capability(call: Call) -> Deletion:
     if deletion.reservation_id is None:
         raise Unauthorized
     return deletion
+
+
+ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
+    Route(
+        "POST",
+        MESSAGES,
+        _post,
+        name="ironmq.post_messages",
+        summary="Post messages to a queue",
+        function=Function.INGEST,
+        body=Body.JSON,
+        status=201,
+    ),
+    Route(
+        "POST",
+        QUEUE + "/webhook",
+        _webhook,
+        name="ironmq.post_webhook",
+        summary="Post a body as one message, as it is",
+        function=Function.INGEST,
+        body=Body.RAW,
+        status=201,
+    ),
+    Route(
+        "GET",
+        MESSAGES,
+        _peek,
+        name="ironmq.peek_messages",
+        summary="Show messages without reserving them; of a push queue those that wait after a failed attempt",
+        query=("n",),
+    ),
+    Route(
+        "DELETE",
+        MESSAGES,
+        _delete_many,
+        name="ironmq.delete_messages",
+        summary="Delete or acknowledge the messages listed, or clear the queue",
+        body=Body.JSON,
+    ),
+    Route(
+        "POST",
+        QUEUE + "/reservations",
+        _reserve,
+        name="ironmq.reserve_messages",
+        summary="Reserve messages of a pull queue",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        MESSAGE,
+        _show,
+        name="ironmq.show_message",
+        summary="Show a message; of a push queue with the statuses of its pushes",
+    ),
+    Route(
+        "DELETE",
+        MESSAGE,
+        _delete,
+        name="ironmq.delete_message",
+        summary="Delete a message, or acknowledge a push",
+        auth=Auth.PROJECT_OR_CAPABILITY,
+        body=Body.JSON,
+        query=("reservation_id", "subscriber_name"),
+    ),
+    Route(
+        "POST",
+        MESSAGE + "/touch",
+        _touch,
+        name="ironmq.touch_message",
+        summary="Extend a reservation",
+        body=Body.JSON,
+    ),
+    Route(
+        "POST",
+        MESSAGE + "/release",
+        _release,
+        name="ironmq.release_message",
+        summary="Give a reserved message back",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        MESSAGE + "/subscribers",
+        _statuses,
+        name="ironmq.show_push_statuses",
+        summary="Show the statuses of a message's pushes",
+    ),
+)

@@ -3,69 +3,107 @@
 from __future__ import annotations
 
 from pushhub.engine.model.queue import Queue
-from pushhub.ironmq.api.call import Call
-from pushhub.ironmq.queues import Queues
-from pushhub.ironmq.subscribers import Subscribers
+from pushhub.ironmq.api.call import IronCall
+from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_removals, parse_subscriber_request
+from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
-__all__ = ["QueueRoutes"]
+QUEUES = "/3/projects/{project}/queues"
+QUEUE = QUEUES + "/{queue}"
+SUBSCRIBERS = QUEUE + "/subscribers"
 
 
-class QueueRoutes:
-    """Answers requests about queues.
+def _list(hub: IronUseCases, call: IronCall) -> Response:
+    names = hub.queues.names(call.project, parse_page(call.request.query))
+    return Response(status=200, body={"queues": [{"name": name} for name in names]})
 
-    Args:
-        queues: The use cases of queues.
-        subscribers: The use cases of subscribers.
-    """
 
-    def __init__(self, *, queues: Queues, subscribers: Subscribers) -> None:
-        self._queues = queues
-        self._subscribers = subscribers
+def _put(hub: IronUseCases, call: IronCall) -> Response:
+    queue = hub.queues.put(call.project, call.queue, parse_queue(call.fields))
+    return Response(status=200, body={"queue": render_queue(queue)})
 
-    def list(self, call: Call) -> Response:
-        """GET /queues: names only."""
-        names = self._queues.names(call.project, parse_page(call.request.query))
-        return Response(status=200, body={"queues": [{"name": name} for name in names]})
 
-    def put(self, call: Call) -> Response:
-        """PUT /queues/{queue}: make, or change if it exists; answered without counts."""
-        queue = self._queues.put(call.project, call.queue, parse_queue(call.fields))
-        return Response(status=200, body={"queue": render_queue(queue)})
+def _show(hub: IronUseCases, call: IronCall) -> Response:
+    return _info(hub, hub.queues.get(call.project, call.queue))
 
-    def show(self, call: Call) -> Response:
-        """GET /queues/{queue}."""
-        return self._info(self._queues.get(call.project, call.queue))
 
-    def change(self, call: Call) -> Response:
-        """PATCH /queues/{queue}."""
-        return self._info(self._queues.change(call.project, call.queue, parse_queue(call.fields)))
+def _change(hub: IronUseCases, call: IronCall) -> Response:
+    return _info(hub, hub.queues.change(call.project, call.queue, parse_queue(call.fields)))
 
-    def delete(self, call: Call) -> Response:
-        """DELETE /queues/{queue}."""
-        self._queues.delete(call.project, call.queue)
-        return Response(status=200, body={"msg": "Deleted"})
 
-    def add_subscribers(self, call: Call) -> Response:
-        """POST /queues/{queue}/subscribers: add, or change by name."""
-        self._subscribers.add(call.project, call.queue, parse_subscriber_request(call.fields))
-        return Response(status=200, body={"msg": "Updated"})
+def _info(hub: IronUseCases, queue: Queue) -> Response:
+    info = hub.queues.info(queue)
+    body = render_queue_info(info.queue, size=info.size, total_messages=info.total_messages)
+    return Response(status=200, body={"queue": body})
 
-    def replace_subscribers(self, call: Call) -> Response:
-        """PUT /queues/{queue}/subscribers."""
-        self._subscribers.replace(call.project, call.queue, parse_subscriber_request(call.fields))
-        return Response(status=200, body={"msg": "Updated"})
 
-    def remove_subscribers(self, call: Call) -> Response:
-        """DELETE /queues/{queue}/subscribers: by name."""
-        self._subscribers.remove(call.project, call.queue, parse_removals(call.fields))
-        return Response(status=200, body={"msg": "Updated"})
+def _delete(hub: IronUseCases, call: IronCall) -> Response:
+    hub.queues.delete(call.project, call.queue)
+    return Response(status=200, body={"msg": "Deleted"})
 
-    def _info(self, queue: Queue) -> Response:
-        info = self._queues.info(queue)
-        return Response(
-            status=200,
-            body={"queue": render_queue_info(info.queue, size=info.size, total_messages=info.total_messages)},
-        )
+
+def _add_subscribers(hub: IronUseCases, call: IronCall) -> Response:
+    hub.subscribers.add(call.project, call.queue, parse_subscriber_request(call.fields))
+    return Response(status=200, body={"msg": "Updated"})
+
+
+def _replace_subscribers(hub: IronUseCases, call: IronCall) -> Response:
+    hub.subscribers.replace(call.project, call.queue, parse_subscriber_request(call.fields))
+    return Response(status=200, body={"msg": "Updated"})
+
+
+def _remove_subscribers(hub: IronUseCases, call: IronCall) -> Response:
+    hub.subscribers.remove(call.project, call.queue, parse_removals(call.fields))
+    return Response(status=200, body={"msg": "Updated"})
+
+
+ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
+    Route(
+        "GET",
+        QUEUES,
+        _list,
+        name="ironmq.list_queues",
+        summary="List the names of queues",
+        query=("per_page", "previous", "prefix"),
+    ),
+    Route(
+        "PUT",
+        QUEUE,
+        _put,
+        name="ironmq.put_queue",
+        summary="Make a queue, or change one; answered without counts",
+        body=Body.JSON,
+    ),
+    Route("GET", QUEUE, _show, name="ironmq.show_queue", summary="Show a queue with its counts"),
+    Route("PATCH", QUEUE, _change, name="ironmq.change_queue", summary="Change a queue", body=Body.JSON),
+    # Clients of IronMQ's early days put the token into a body, also here.
+    Route(
+        "DELETE", QUEUE, _delete, name="ironmq.delete_queue", summary="Delete a queue and its messages", body=Body.JSON
+    ),
+    Route(
+        "POST",
+        SUBSCRIBERS,
+        _add_subscribers,
+        name="ironmq.add_subscribers",
+        summary="Add subscribers, or change them by name",
+        body=Body.JSON,
+    ),
+    Route(
+        "PUT",
+        SUBSCRIBERS,
+        _replace_subscribers,
+        name="ironmq.replace_subscribers",
+        summary="Replace all subscribers",
+        body=Body.JSON,
+    ),
+    Route(
+        "DELETE",
+        SUBSCRIBERS,
+        _remove_subscribers,
+        name="ironmq.remove_subscribers",
+        summary="Remove subscribers by name",
+        body=Body.JSON,
+    ),
+)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pushhub.base.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.web.http import MethodNotAllowed
 
 __all__ = ["FAULT_MESSAGE", "status_of"]
 
@@ -16,6 +17,7 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (Unauthorized, 401),
     (Forbidden, 403),
     (NotFound, 404),
+    (MethodNotAllowed, 405),
     (Unanswerable, 406),
     (TooLarge, 413),
 )

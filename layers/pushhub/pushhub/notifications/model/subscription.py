@@ -143,7 +143,8 @@ def _in_context(rule: Subscription, *, api: str, source: str, action: str) -> bo
 def _of_type(rule: Subscription, data: Any) -> bool:
     if not rule.type_filter:
         return True
-    return isinstance(data, Mapping) and data.get("type") in parse_type_filter(rule.type_filter)
+    kind = data.get("type") if isinstance(data, Mapping) else None
+    return isinstance(kind, str) and kind in parse_type_filter(rule.type_filter)
 
 
 def parse_type_filter(text: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pushhub.base.errors import Forbidden, Invalid, NotFound, RequestRefused, TooLarge, Unauthorized
 from pushhub.notifications.model.backlog import AlreadyConnected
+from pushhub.web.http import MethodNotAllowed
 
 __all__ = [
     "ERROR_TYPE",
@@ -74,6 +75,7 @@ _KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "security/Unauthorized"),
     (Forbidden, 403, "security/Forbidden"),
     (NotFound, 404, "reliable-notification/Not Found"),
+    (MethodNotAllowed, 405, "general/methodNotAllowed"),
     (DuplicateSubscription, 409, "reliable-notification/Duplicate"),
     (AlreadyConnected, 409, "reliable-notification/Conflict"),
     (TooLarge, 413, "reliable-notification/Too Large"),
@@ -91,6 +93,9 @@ def status_of(error: RequestRefused) -> int:
 def error_body(error: RequestRefused) -> dict[str, str]:
     """The JSON of a refusal."""
     name = next((name for kind, _, name in _KINDS if isinstance(error, kind)), "reliable-notification/Invalid")
+    if type(error) is NotFound:
+        # No path at all
+        name = "general/notFound"
     return {"error": name, "message": error.message, "info": _INFO}
 
 

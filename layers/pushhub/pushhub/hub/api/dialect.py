@@ -1,0 +1,101 @@
+"""What sets the hub's API apart: its callers, its errors, browsers from everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.errors import Conflict, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.engine.ports import ConfigStore
+from pushhub.engine.tokens import Tokens
+from pushhub.hub.api.call import HubCall
+from pushhub.hub.wire.fields import InvalidObject
+from pushhub.web.api import Dialect, Route
+from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
+
+MAX_REQUEST_BYTES = 2_097_152
+"""The largest request body taken, in bytes (2 MiB): a message and its result must fit into one answer of this API."""
+
+
+class ChangedMeanwhile(RequestRefused):
+    """Somebody else changed the same thing at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__("It was changed meanwhile. Please try again.")
+
+
+_STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
+    (Unauthorized, 401),
+    (NotFound, 404),
+    (MethodNotAllowed, 405),
+    (Unanswerable, 406),
+    (ChangedMeanwhile, 409),
+    (TooLarge, 413),
+)
+"""Refusals that say nothing but their message."""
+
+
+class HubDialect(Dialect[HubCall]):
+    """Hub protocol v5: the store's token in ``X-Augury-Token``, errors as ``{"error": ...}``, and callers in browsers.
+
+    Args:
+        config: Stores and their tokens.
+    """
+
+    max_request_bytes = MAX_REQUEST_BYTES
+
+    def __init__(self, config: ConfigStore) -> None:
+        self._tokens = Tokens(config)
+
+    def path(self, request: Request) -> str:
+        """Without a slash at its end, and without ``.json``."""
+        return request.path.rstrip("/").removesuffix(".json")
+
+    def admit(self, route: Route[Any, HubCall], request: Request, names: Mapping[str, str]) -> HubCall:
+        """Every route is a store's; one that does not exist is refused as one whose token the caller does not have."""
+        del route
+        call = HubCall(request=request, names=names, bare=request.path.rstrip("/").endswith(".json"))
+        if not self._tokens.allow(call.store, request.headers.get("x-augury-token", "")):
+            raise Unauthorized("Token is invalid.")
+        return call
+
+    def refused(self, error: RequestRefused) -> Response:
+        """``error``, and ``errors`` by field for an object that is not valid."""
+        if isinstance(error, InvalidObject):
+            return Response(status=422, body={"error": error.message, "errors": error.errors})
+        status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+        if status is None:
+            return Response(status=422, body={"error": "Invalid object.", "errors": {"base": [error.message]}})
+        return Response(status=status, body={"error": error.message})
+
+    def challenge(self, request: Request, error: Unauthorized) -> str:
+        """The token's header in the place of a scheme: no browser asks its user for a password."""
+        del request, error
+        return 'X-Augury-Token realm="pushhub"'
+
+    def refusal(self, error: Exception) -> RequestRefused | None:
+        """A write that lost a race is for the caller to repeat."""
+        return ChangedMeanwhile() if isinstance(error, Conflict) else None
+
+    def failed(self) -> Response:
+        """A 500."""
+        return Response(status=500, body={"error": "The hub could not do this. Please try again."})
+
+    def options(self) -> Response:
+        """A preflight's headers are those of every answer."""
+        return Response(status=NO_CONTENT, body={})
+
+    def finished(self, request: Request, response: Response) -> Response:
+        """The admin client runs in a browser on its store's own address. Nothing here goes by cookies, so any origin may ask."""
+        origin = request.headers.get("origin")
+        if not origin:
+            return response
+        cross_origin = {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Credentials": "true",
+            "Access-Control-Allow-Headers": "Content-Type, X-Augury-Token",
+            "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
+            "Vary": "Origin",
+        }
+        return replace(response, headers={**response.headers, **cross_origin})

@@ -1,0 +1,110 @@
+"""Hub API: integrations and the endpoints behind them."""
+
+from __future__ import annotations
+
+from pushhub.hub.api.answers import NOTHING, listed
+from pushhub.hub.api.call import STORE, HubCall
+from pushhub.hub.api.mappings import list_mappings
+from pushhub.hub.api.use_cases import HubUseCases
+from pushhub.hub.wire.fields import InvalidObject
+from pushhub.hub.wire.views import integration_view
+from pushhub.web.api import Body, Route
+from pushhub.web.http import Response
+
+INTEGRATIONS = STORE + "/integrations"
+INTEGRATION = INTEGRATIONS + "/{id}"
+
+
+def _list(hub: HubUseCases, call: HubCall) -> Response:
+    # There is no catalogue of integrations for everybody (``global=1``): each store registers its own.
+    own = [] if call.chosen("global") else hub.settings.integrations(call.store)
+    return listed([integration_view(each, call.store) for each in own])
+
+
+def _register(hub: HubUseCases, call: HubCall) -> Response:
+    integration = hub.integrations.register(call.store, call.wrapped("integration"))
+    return Response(status=201, body=integration_view(integration, call.store))
+
+
+def _show(hub: HubUseCases, call: HubCall) -> Response:
+    integration = hub.integrations.integration(call.store, call.id)
+    return Response(status=200, body=integration_view(integration, call.store))
+
+
+def _change(hub: HubUseCases, call: HubCall) -> Response:
+    integration = hub.integrations.change(call.store, call.id, call.wrapped("integration"))
+    return Response(status=200, body=integration_view(integration, call.store))
+
+
+def _delete(hub: HubUseCases, call: HubCall) -> Response:
+    hub.integrations.delete(call.store, call.id)
+    return NOTHING
+
+
+def _sign_up(hub: HubUseCases, call: HubCall) -> Response:
+    parameters, enabled = call.fields.get("parameters") or {}, call.fields.get("enabled") or []
+    if not isinstance(parameters, dict):
+        raise InvalidObject({"parameters": ["must be names and values"]})
+    services = [enabled] if isinstance(enabled, str) else enabled
+    if not isinstance(services, list) or not all(isinstance(each, str) for each in services):
+        raise InvalidObject({"enabled": ["must be names of services"]})
+    integration = hub.integrations.sign_up(call.store, call.id, parameters, services)
+    return Response(status=200, body=integration_view(integration, call.store))
+
+
+def _enable_mappings(hub: HubUseCases, call: HubCall) -> Response:
+    hub.integrations.set_enabled(call.store, call.id, enabled=True)
+    return list_mappings(hub, call)
+
+
+def _disable_mappings(hub: HubUseCases, call: HubCall) -> Response:
+    hub.integrations.set_enabled(call.store, call.id, enabled=False)
+    return list_mappings(hub, call)
+
+
+ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
+    Route("GET", INTEGRATIONS, _list, name="hub.list_integrations", summary="List integrations", query=("global",)),
+    Route(
+        "POST",
+        INTEGRATIONS,
+        _register,
+        name="hub.register_integration",
+        summary="Register an endpoint",
+        body=Body.JSON_OR_FORM,
+        status=201,
+    ),
+    Route("GET", INTEGRATION, _show, name="hub.show_integration", summary="Show an integration"),
+    Route(
+        "PUT",
+        INTEGRATION,
+        _change,
+        name="hub.change_integration",
+        summary="Change an integration",
+        body=Body.JSON_OR_FORM,
+    ),
+    Route(
+        "DELETE", INTEGRATION, _delete, name="hub.delete_integration", summary="Delete an integration with its mappings"
+    ),
+    Route(
+        "POST",
+        INTEGRATION + "/signup",
+        _sign_up,
+        name="hub.sign_up",
+        summary="Sign up for services of an integration",
+        body=Body.JSON_OR_FORM,
+    ),
+    Route(
+        "GET",
+        INTEGRATION + "/enable_mappings",
+        _enable_mappings,
+        name="hub.enable_mappings",
+        summary="Enable all mappings of an integration",
+    ),
+    Route(
+        "GET",
+        INTEGRATION + "/disable_mappings",
+        _disable_mappings,
+        name="hub.disable_mappings",
+        summary="Disable all mappings of an integration",
+    ),
+)

@@ -1,0 +1,46 @@
+"""Hub API: what producers ask for."""
+
+from __future__ import annotations
+
+from pushhub.engine.ports import ConfigStore
+from pushhub.hub.api.call import STORE, HubCall
+from pushhub.hub.api.dialect import HubDialect
+from pushhub.hub.api.use_cases import HubPosting
+from pushhub.hub.model.object_ids import to_object_id
+from pushhub.hub.wire.objects import read_pushed
+from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.http import Response
+
+MESSAGES = STORE + "/messages"
+
+
+def _push(hub: HubPosting, call: HubCall) -> Response:
+    message, submitted = read_pushed(call.request.body)
+    accepted = hub.intake.push(call.store, message)
+    return Response(status=201, body={**submitted, "message_id": to_object_id(accepted.message_id)})
+
+
+ROUTES: tuple[Route[HubPosting, HubCall], ...] = (
+    Route(
+        "POST",
+        MESSAGES,
+        _push,
+        name="hub.push_message",
+        summary="Push a message",
+        function=Function.INGEST,
+        body=Body.JSON,
+        status=201,
+    ),
+)
+
+
+class HubPostingApi(Api[HubPosting, HubCall]):
+    """The part of the hub's API that producers ask for.
+
+    Args:
+        config: Stores and their tokens.
+        use_cases: Handed to every handler.
+    """
+
+    def __init__(self, *, config: ConfigStore, use_cases: HubPosting) -> None:
+        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(config))

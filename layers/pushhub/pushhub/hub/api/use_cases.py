@@ -1,0 +1,47 @@
+"""What the handlers of the hub's API call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # A function that only takes messages does not load the rest.
+    from pushhub.engine.ports import ConfigStore
+    from pushhub.hub.intake import HubIntake
+    from pushhub.hub.integrations import HubIntegrations
+    from pushhub.hub.messages import HubMessages
+    from pushhub.hub.ports import HubLog, HubSettings
+    from pushhub.hub.settings import HubSettingsOfStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubPosting:
+    """What producers need.
+
+    Attributes:
+        intake: Accepts messages.
+    """
+
+    intake: HubIntake
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubUseCases(HubPosting):
+    """The use cases of the hub, and what is shown without one.
+
+    Attributes:
+        config: Names of stores.
+        settings: Mappings, integrations, schedulers, parameters as stored.
+        log: How messages stand.
+        of_store: Changes mappings, schedulers, parameters.
+        integrations: Registers endpoints.
+        messages: Shows and handles messages.
+    """
+
+    config: ConfigStore
+    settings: HubSettings
+    log: HubLog
+    of_store: HubSettingsOfStore
+    integrations: HubIntegrations
+    messages: HubMessages

@@ -1,0 +1,33 @@
+"""What the handlers of the queue API call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pushhub.ironmq.acknowledge import Acknowledge
+from pushhub.ironmq.post import Post
+from pushhub.ironmq.pull import Lines
+from pushhub.ironmq.push_messages import PushMessages
+from pushhub.ironmq.queues import Queues
+from pushhub.ironmq.subscribers import Subscribers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IronUseCases:
+    """The use cases of IronMQ.
+
+    Attributes:
+        queues: Makes, changes, finds and clears queues.
+        subscribers: Changes subscribers.
+        post: Accepts messages.
+        lines: Messages of pull queues.
+        push_messages: Messages of push queues.
+        acknowledge: Acknowledgements of pushes.
+    """
+
+    queues: Queues
+    subscribers: Subscribers
+    post: Post
+    lines: Lines
+    push_messages: PushMessages
+    acknowledge: Acknowledge

@@ -1,0 +1,20 @@
+"""One request to the REST API on its way to a use case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pushhub.web.api import Call
+
+ROOT = "/notification2"
+
+
+@dataclass(kw_only=True)
+class NotificationsCall(Call):
+    """A request whose caller is known.
+
+    Attributes:
+        project: The tenant it acts for; empty where the request's own token says.
+    """
+
+    project: str

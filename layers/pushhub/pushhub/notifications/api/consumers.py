@@ -1,0 +1,72 @@
+"""REST API: what consumers need besides their connection."""
+
+from __future__ import annotations
+
+from pushhub.notifications.api.call import ROOT, NotificationsCall
+from pushhub.notifications.api.use_cases import NotificationsUseCases
+from pushhub.notifications.wire.errors import ERROR_TYPE, fault_body
+from pushhub.notifications.wire.requests import parse_token_request
+from pushhub.web.api import Auth, Body, Route
+from pushhub.web.http import Response
+
+
+def _token(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
+    request = parse_token_request(call.request.body, call.project)
+    return Response(status=200, body={"token": hub.subscribers.token(request)})
+
+
+def _verify(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
+    claims = hub.subscribers.verify(call.request.query.get("token", ""))
+    return Response(status=200, body=claims.as_fields())
+
+
+def _unsubscribe(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
+    hub.subscribers.unsubscribe(call.request.query.get("token", ""))
+    return Response(status=200, body={"result": "DONE"})
+
+
+def _handshake(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
+    """What a WebSocket handshake would be answered; an accepted one belongs to the WebSocket API."""
+    hub.consumers.may_connect(call.request.query.get("token", ""))
+    body = {**fault_body(), "error": "general/upgradeRequired", "message": "WebSocket handshake expected"}
+    return Response(status=426, body=body, headers={"Upgrade": "websocket", "Content-Type": ERROR_TYPE})
+
+
+ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
+    Route(
+        "POST",
+        ROOT + "/token",
+        _token,
+        name="notifications.create_token",
+        summary="Create a token for a consumer",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        ROOT + "/token",
+        _verify,
+        name="notifications.show_token",
+        summary="Show what a consumer's token says",
+        auth=Auth.CAPABILITY,
+        query=("token",),
+    ),
+    Route(
+        "POST",
+        ROOT + "/unsubscribe",
+        _unsubscribe,
+        name="notifications.unsubscribe",
+        summary="Remove the subscriber of a consumer's token",
+        auth=Auth.CAPABILITY,
+        query=("token",),
+    ),
+    Route(
+        "GET",
+        ROOT + "/consumer",
+        _handshake,
+        name="notifications.consume",
+        summary="Receive notifications (a WebSocket handshake)",
+        auth=Auth.CAPABILITY,
+        query=("token",),
+        status=426,
+    ),
+)

@@ -1,0 +1,89 @@
+"""What sets the REST half of Notifications 2.0 apart: its callers and its errors."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from pushhub.base.errors import RequestRefused, Unauthorized
+from pushhub.engine.ports import ConfigStore
+from pushhub.engine.tokens import Tokens, token_hash
+from pushhub.notifications.api.call import NotificationsCall
+from pushhub.notifications.wire.errors import ERROR_TYPE, error_body, fault_body, status_of
+from pushhub.web.api import Auth, Dialect, Route
+from pushhub.web.http import Request, Response
+from pushhub.web.json import MAX_REQUEST_BYTES
+
+
+class BadCredentials(Unauthorized):
+    """The caller is no tenant's."""
+
+    def __init__(self) -> None:
+        super().__init__("Invalid credentials! : Bad credentials")
+
+
+class NotificationsDialect(Dialect[NotificationsCall]):
+    """Notifications 2.0: Basic or Bearer credentials, and errors as ``{"error", "message", "info"}``.
+
+    Args:
+        config: Projects and their tokens.
+    """
+
+    max_request_bytes = MAX_REQUEST_BYTES
+
+    def __init__(self, config: ConfigStore) -> None:
+        self._config = config
+        self._tokens = Tokens(config)
+
+    def path(self, request: Request) -> str:
+        """Clients write some paths with a slash at the end."""
+        return request.path.rstrip("/") or "/"
+
+    def admit(
+        self, route: Route[Any, NotificationsCall], request: Request, names: Mapping[str, str]
+    ) -> NotificationsCall:
+        """A tenant, unless the request's own token is enough."""
+        project = self._tenant(request.headers.get("authorization", "")) if route.auth is Auth.PROJECT else ""
+        return NotificationsCall(request=request, names=names, project=project)
+
+    def _tenant(self, authorization: str) -> str:
+        """The project a request acts for: Basic ``project/user:token``, or Bearer ``token``.
+
+        Raises:
+            BadCredentials: Neither, or a token that is not the project's.
+        """
+        scheme, _, credentials = authorization.strip().partition(" ")
+        project: str | None = None
+        token = credentials.strip()
+        if scheme.lower() == "bearer" and token:
+            project = self._config.project_of(token_hash(token))
+        elif scheme.lower() == "basic":
+            try:
+                user, _, token = base64.b64decode(credentials, validate=True).decode().partition(":")
+            except (binascii.Error, ValueError) as error:
+                raise BadCredentials from error
+            project = user.partition("/")[0]
+        if project is None or not self._tokens.allow(project, token):
+            raise BadCredentials
+        return project
+
+    def refused(self, error: RequestRefused) -> Response:
+        """With a ``message``, which every client reads without asking whether it is there."""
+        return Response(status=status_of(error), body=error_body(error), headers={"Content-Type": ERROR_TYPE})
+
+    def challenge(self, request: Request, error: Unauthorized) -> str:
+        """Basic first, as some clients read no further; ``XBasic`` for web applications, which ask for it so that browsers show no dialog."""
+        if not isinstance(error, BadCredentials):
+            return 'Bearer realm="pushhub"'
+        basic = "XBasic" if request.headers.get("usexbasic", "").strip().lower() == "true" else "Basic"
+        return f'{basic} realm="pushhub", Bearer realm="pushhub"'
+
+    def failed(self) -> Response:
+        """A 500."""
+        return Response(status=500, body=fault_body(), headers={"Content-Type": ERROR_TYPE})
+
+    def options(self) -> Response:
+        """Also without credentials."""
+        return Response(status=200, body={})

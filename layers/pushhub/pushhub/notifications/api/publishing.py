@@ -1,0 +1,42 @@
+"""REST API: publishing."""
+
+from __future__ import annotations
+
+from pushhub.engine.ports import ConfigStore
+from pushhub.notifications.api.call import ROOT, NotificationsCall
+from pushhub.notifications.api.dialect import NotificationsDialect
+from pushhub.notifications.api.use_cases import Publishing
+from pushhub.notifications.wire.publish import parse_drafts
+from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.http import Response
+
+
+def _publish(hub: Publishing, call: NotificationsCall) -> Response:
+    ids = hub.publishing.publish(call.project, parse_drafts(call.request.body))
+    return Response(status=201, body={"ids": ids})
+
+
+ROUTES: tuple[Route[Publishing, NotificationsCall], ...] = (
+    Route(
+        "POST",
+        ROOT + "/notifications",
+        _publish,
+        name="notifications.publish",
+        summary="Publish notifications",
+        function=Function.INGEST,
+        body=Body.JSON,
+        status=201,
+    ),
+)
+
+
+class PublishingApi(Api[Publishing, NotificationsCall]):
+    """The part of the REST API that publishers ask for.
+
+    Args:
+        config: Projects and their tokens.
+        use_cases: Handed to every handler.
+    """
+
+    def __init__(self, *, config: ConfigStore, use_cases: Publishing) -> None:
+        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))

@@ -1,0 +1,14 @@
+"""The ingest function: what producers of all protocols ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushhub.runtime.apis import handle
+from pushhub.runtime.hub import Pushhub
+from pushhub.runtime.invocation import LambdaContext
+
+
+def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+    """Answer an HTTP API event by the API that its path belongs to."""
+    return handle((each.producer_apis for each in hub.engine.protocols), event)

@@ -1,0 +1,13 @@
+"""Every HTTP route of the hub, as data: for whoever describes the API, and for tests. No function imports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushhub.runtime.hub import PROTOCOLS
+from pushhub.web.api import Route
+
+
+def all_routes() -> tuple[Route[Any, Any], ...]:
+    """The routes of all protocols."""
+    return tuple(route for each in PROTOCOLS for route in each.routes())

@@ -1,0 +1,204 @@
+"""The skeleton that every HTTP API of the hub stands on: routes as data, and one way from an event to its answer.
+
+A protocol brings its routes and its :class:`Dialect`: who its callers are and how it words answers that no handler gives. What is the
+same in all of them is here, in this order: method override and bytes (:mod:`pushhub.web.http`), OPTIONS, the route or 404 or 405, the size
+of the body, the caller, the handler; then refusals, faults and HEAD.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.cloud.observability import logger
+from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
+
+UseCasesT_contra = TypeVar("UseCasesT_contra", contravariant=True)
+CallT = TypeVar("CallT", bound="Call")
+CallT_contra = TypeVar("CallT_contra", bound="Call", contravariant=True)
+
+
+class Function(StrEnum):
+    """Which function a route's ordinary requests go to; the template's routes follow it."""
+
+    INGEST = "ingest"
+    """Producers."""
+    CONTROL = "control"
+    """Operators and consumers; it serves the routes of ``ingest`` too, for spellings that the gateway does not know."""
+
+
+class Auth(StrEnum):
+    """What a caller must show."""
+
+    NONE = "none"
+    PROJECT = "project"
+    """A token of the project."""
+    CAPABILITY = "capability"
+    """Something the request itself holds, such as a consumer's token; the handler checks it."""
+    PROJECT_OR_CAPABILITY = "project or capability"
+
+
+class Body(StrEnum):
+    """How the body of a request is read."""
+
+    NONE = "none"
+    """It is ignored."""
+    RAW = "raw"
+    """Its bytes are content, whatever they are."""
+    JSON = "json"
+    JSON_OR_FORM = "json or form"
+
+
+@dataclass(kw_only=True)
+class Call:
+    """A request to one route on its way to a use case; each protocol adds what its handlers ask for.
+
+    Attributes:
+        request: The request.
+        names: What the ``{name}`` segments of the route's path stand for.
+    """
+
+    request: Request
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Route(Generic[UseCasesT_contra, CallT_contra]):
+    """One method of one path.
+
+    Attributes:
+        method: In upper case. GET serves HEAD as well.
+        path: With ``{name}`` segments, which stand for any text but none at all.
+        handler: Answers, given the protocol's use cases and the call.
+        name: Unique among the routes of all protocols; an API description finds shapes and examples of requests by it.
+        summary: One line, for people.
+        function: Which function its ordinary requests go to.
+        auth: What a caller must show.
+        body: How a body is read.
+        query: Names of the query fields that are read.
+        status: HTTP status when all goes well.
+    """
+
+    method: str
+    path: str
+    handler: Callable[[UseCasesT_contra, CallT_contra], Response]
+    name: str
+    summary: str
+    function: Function = Function.CONTROL
+    auth: Auth = Auth.PROJECT
+    body: Body = Body.NONE
+    query: tuple[str, ...] = ()
+    status: int = 200
+
+
+class Dialect(ABC, Generic[CallT]):
+    """What sets one API apart from the others."""
+
+    max_request_bytes: ClassVar[int]
+
+    def path(self, request: Request) -> str:
+        """The path by which a request's route is found."""
+        return request.path
+
+    @abstractmethod
+    def admit(self, route: Route[Any, CallT], request: Request, names: Mapping[str, str]) -> CallT:
+        """The call of a caller who may make it.
+
+        Raises:
+            Unauthorized: The caller may not.
+        """
+
+    @abstractmethod
+    def refused(self, error: RequestRefused) -> Response:
+        """How a refusal is told; ``Allow`` and ``WWW-Authenticate`` are added where they belong."""
+
+    @abstractmethod
+    def challenge(self, request: Request, error: Unauthorized) -> str:
+        """What a caller who was not admitted may show, as the value of ``WWW-Authenticate`` (RFC 9110, section 11.6.1)."""
+
+    @abstractmethod
+    def failed(self) -> Response:
+        """How a fault is told: that it failed, not why."""
+
+    @abstractmethod
+    def options(self) -> Response:
+        """What OPTIONS is answered, besides ``Allow``."""
+
+    def refusal(self, error: Exception) -> RequestRefused | None:
+        """The refusal that another error amounts to, or None when it is a fault."""
+        del error
+        return None
+
+    def finished(self, request: Request, response: Response) -> Response:
+        """A response with what is added to each of them."""
+        del request
+        return response
+
+
+class Api(Generic[UseCasesT_contra, CallT]):
+    """An HTTP API: requests in, responses out.
+
+    Args:
+        routes: What it serves.
+        use_cases: Handed to every handler.
+        dialect: What sets it apart.
+    """
+
+    def __init__(
+        self,
+        *,
+        routes: Iterable[Route[UseCasesT_contra, CallT]],
+        use_cases: UseCasesT_contra,
+        dialect: Dialect[CallT],
+    ) -> None:
+        self._router = Router((each.method, each.path, each) for each in routes)
+        self._use_cases = use_cases
+        self._dialect = dialect
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an API Gateway HTTP API event. Never raises."""
+        return serve(event, answer=self.answer, refused=self._refused)
+
+    def answer(self, request: Request) -> Response:
+        """Answer a request. Never raises."""
+        return self._dialect.finished(request, self._answer(request))
+
+    def _answer(self, request: Request) -> Response:
+        try:
+            return self._handled(request)
+        except Unauthorized as error:
+            return _with_header(self._refused(error), "WWW-Authenticate", self._dialect.challenge(request, error))
+        except RequestRefused as error:
+            return self._refused(error)
+        except Exception as error:  # noqa: BLE001 (the one place where faults end)
+            if refusal := self._dialect.refusal(error):
+                return self._refused(refusal)
+            # The caller learns that it failed, the log learns why; the query stays out of it, as clients put tokens into it.
+            logger.exception("request_failed", method=request.method, path=request.path)
+            return self._dialect.failed()
+
+    def _handled(self, request: Request) -> Response:
+        path = self._dialect.path(request)
+        if request.method == "OPTIONS":
+            return _allowing(self._dialect.options(), self._router.allowed(path))
+        route, names = self._router.find(request.method, path)
+        if len(request.body) > self._dialect.max_request_bytes:
+            raise TooLarge(self._dialect.max_request_bytes)
+        call = self._dialect.admit(route, request, names)
+        return route.handler(self._use_cases, call)
+
+    def _refused(self, error: RequestRefused) -> Response:
+        response = self._dialect.refused(error)
+        return _allowing(response, error.allowed) if isinstance(error, MethodNotAllowed) else response
+
+
+def _allowing(response: Response, methods: Iterable[str]) -> Response:
+    return _with_header(response, "Allow", ", ".join(methods))
+
+
+def _with_header(response: Response, name: str, value: str) -> Response:
+    return replace(response, headers={**response.headers, name: value})

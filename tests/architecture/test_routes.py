@@ -1,0 +1,96 @@
+"""The routes of all protocols as data, and the template's API against them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.fakes.ports import FakePorts
+from tests.template.test_functions import routes_of
+
+from pushhub.hub.api.posting import ROUTES as HUB_POSTING
+from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
+from pushhub.runtime.apis import handle
+from pushhub.runtime.routes import all_routes
+from pushhub.web.api import Auth, Body, Function, Route
+
+ROUTES = all_routes()
+BROUGHT = {each.name: each for each in FakePorts().build().engine.protocols}
+
+
+def protocol(route: Route[Any, Any]) -> str:
+    return route.name.partition(".")[0]
+
+
+def test_every_protocol_has_routes_and_no_two_are_the_same() -> None:
+    assert {protocol(each) for each in ROUTES} == set(BROUGHT)
+    assert len({each.name for each in ROUTES}) == len(ROUTES)
+    # The names of a path's segments do not tell paths apart.
+    assert len({(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in ROUTES}) == len(ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_a_route_says_what_a_reader_asks(route: Route[Any, Any]) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z_]+", route.name)
+    assert re.fullmatch(r"[A-Z][^\n.]+", route.summary)
+    assert re.fullmatch(r"(/[\w-]+|/\{\w+\})+", route.path)
+    assert route.method in {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert route.method != "GET" or route.body is Body.NONE
+    assert route.auth in Auth
+    assert 200 <= route.status < 300 or route.name == "notifications.consume"
+
+
+class Named:
+    """An API that answers with its protocol's name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        return {"name": self._name}
+
+
+def owner(path: str, kind: str) -> str:
+    """Whose API of a kind a path leads to."""
+    mounted = [
+        {prefix: lambda name=name: Named(name) for prefix in getattr(brought, kind)}
+        for name, brought in BROUGHT.items()
+    ]
+    return str(handle(mounted, {"rawPath": path})["name"])
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+@pytest.mark.parametrize("kind", ["apis", "producer_apis"])
+def test_a_path_leads_to_its_own_protocol(route: Route[Any, Any], kind: str) -> None:
+    assert owner(route.path, kind) == protocol(route)
+
+
+@pytest.mark.parametrize(
+    ("path", "whose"),
+    [
+        ("/apis/x", "ironmq"),
+        ("/notification2", "notifications"),
+        ("/notification2/", "notifications"),
+        ("/notification2x", "ironmq"),
+        ("/", "ironmq"),
+        ("", "ironmq"),
+        ("nothing", "ironmq"),
+    ],
+)
+def test_a_path_that_only_looks_like_anothers_is_ironmqs(path: str, whose: str) -> None:
+    assert owner(path, "apis") == owner(path, "producer_apis") == whose
+
+
+def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() -> None:
+    # Given the routes that producers ask for
+    producers = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.INGEST}
+    # Then the template's API has exactly those, and all else is control's
+    assert routes_of("HttpApi") == dict.fromkeys(producers, "IngestFunction") | {"$default": "ControlFunction"}
+    assert {each.method for each in ROUTES if each.function is Function.INGEST} == {"POST"}
+
+
+def test_ingest_serves_what_the_gateway_sends_it() -> None:
+    served = {each for each in ROUTES if each.function is Function.INGEST and protocol(each) != "ironmq"}
+    assert served == {*HUB_POSTING, *PUBLISHING}

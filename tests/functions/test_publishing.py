@@ -1,0 +1,61 @@
+"""Publishing as Lambda runs it: producers come to ingest, and its role allows what it does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.functions.conftest import Functions, as_json
+from tests.functions.test_hub import a_store
+from tests.functions.test_policies import run_and_check
+
+NOTIFICATION = {"api": "alarms", "source": "1", "action": "CREATE", "data": {"text": "hot"}}
+
+
+def request(token: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    """An HTTP API event."""
+    return {
+        "rawPath": "/notification2" + path,
+        "rawQueryString": "",
+        "headers": {"authorization": f"Bearer {token}"},
+        "body": None if body is None else json.dumps(body),
+        "isBase64Encoded": False,
+        "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "127.0.0.1"}},
+    }
+
+
+def called(functions: Functions, name: str, event: dict[str, Any]) -> Any:
+    answer = as_json(functions.invoke(name, event))
+    assert answer["statusCode"] < 300, answer
+    return json.loads(answer["body"])
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_notification_is_published_by_ingest_with_what_it_is_allowed(functions: Functions, persistent: bool) -> None:
+    # Given a subscription and a consumer of it
+    token = a_store()
+    rule = {"context": "tenant", "subscription": "orders", "nonPersistent": not persistent}
+    run_and_check(functions, "control", request(token, "POST", "/subscriptions", rule))
+    consumer = {"subscription": "orders", "subscriber": "shop", "nonPersistent": not persistent}
+    shown = called(functions, "control", request(token, "POST", "/token", consumer))["token"]
+    context = {"eventType": "CONNECT", "routeKey": "$connect", "connectionId": "a"}
+    event = {"requestContext": context, "queryStringParameters": {"token": shown}}
+    assert functions.invoke("consumers", event) == {"statusCode": 200}
+    # When notifications are published, one and many, then ingest may do all that takes
+    run_and_check(functions, "ingest", request(token, "POST", "/notifications", NOTIFICATION))
+    assert [call.operation for call in functions.calls if call.service == "sqs"]
+    run_and_check(functions, "ingest", request(token, "POST", "/notifications", [NOTIFICATION] * 100))
+    # And it may refuse
+    assert functions.invoke("ingest", request("wrong", "POST", "/notifications", NOTIFICATION))["statusCode"] == 401
+
+
+def test_publishing_is_the_same_to_ingest_and_to_control(functions: Functions) -> None:
+    token = a_store()
+    for name in ("ingest", "control"):
+        answer = as_json(functions.invoke(name, request(token, "POST", "/notifications", NOTIFICATION)))
+        assert answer["statusCode"] == 201
+        assert len(json.loads(answer["body"])["ids"]) == 1
+    refused = [functions.invoke(name, request(token, "PUT", "/notifications")) for name in ("ingest", "control")]
+    assert refused[0] == refused[1]
+    assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")

@@ -1,0 +1,379 @@
+"""A good request for every route of every protocol, with every field the route knows, and what must be there before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.hub.api.hub_store import Store
+from tests.web.protocols import Answer, Served
+
+from pushhub.runtime.routes import all_routes
+from pushhub.web.api import Route
+
+ROUTES: dict[str, Route[Any, Any]] = {each.name: each for each in all_routes()}
+ENDPOINT = "https://a.example/in"
+
+
+@dataclass(frozen=True)
+class Good:
+    """A good request to one route.
+
+    Attributes:
+        prepare: Makes what it is about, if that is not there; the names for its path, and fields for its body or query that only then are known.
+        body: Its JSON, None for none.
+        query: Its query.
+    """
+
+    prepare: Callable[[Served], tuple[dict[str, str], dict[str, Any]]] = lambda _: ({}, {})
+    body: Any = None
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask(api: Served, name: str, body: Any = None, *, query: Mapping[str, str] | None = None, **names: str) -> Answer:
+    """A request that must go well."""
+    answer = api.call(ROUTES[name], body, names=names, query=query)
+    assert answer.status == ROUTES[name].status, (name, answer)
+    return answer
+
+
+# IronMQ
+
+SUBSCRIBER = {
+    "name": "shop",
+    "url": ENDPOINT,
+    "headers": {"X-Key": "1"},
+    "timeout": 5,
+    "dialect": "raw",
+}
+QUEUE = {
+    "message_timeout": 60,
+    "message_expiration": 3600,
+    "dead_letter": {"queue_name": "dead", "max_reservations": 3},
+    "alerts": [{"type": "fixed", "direction": "asc", "trigger": 1000, "queue": "alarms", "snooze": 5}],
+    "type": "pull",
+}
+PUSH_QUEUE = {
+    "message_timeout": 60,
+    "push_type": "multicast",
+    "type": "multicast",
+    "push": {"subscribers": [SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors"},
+}
+
+
+def _pull(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    ask(api, "ironmq.put_queue", {"queue": {"type": "pull"}}, queue="q")
+    return {"queue": "q"}, {}
+
+
+def _push(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    ask(api, "ironmq.put_queue", {"queue": PUSH_QUEUE}, queue="p")
+    return {"queue": "p"}, {}
+
+
+def _gone(name: str) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+    def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+        # Whatever a mutated request made of it
+        api.call(ROUTES["ironmq.delete_queue"], names={"queue": name})
+        return {"queue": name}, {}
+
+    return prepare
+
+
+def _changed(name: str, made: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+    def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+        api.call(ROUTES["ironmq.delete_queue"], names={"queue": name})
+        ask(api, "ironmq.put_queue", {"queue": made}, queue=name)
+        return {"queue": name}, {}
+
+    return prepare
+
+
+def _posted(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _pull(api)
+    ask(api, "ironmq.delete_messages", {}, queue="q")
+    message = ask(api, "ironmq.post_messages", {"messages": [{"body": "x"}]}, queue="q").body["ids"][0]
+    return {**names, "message": message}, {}
+
+
+def _reserved(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _posted(api)
+    [taken] = ask(api, "ironmq.reserve_messages", {"n": 1}, queue="q").body["messages"]
+    return names, {"reservation_id": taken["reservation_id"]}
+
+
+def _reserved_listed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, reservation = _reserved(api)
+    return {"queue": names["queue"]}, {"ids": [{"id": names["message"], **reservation}]}
+
+
+def _pushed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _push(api)
+    message = ask(api, "ironmq.post_messages", {"messages": [{"body": "x"}]}, queue="p").body["ids"][0]
+    return {**names, "message": message}, {}
+
+
+IRONMQ = {
+    "ironmq.version": Good(),
+    "ironmq.list_queues": Good(_pull, query={"per_page": "2", "previous": "a", "prefix": "q"}),
+    "ironmq.put_queue": Good(_gone("new"), {"queue": QUEUE, "oauth": "unused"}),
+    "ironmq.show_queue": Good(_push),
+    "ironmq.change_queue": Good(_changed("changed", PUSH_QUEUE), {"queue": PUSH_QUEUE}),
+    "ironmq.delete_queue": Good(_changed("gone", QUEUE), {"oauth": "unused"}),
+    "ironmq.add_subscribers": Good(_push, {"subscribers": [{**SUBSCRIBER, "name": "second"}]}),
+    "ironmq.replace_subscribers": Good(_push, {"subscribers": [SUBSCRIBER]}),
+    "ironmq.remove_subscribers": Good(
+        _changed("shrunk", {**PUSH_QUEUE, "push": {"subscribers": [SUBSCRIBER, {**SUBSCRIBER, "name": "second"}]}}),
+        {"subscribers": [{"name": "second", "url": ""}]},
+    ),
+    "ironmq.post_messages": Good(
+        _pull, {"messages": [{"body": "x", "delay": 5, "push_headers": {"X-Key": "1"}}, {"body": "y"}]}
+    ),
+    "ironmq.post_webhook": Good(_pull),
+    "ironmq.peek_messages": Good(_posted, query={"n": "2"}),
+    "ironmq.delete_messages": Good(
+        _reserved_listed, {"ids": [{"id": "", "reservation_id": "", "subscriber_name": None}]}
+    ),
+    "ironmq.reserve_messages": Good(_posted, {"n": 1, "timeout": 60, "wait": 0, "delete": False}),
+    "ironmq.show_message": Good(_posted),
+    "ironmq.delete_message": Good(_reserved, {"subscriber_name": None}, query={"subscriber_name": ""}),
+    "ironmq.touch_message": Good(_reserved, {"timeout": 60}),
+    "ironmq.release_message": Good(_reserved, {"delay": 5}),
+    "ironmq.show_push_statuses": Good(_pushed),
+}
+
+# The hub
+
+MAPPING = {
+    "name": "acme.import",
+    "url": ENDPOINT,
+    "token": "t",
+    "messages": ["order:new"],
+    "parameters": [],
+    "filters": [{"path": "payload.status", "operator": "eq", "value": "complete", "match_rule": "any"}],
+    "identifiers": {"number": "payload.number"},
+    "options": {
+        "retries_allowed": True,
+        "allow_retries": True,
+        "retry_base": 1,
+        "retry_cap": 60,
+        "max_attempts": 5,
+        "lenient": False,
+    },
+    "enabled": True,
+    "required": False,
+}
+SCHEDULER = {"key": "acme:poll", "count": 5, "interval": "minutes", "enabled": True}
+PARAMETER = {"name": "acme.key", "value": "1", "data_type": "integer"}
+INTEGRATION = {"name": "acme", "url": "https://acme.example", "token": "t", "category": "custom"}
+
+
+def _made(name: str, key: str, fields: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+    """Something new, in the place of whatever was made before."""
+
+    def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+        _none(f"{key}s")(api)
+        return {"id": ask(api, name, {key: fields}).body["id"]}, {}
+
+    return prepare
+
+
+def _none(kind: str) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
+    def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+        for each in ask(api, f"hub.list_{kind}").body:
+            if each.get("required"):
+                # No caller may delete it.
+                api.world.settings.delete_mapping(PROJECT, each["id"])
+                continue
+            ask(api, f"hub.delete_{kind.removesuffix('s')}", id=each["id"])
+        return {}, {}
+
+    return prepare
+
+
+def _pushed_message(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {
+        "id": ask(api, "hub.push_message", {"message": "order:new", "payload": {"number": "R1"}}).body["message_id"]
+    }, {}
+
+
+def _failing_message(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    """One that a person may handle: its endpoint failed."""
+    store: Store = api.world
+    _none("mappings")(api)
+    store.map("order:new", says=lambda _: 500)
+    _pushed_message(api)
+    store.run(seconds=1)
+    return {"id": store.call("GET", "/queues/accepted.json", state="failing")[1][0]["id"]}, {}
+
+
+def _endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    described = {"name": "acme", "services": [{"name": "import", "path": "/import"}]}
+    reply = Reply(status_code=200, body=json.dumps(described).encode())
+    api.world.sender.script(f"{INTEGRATION['url']}/endpoint.json", reply)
+    return _none("integrations")(api)
+
+
+def _integration(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _endpoint(api)
+    return {"id": ask(api, "hub.register_integration", {"integration": INTEGRATION}).body["id"]}, {}
+
+
+HUB = {
+    "hub.push_message": Good(
+        body={
+            "message": "order:new",
+            "payload": {"number": "R1", "nested": {"a": [1, "b"]}},
+            "origin": "shop",
+            "message_id": "x",
+            "more": 1,
+        }
+    ),
+    "hub.show_message": Good(_pushed_message),
+    "hub.handle_message": Good(_failing_message, {"attempt_now": True, "archive": False}),
+    "hub.list_message_types": Good(),
+    "hub.count_messages": Good(),
+    "hub.show_queue": Good(
+        lambda _: ({"id": "incoming"}, {}),
+        query={
+            "page": "1",
+            "message": "order:new",
+            "filter_state": "completed",
+            "state": "completed",
+            "mapping_id": "1" * 24,
+            "consumer_class": "1" * 24,
+            "source": "incoming",
+            "message_id": "1" * 24,
+            "start_date": "2026-11-21T00:00:00+00:00",
+            "end_date": "2026-11-22T00:00:00+00:00",
+        },
+    ),
+    "hub.list_notifications": Good(
+        query={"page": "1", "level": "info", "reference_type": "Order", "reference_token": "R1"}
+    ),
+    "hub.list_mappings": Good(),
+    "hub.make_mapping": Good(_none("mappings"), {"mapping": MAPPING}),
+    "hub.show_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING)),
+    "hub.change_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING), {"mapping": MAPPING}),
+    "hub.delete_mapping": Good(_made("hub.make_mapping", "mapping", MAPPING)),
+    "hub.list_schedulers": Good(),
+    "hub.make_scheduler": Good(_none("schedulers"), {"scheduler": SCHEDULER}),
+    "hub.show_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER)),
+    "hub.change_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER), {"scheduler": SCHEDULER}),
+    "hub.delete_scheduler": Good(_made("hub.make_scheduler", "scheduler", SCHEDULER)),
+    "hub.list_parameters": Good(),
+    "hub.make_parameter": Good(_none("parameters"), {"parameter": PARAMETER}),
+    "hub.show_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER)),
+    "hub.change_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER), {"parameter": PARAMETER}),
+    "hub.delete_parameter": Good(_made("hub.make_parameter", "parameter", PARAMETER)),
+    "hub.list_integrations": Good(query={"global": ""}),
+    "hub.register_integration": Good(_endpoint, {"integration": INTEGRATION}),
+    "hub.show_integration": Good(_integration),
+    "hub.change_integration": Good(_integration, {"integration": INTEGRATION}),
+    "hub.delete_integration": Good(_integration),
+    "hub.sign_up": Good(
+        _integration,
+        {"parameters": {"api_key": "1" * 20}, "enabled": ["import"]},
+    ),
+    "hub.enable_mappings": Good(_integration),
+    "hub.disable_mappings": Good(_integration),
+}
+
+# Notifications
+
+SUBSCRIPTION = {
+    "context": "mo",
+    "subscription": "orders",
+    "source": {"id": "1"},
+    "subscriptionFilter": {"apis": ["alarms", "measurements"], "typeFilter": "'a' or 'b'"},
+    "fragmentsToCopy": ["c8y_Temperature"],
+    "nonPersistent": False,
+}
+NOTIFICATION = {
+    "api": "alarms",
+    "source": {"id": "1"},
+    "action": "UPDATE",
+    "data": {"id": "7", "type": "a", "c8y_Temperature": {"T": {"value": 1.5}}},
+}
+CONSUMER = {
+    "subscriber": "shop",
+    "subscription": "orders",
+    "type": "notification",
+    "signed": True,
+    "shared": False,
+    "nonPersistent": False,
+    "expiresInMinutes": 60,
+}
+
+
+def _no_rules(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    rules = ask(api, "notifications.list_subscriptions", query={"pageSize": "2000"}).body["subscriptions"]
+    for each in rules:
+        ask(api, "notifications.delete_subscription", subscription=each["id"])
+    return {}, {}
+
+
+def _rule(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _no_rules(api)
+    return {"subscription": ask(api, "notifications.create_subscription", SUBSCRIPTION).body["id"]}, {}
+
+
+def _rules_of_all_kinds(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _rule(api)
+    tenant = {"context": "tenant", "subscriptionFilter": {"apis": ["*"], "typeFilter": "a"}}
+    ask(api, "notifications.create_subscription", {**tenant, "subscription": "all"})
+    ask(api, "notifications.create_subscription", {"context": "tenant", "subscription": "plain"})
+    for topic in ("orders", "all", "plain"):
+        # Somebody must be owed what is published
+        token = ask(api, "notifications.create_token", {"subscriber": "shop", "subscription": topic}).body["token"]
+        if topic not in api.notes:
+            api.world.consumers.connect(token, "", topic)
+            api.notes.add(topic)
+    return {}, {}
+
+
+def _token(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {}, {"token": ask(api, "notifications.create_token", CONSUMER).body["token"]}
+
+
+def _subscriber(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _, shown = _token(api)
+    api.world.consumers.connect(shown["token"], "", "a")
+    api.world.consumers.disconnect("a")
+    return {}, shown
+
+
+NOTIFICATIONS = {
+    "notifications.root": Good(),
+    "notifications.create_subscription": Good(_no_rules, SUBSCRIPTION),
+    "notifications.list_subscriptions": Good(
+        _rule,
+        query={
+            "source": "1",
+            "context": "mo",
+            "subscription": "orders",
+            "typeFilter": "a",
+            "currentPage": "1",
+            "pageSize": "5",
+            "withTotalElements": "true",
+            "withTotalPages": "true",
+        },
+    ),
+    "notifications.delete_subscriptions": Good(_rule, query={"source": "1", "context": "mo"}),
+    "notifications.show_subscription": Good(_rule),
+    "notifications.delete_subscription": Good(_rule),
+    "notifications.publish": Good(
+        _rules_of_all_kinds, [NOTIFICATION, {"api": "events", "source": "2", "data_base64": "eA=="}]
+    ),
+    "notifications.create_token": Good(body=CONSUMER),
+    "notifications.show_token": Good(_token, query={"token": ""}),
+    "notifications.unsubscribe": Good(_subscriber, query={"token": ""}),
+    "notifications.consume": Good(_token, query={"token": ""}),
+}
+
+GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS}
+"""By the name of the route."""

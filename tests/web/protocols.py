@@ -1,0 +1,164 @@
+"""The API of each protocol, whole, with everything behind it in memory, asked by route."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.engine.world import PROJECT, World
+from tests.hub.api.hub_store import Store
+from tests.ironmq.api.hub import Hub as IronHub
+from tests.notifications.world import NotificationWorld
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.tokens import token_hash
+from pushhub.hub.wiring import Hub
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.notifications.wiring import Notifications
+from pushhub.web.api import Api, Route
+
+PROTOCOLS = ("ironmq", "hub", "notifications")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client sees."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
+class Reads:
+    """A store whose calls are noted by name."""
+
+    def __init__(self, real: object, noted: list[str]) -> None:
+        self._real = real
+        self._noted = noted
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._real, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._noted.append(name)
+            return real(*arguments, **named)
+
+        return call
+
+
+@dataclass
+class Served:
+    """One protocol's API.
+
+    Attributes:
+        api: Answers.
+        world: What is behind it.
+        token: Of the project.
+        show: The headers that show a token.
+        reads: Calls of the store of projects and tokens, by name.
+        notes: What tests want to remember of this world.
+    """
+
+    api: Api[Any, Any]
+    world: Any
+    token: str
+    show: Callable[[str, str], dict[str, str]]
+    reads: list[str] = field(default_factory=list)
+    project: str = PROJECT
+    notes: set[str] = field(default_factory=set)
+
+    def call(
+        self,
+        route: Route[Any, Any],
+        body: object = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        project: str = PROJECT,
+        token: str | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask by a route: ``names`` for its path, ``body`` as JSON, or as it is when it is bytes."""
+        filled = {"project": project, "store": project, "queue": "q", "message": "1", "id": "1" * 24}
+        path = route.path.format(**{**filled, "subscription": "1", **(names or {})})
+        return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        project: str = PROJECT,
+        token: str | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request as API Gateway hands it over."""
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        result = self.api.handle(
+            {
+                "rawPath": path,
+                "rawQueryString": urlencode(query or {}, errors="surrogatepass"),
+                "headers": {**self.show(project, self.token if token is None else token), **(headers or {})},
+                "body": base64.b64encode(content).decode(),
+                "isBase64Encoded": True,
+                "requestContext": {"stage": "$default", "http": {"method": method}},
+            }
+        )
+        # What Lambda makes of it, and takes
+        assert len(json.dumps(result)) <= 6_291_556
+        text = base64.b64decode(result["body"]).decode() if result["isBase64Encoded"] else result["body"]
+        return Answer(result["statusCode"], _strict(text) if text else None, result["headers"])
+
+
+def _strict(text: str) -> Any:
+    """JSON as the standard has it: UTF-8 without half surrogates, no NaN, no Infinity."""
+
+    def refuse(constant: str) -> Any:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text.encode(), parse_constant=refuse)
+
+
+def served(protocol: str) -> Served:
+    """A protocol's API in a new world with one project."""
+    world, token, part = {"ironmq": _ironmq, "hub": _hub, "notifications": _notifications}[protocol]()
+    reads: list[str] = []
+    noted = copy.copy(world.ports)
+    noted.config = Reads(world.config, reads)
+    return Served(api=noted.build().part(part).api, world=world, token=token, show=SHOWN[protocol], reads=reads)
+
+
+def _basic(project: str, token: str) -> dict[str, str]:
+    return {"authorization": "Basic " + base64.b64encode(f"{project}/me:{token}".encode()).decode()}
+
+
+SHOWN: dict[str, Callable[[str, str], dict[str, str]]] = {
+    "ironmq": lambda _, token: {"authorization": f"OAuth {token}"},
+    "hub": lambda _, token: {"x-augury-token": token},
+    "notifications": _basic,
+}
+"""How each protocol's clients show a token."""
+
+
+def _ironmq() -> tuple[Any, str, type[Any]]:
+    world = World()
+    return world, IronHub(world).token, Ironmq
+
+
+def _hub() -> tuple[Any, str, type[Any]]:
+    store = Store()
+    return store, store.token, Hub
+
+
+def _notifications() -> tuple[Any, str, type[Any]]:
+    world = NotificationWorld()
+    world.config.put_project(Project(project_id=PROJECT, created_at=0))
+    world.config.put_token(PROJECT, token_hash("t0ken-of-the-tenant"), "", 0)
+    return world, "t0ken-of-the-tenant", Notifications
