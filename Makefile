@@ -48,8 +48,8 @@ template-diff: environments ## what a change of template.yaml changes on AWS: ma
 report-upload: environments ## after sam deploy: the report job's script and libraries: make report-upload STACK=pushhub
 	@$(PYTHON) -m local.report_upload $(STACK)
 
-logs: ## follow the logs of the running stack
-	@tail -n 50 -F $${PUSHHUB_HOME:-.pushhub}/logs/emulator.log $${PUSHHUB_HOME:-.pushhub}/logs/front-door.log
+logs: environments ## follow the logs of the running stack
+	@$(PYTHON) -m local logs
 
 test: lint test-quick test-stack test-report ## lint, then every test
 

@@ -52,14 +52,13 @@ def run(place: Place, _: argparse.Namespace) -> None:
         signal.signal(number, signal.default_int_handler)
     description = stack.up(place, say)
     show(description, place)
+    failed = ""
     try:
-        asyncio.run(flow.run(description, say))
-        say("\nAn order through the hub protocol:")
-        asyncio.run(order_flow.run(description, say))
-        say("\nA consumer of notifications that loses its connection:")
-        asyncio.run(notification_flow.run(description, say))
+        failed = demonstrate(description)
         if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
             show(description, place)
+            if failed:
+                say(f"The demonstration FAILED: {failed}. The hub itself is up; its logs: make logs")
             say("What became of every message, proved from the records: make report, in another terminal.")
             say("It stays up until Ctrl-C.")
             wait_while_up(place)
@@ -70,6 +69,27 @@ def run(place: Place, _: argparse.Namespace) -> None:
         say("Stopping ...")
         stack.down(place, say)
     say("Pushhub is down; its state is kept.")
+    if failed:
+        raise LocalError(f"the demonstration failed: {failed}")
+
+
+def demonstrate(description: Description) -> str:
+    """Show the main jobs on the running stack; why that failed, empty when it did not."""
+    parts = {
+        "": flow.run,
+        "\nAn order through the hub protocol:": order_flow.run,
+        "\nA consumer of notifications that loses its connection:": notification_flow.run,
+    }
+    for title, part in parts.items():
+        if title:
+            say(title)
+        try:
+            asyncio.run(part(description, say))
+        except LocalError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 (whatever happens to the demonstration, the hub stays up)
+            return repr(error)
+    return ""
 
 
 def wait_while_up(place: Place) -> None:
@@ -115,6 +135,15 @@ def show(description: Description, place: Place) -> None:
     )
 
 
+def logs(place: Place, _: argparse.Namespace) -> None:
+    """Follow the logs of the running stack."""
+    files = [place.logs / "emulator.log", place.logs / "front-door.log"]
+    if not any((stack.front_door(place).pid(), emulator.daemon(place).pid())):
+        last = f" (what the last one wrote is in {place.logs})" if files[0].exists() else ""
+        raise LocalError(f"the stack is not running: start it with 'make up'{last}")
+    os.execvp("tail", ["tail", "-n", "50", "-F", *map(str, files)])  # noqa: S606
+
+
 _COMMANDS: dict[str, Callable[[Place, argparse.Namespace], None]] = {
     "up": up,
     "run": run,
@@ -122,6 +151,7 @@ _COMMANDS: dict[str, Callable[[Place, argparse.Namespace], None]] = {
     "clean": clean,
     "status": status,
     "project": project,
+    "logs": logs,
 }
 
 

@@ -62,8 +62,8 @@ def up(place: Place, say: Say) -> Description:
     """
     with _only_one(place):
         _check_same_ports(place)
-        front_door = _front_door(place)
-        if front_door.pid() is None:
+        door = front_door(place)
+        if door.pid() is None:
             emulator.check_port(place.port, "PUSHHUB_PORT")
         lost = emulator.rolled_back(place) if emulator.daemon(place).pid() is None else ""
         started = emulator.start(place)
@@ -72,7 +72,7 @@ def up(place: Place, say: Say) -> Description:
                 say(f"emulator started on {place.aws_endpoint_url}")
             if lost:
                 say(f"NOTE: {lost}")
-            description = _complete(place, front_door, say)
+            description = _complete(place, door, say)
         except BaseException:
             if started:
                 _close(place)
@@ -84,7 +84,7 @@ def up(place: Place, say: Say) -> Description:
         return description
 
 
-def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
+def _complete(place: Place, door: Daemon, say: Say) -> Description:
     """Bring up what stands on the emulator."""
     clients = Aws(place.aws_endpoint_url)
     if deployer.deploy(place, clients, say):
@@ -93,8 +93,8 @@ def _complete(place: Place, front_door: Daemon, say: Say) -> Description:
     untold = {"HttpApiId", "WebSocketApiId", "ConfigTableName"} - outputs.keys()
     if untold:
         raise LocalError(f"the template has no output {' and '.join(sorted(untold))}, which the local stack needs")
-    if front_door.pid() is None:
-        _start_front_door(place, front_door, outputs)
+    if door.pid() is None:
+        _start_front_door(place, door, outputs)
         say(f"front door open on {place.base_url}")
     table = outputs["ConfigTableName"]
     projects.restore(clients, table, place.projects)
@@ -125,9 +125,9 @@ def down(place: Place, say: Say) -> bool:
         return False
     with _only_one(place):
         running = emulator.daemon(place).pid() is not None
-        ran = running or _front_door(place).pid() is not None
+        ran = running or front_door(place).pid() is not None
         place.description.unlink(missing_ok=True)
-        if not _front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
+        if not front_door(place).stop(seconds=_FRONT_DOOR_STOP_SECONDS):
             say("the front door had to be killed: requests under way were cut off")
         # An emulator that ended before is told of when it is started again, by what it left.
         if not emulator.stop(place) or (ran and not running):
@@ -138,7 +138,7 @@ def down(place: Place, say: Say) -> bool:
 def _close(place: Place) -> None:
     """Stop what could not be brought up."""
     place.description.unlink(missing_ok=True)
-    _front_door(place).stop(seconds=2)
+    front_door(place).stop(seconds=2)
     try:
         emulator.stop(place)
     except LocalError:
@@ -147,7 +147,7 @@ def _close(place: Place) -> None:
 
 def _abandon(place: Place) -> None:
     place.description.unlink(missing_ok=True)
-    _front_door(place).stop(seconds=2)
+    front_door(place).stop(seconds=2)
     emulator.abandon(place)
 
 
@@ -182,7 +182,7 @@ def kill_function_workers(place: Place, function: str) -> int:
 
 def is_up(place: Place) -> bool:
     """Whether both processes run."""
-    return emulator.daemon(place).pid() is not None and _front_door(place).pid() is not None
+    return emulator.daemon(place).pid() is not None and front_door(place).pid() is not None
 
 
 def describe(place: Place) -> Description:
@@ -210,8 +210,8 @@ def problems(place: Place) -> list[str]:
     """
     description = describe(place)
     found = []
-    front_door = _front_door(place)
-    for process in (emulator.daemon(place), front_door):
+    door = front_door(place)
+    for process in (emulator.daemon(place), door):
         if process.pid() is None:
             found.append(f"{process.name} has ended by itself (see {process.log}): 'make up' starts it again")
     if found:
@@ -226,7 +226,7 @@ def problems(place: Place) -> list[str]:
         found.append(f"the disk of {place.state} is nearly full, so posts are refused: make room")
     answered = _probe(place, description)
     if answered:
-        found.append(f"{description.base_url} {answered}: see {front_door.log} and {emulator.daemon(place).log}")
+        found.append(f"{description.base_url} {answered}: see {door.log} and {emulator.daemon(place).log}")
     return found
 
 
@@ -254,7 +254,7 @@ def _check_same_ports(place: Place) -> None:
     Raises:
         LocalError: It runs on others.
     """
-    if place.description.exists() and (emulator.daemon(place).pid() or _front_door(place).pid()):
+    if place.description.exists() and (emulator.daemon(place).pid() or front_door(place).pid()):
         try:
             runs = describe(place)
         except LocalError:
@@ -266,7 +266,8 @@ def _check_same_ports(place: Place) -> None:
             )
 
 
-def _front_door(place: Place) -> Daemon:
+def front_door(place: Place) -> Daemon:
+    """The front door's process at this place."""
     return Daemon(name="the front door", pid_file=place.pid_file("front-door"), log=place.logs / "front-door.log")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from local.errors import LocalError
+from local.demonstration.again import again, check
 
 __all__ = ["Hub"]
 
@@ -20,12 +20,16 @@ class Hub:
         base_url: Of the hub.
         project_id: The project.
         token: Its token.
+
+    Attributes:
+        repeated: How often a request was made again because the hub had failed. What it asked for may have happened twice.
     """
 
     def __init__(self, base_url: str, project_id: str, token: str) -> None:
         self._base = f"{base_url}/3/projects/{project_id}/queues"
         self._headers = {"Authorization": f"OAuth {token}"}
         self._session: aiohttp.ClientSession | None = None
+        self.repeated = 0
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
@@ -80,16 +84,20 @@ class Hub:
     async def _call(
         self, method: str, path: str, content: dict[str, Any] | None = None, *, missing: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        if self._session is None:
+        session = self._session
+        if session is None:
             raise RuntimeError("the client is used outside its context")
-        try:
-            async with self._session.request(method, self._base + path, json=content) as answer:
+        what = f"{method} {path.partition('?')[0]}"
+
+        async def attempt() -> dict[str, Any]:
+            async with session.request(method, self._base + path, json=content) as answer:
                 if answer.status == 404 and missing is not None:
                     return missing
-                if answer.status >= 300:
-                    text = (await answer.text())[:200]
-                    raise LocalError(f"the hub answered {answer.status} to {method} {path.partition('?')[0]}: {text}")
+                check(answer.status, what, await answer.text())
                 result: dict[str, Any] = await answer.json()
                 return result
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise LocalError(f"the hub did not answer {method} {path.partition('?')[0]}: {error!r}") from error
+
+        return await again(what, attempt, repeated=self._repeat)
+
+    def _repeat(self) -> None:
+        self.repeated += 1

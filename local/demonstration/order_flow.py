@@ -14,6 +14,7 @@ from typing import Any, Self
 import aiohttp
 from aiohttp import web
 
+from local.demonstration.again import again, check
 from local.errors import LocalError
 from local.place import HOST
 from local.stack import Description
@@ -134,15 +135,18 @@ class Store:
         """One request.
 
         Raises:
-            LocalError: The hub refused it.
+            LocalError: The hub refused it, or failed again and again.
         """
-        if self._session is None:
-            raise LocalError("the store's connections are not open")
-        async with self._session.request(method, self._base + path, json=body) as answer:
-            content = await answer.json()
-            if answer.status >= 300:
-                raise LocalError(f"{method} {path} was answered {answer.status}: {content}")
-            return content
+        session = self._session
+        if session is None:
+            raise RuntimeError("the store is used outside its context")
+
+        async def attempt() -> Any:
+            async with session.request(method, self._base + path, json=body) as answer:
+                check(answer.status, f"{method} {path}", await answer.text())
+                return await answer.json()
+
+        return await again(f"{method} {path}", attempt)
 
     async def register(self, name: str, url: str) -> dict[str, Any]:
         """Register an endpoint, or move one of an earlier demonstration to where it listens now."""

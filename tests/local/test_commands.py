@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from botocore.config import Config
 from local.__main__ import main
-from local.place import HOST, REPOSITORY
+from local.errors import LocalError
+from local.place import HOST, REPOSITORY, Place
+from local.stack import Description
+
+from local import __main__ as commands
 
 
 @pytest.fixture
@@ -152,3 +156,50 @@ def test_a_description_that_is_damaged(home: Path, capsys: pytest.CaptureFixture
     home.mkdir()
     (home / "local.json").write_text(content)
     assert "local.json is damaged: 'make up' writes it anew" in fails_with(capsys, "status")
+
+
+@pytest.mark.parametrize("fault", [LocalError("the hub answered 500 to POST /x"), KeyError("ids")])
+def test_run_outlives_its_demonstration(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: Exception
+) -> None:
+    # Given a stack that comes up, and a demonstration that fails
+    calls: list[str] = []
+    description = Description(base_url="u", project_id="p", token="t", aws_endpoint_url="a", region="r", outputs={})
+
+    async def fails(*_: object) -> None:
+        raise fault
+
+    def stays_up(_: Place) -> None:
+        calls.append("stays up")
+        raise KeyboardInterrupt
+
+    monkeypatch.delenv("PUSHHUB_DEMO_ONLY", raising=False)
+    monkeypatch.setattr("local.stack.up", lambda *_: description)
+    monkeypatch.setattr("local.stack.down", lambda *_: calls.append("down"))
+    monkeypatch.setattr("local.demonstration.flow.run", fails)
+    monkeypatch.setattr(commands, "wait_while_up", stays_up)
+    # When it is run, until Ctrl-C
+    line = fails_with(capsys, "run")
+    # Then the hub stayed up until then, and the failure was said
+    assert calls == ["stays up", "down"]
+    assert "the demonstration failed" in line
+
+
+def test_a_demonstration_that_failed_is_said_while_the_hub_is_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def fails(*_: object) -> None:
+        raise LocalError("the hub answered 500 to POST /x")
+
+    monkeypatch.setattr("local.demonstration.flow.run", fails)
+    description = Description(base_url="u", project_id="p", token="t", aws_endpoint_url="a", region="r", outputs={})
+    assert commands.demonstrate(description) == "the hub answered 500 to POST /x"
+
+
+def test_logs_of_a_stack_that_does_not_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given no stack, when its logs are to be followed, then the line says how to start one
+    assert fails_with(capsys, "logs") == "pushhub: the stack is not running: start it with 'make up'\n"
+    # Given what an earlier one wrote, then it also says where that is
+    (home / "logs").mkdir(parents=True)
+    (home / "logs" / "emulator.log").write_text("last words\n")
+    assert f"(what the last one wrote is in {home / 'logs'})" in fails_with(capsys, "logs")
