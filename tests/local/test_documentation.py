@@ -1,0 +1,31 @@
+"""What the documentation tells to type can be typed, in any shell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+from local.place import REPOSITORY
+
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [
+    pytest.param(block, id=f"{path.name}-{number}")
+    for path in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    for number, block in enumerate(SHELL.findall(path.read_text(encoding="utf-8")))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_shell_blocks_are_for_any_posix_shell(block: str) -> None:
+    # Given a block, when the system's plain shell reads it, then it understands it
+    read = subprocess.run(["/bin/sh", "-n"], input=block, capture_output=True, text=True, check=False)
+    assert read.returncode == 0, read.stderr
+    # And it holds none of what only bash has, though others read over it
+    assert not re.search(r"<\(|\[\[|<<<|\bdeclare\b|\bsource\b|\$'|^\s*function \w", block, re.MULTILINE)
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
