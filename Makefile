@@ -1,14 +1,16 @@
-# Everything a person or CI does with Pushhub on one machine. Needs Python 3.11 and make, nothing else.
+# Everything a person or CI does with Pushhub on one machine. Needs Python 3.11 to 3.14 and make, nothing else.
 # Environments are made from lock files, and again only when those change (local/environment.py).
 
 VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
+SAM_VENV ?= .venv-sam
 NAME ?=
 SINCE ?= HEAD
 STACK ?= pushhub
 
-SYSTEM_PYTHON := $(shell for p in python3.11 python3 python; do \
-	"$$p" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
+# Functions run under 3.11 on AWS unless another is chosen, so it comes first.
+SYSTEM_PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && { command -v "$$p"; break; }; done)
 PYTHON := $(VENV)/bin/python
 
 export PYTHONPATH := layers/pushhub:.
@@ -16,7 +18,7 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack lint format environments python
+.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -51,6 +53,11 @@ report-upload: environments ## after sam deploy: the report job's script and lib
 logs: environments ## follow the logs of the running stack
 	@$(PYTHON) -m local logs
 
+sam-local: environments deployable ## sam local invoke: build, seed the running stack with work for each function, show the commands
+	@$(SYSTEM_PYTHON) local/environment.py $(SAM_VENV) requirements/sam.txt
+	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Runtime=$$($(PYTHON) -m local.sam_local runtime) >/dev/null
+	@$(PYTHON) -m local.sam_local
+
 test: lint test-quick test-stack test-report ## lint, then every test
 
 test-quick: environments ## tests that need no running stack
@@ -73,6 +80,6 @@ environments: python
 	@$(SYSTEM_PYTHON) local/environment.py $(EMULATOR_VENV) requirements/ministack.txt
 
 python:
-	@$(if $(SYSTEM_PYTHON),:,echo "pushhub: Python 3.11 is missing: install the packages python3.11 and python3.11-venv" >&2; exit 1)
+	@$(if $(SYSTEM_PYTHON),:,echo "pushhub: Python 3.11, 3.12, 3.13 or 3.14 is missing: install the packages python3 and python3-venv" >&2; exit 1)
 
 include glue_jobs/targets.mk

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
@@ -74,6 +75,10 @@ class Aws:
     def dynamodb(self) -> DynamoDBClient:
         """A client of DynamoDB."""
         return boto3.client("dynamodb", config=self._config, **self.arguments)
+
+    def dynamodb_streams(self) -> DynamoDBStreamsClient:
+        """A client of DynamoDB's streams."""
+        return boto3.client("dynamodbstreams", config=self._config, **self.arguments)
 
     def functions(self) -> LambdaClient:
         """A client of Lambda."""

@@ -1,6 +1,6 @@
-"""Makes a virtual environment from a lock file, with nothing but Python 3.11 and its standard library.
+"""Makes a virtual environment from a lock file, with nothing but Python and its standard library.
 
-Called by the Makefile before anything else exists: ``python3.11 local/environment.py .venv requirements/dev.txt``.
+Called by the Makefile before anything else exists: ``python3 local/environment.py .venv requirements/dev.txt``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+OLDEST, NEWEST = (3, 11), (3, 14)
+"""Versions of Python that all lock files fit."""
 STAMP = "made-from.sha256"
 """File inside an environment that names the lock file it was made from."""
 
@@ -33,7 +35,7 @@ def pip_of(environment: Path) -> list[str]:
     """Make the empty environment and say how pip is called for it.
 
     Raises:
-        SystemExit: This Python has neither ``ensurepip`` nor ``pip``, as on Debian without python3.11-venv.
+        SystemExit: This Python has neither ``ensurepip`` nor ``pip``, as on Debian without python3-venv.
     """
     create = [sys.executable, "-m", "venv"]
     if importlib.util.find_spec("ensurepip"):
@@ -42,7 +44,7 @@ def pip_of(environment: Path) -> list[str]:
     if importlib.util.find_spec("pip"):
         run([*create, "--without-pip", str(environment)])
         return [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
-    raise SystemExit("pushhub: this Python cannot make virtual environments: install the package python3.11-venv")
+    raise SystemExit("pushhub: this Python cannot make virtual environments: install the package python3-venv")
 
 
 def run(command: list[str]) -> None:
@@ -87,6 +89,6 @@ def make(environment: Path, lock: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.version_info[:2] != (3, 11):
-        raise SystemExit(f"pushhub: Python 3.11 is needed, this is {sys.version.split()[0]}")
+    if not OLDEST <= sys.version_info[:2] <= NEWEST:
+        raise SystemExit(f"pushhub: Python 3.11 to 3.14 is needed, this is {sys.version.split()[0]}")
     make(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -87,7 +87,7 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _digest(folder: Path, python: Path) -> str:
-    digest = hashlib.sha256(_FORMAT + str(python).encode())
+    digest = hashlib.sha256(_FORMAT + _interpreter(python))
     empty = True
     for path in _sources(folder):
         empty = False
@@ -98,9 +98,14 @@ def _digest(folder: Path, python: Path) -> str:
     return digest.hexdigest()
 
 
+def _interpreter(python: Path) -> bytes:
+    """Whose packages these are: environments are made anew at the same place when another Python is there."""
+    return f"{python} {sys.implementation.cache_tag}".encode()
+
+
 def _dependencies(lock: Path, builds: Path, python: Path) -> Path:
     """Folder with the installed dependencies of a lock file, kept by its digest."""
-    name = hashlib.sha256(_FORMAT + lock.read_bytes() + str(python).encode()).hexdigest()[:16]
+    name = hashlib.sha256(_FORMAT + lock.read_bytes() + _interpreter(python)).hexdigest()[:16]
     installed = builds / f"dependencies-{name}"
     if installed.exists():
         return installed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ class Credentials:
     token: str
 
 
-def make(aws: Aws, table: str, name: str, file: Path) -> Credentials:
+def make(aws: Aws, table: str, name: str, file: Path, *, allowed_targets: Sequence[str] = ()) -> Credentials:
     """Make a project with one token in the stack and remember it.
 
     Args:
@@ -45,6 +46,7 @@ def make(aws: Aws, table: str, name: str, file: Path) -> Credentials:
         table: Name of the configuration table.
         name: For people, and to find the project again.
         file: Where projects made here are remembered.
+        allowed_targets: Hosts or networks where its subscribers may be, besides what every project may.
 
     Raises:
         LocalError: The name is not usable, or taken.
@@ -54,7 +56,7 @@ def make(aws: Aws, table: str, name: str, file: Path) -> Credentials:
     if find(name, file):
         raise LocalError(f"there is a project {name!r} already: see {file}")
     service = Projects(config=_store(aws, table), clock=SystemClock())
-    project = service.make(name)
+    project = service.make(name, allowed_targets=allowed_targets)
     made = Credentials(name, project.project_id, service.make_token(project.project_id, name))
     write_private(file, json.dumps([asdict(each) for each in [*remembered(file), made]], indent=2) + "\n")
     return made

@@ -1,8 +1,9 @@
-"""Prepares ``sam local invoke`` against the running local stack: ``python -m local.sam_local``.
+"""Prepares ``sam local`` against the running local stack: ``python -m local.sam_local`` (``make sam-local``).
 
 ``sam local`` runs what ``sam build`` built in a container, but knows neither the names of the stack's tables and queues nor a
-way to its loopback address. So this writes a template with the settings of the deployed functions, writes ``events/``
-with the stack's names in them, and hands connections from containers on to the emulator until Ctrl-C.
+way to its loopback address. So this seeds the stack with work that waits for each function (:mod:`local.sam_seed`), writes a template with
+the settings of the deployed functions and an event for each piece of work, and hands connections from containers on to the emulator until
+Ctrl-C. ``python -m local.sam_local look`` tells what has become of the work.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ import asyncio
 import contextlib
 import json
 import platform
-import re
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from local import stack, template
 from local.aws import Aws
+from local.demonstration.hub import Hub
 from local.errors import LocalError
-from local.place import REPOSITORY, Place
+from local.place import HOST, REPOSITORY, Place
+from local.sam_seed import Seeded, seeded
 from local.stack import Description
-
-__all__ = ["Connection", "invocation_template", "main", "with_names_of"]
 
 Resources = dict[str, dict[str, Any]]
 """Resources of a template by logical id."""
@@ -32,19 +35,30 @@ PREPARED = REPOSITORY / ".aws-sam" / "local"
 BRIDGE = "172.17.0.1"
 """This machine, as a container on Docker's default network sees it."""
 ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "AMD64": "x86_64"}
-EXAMPLE_PROJECT = "5b6c2f1d9e8a4c7b3d2e1f0a"
-EXAMPLE_TOKEN = "Zx3nV0sK9qTb7mLr2YwHc8Jd5PfGa1Ue"  # noqa: S105 (of the examples in events/, opens nothing)
-_EXAMPLE_NAME = re.compile(r"\bpushhub-([A-Z][A-Za-z]+)-[A-Za-z0-9]{8,13}\b")
+NEWEST_RUNTIME = 13
+"""Of the runtimes ``python3.N`` that the template offers."""
+ROUTES = {
+    "IngestFunction": (
+        ("POST", "/3/projects/{project}/queues/{queue}/messages"),
+        ("POST", "/3/projects/{project}/queues/{queue}/webhook"),
+    ),
+    "ControlFunction": (("ANY", "/{proxy+}"),),
+}
+"""What ``sam local start-api`` serves: the HTTP API. It knows no WebSocket APIs and ends with an error when it meets one."""
 _BLOCK_BYTES = 65_536
+_QUEUES = ("Push", "Retry", "Errors", "Poll", "Notify")
 
 
-def invocation_template(built: Resources, settings: dict[str, dict[str, str]], *, endpoint_url: str) -> dict[str, Any]:
+def invocation_template(
+    built: Resources, settings: dict[str, dict[str, str]], *, endpoint_url: str, emulator_url: str
+) -> dict[str, Any]:
     """A SAM template with the functions and the layer only, every setting a plain value.
 
     Args:
         built: Resources of the template that ``sam build`` wrote.
         settings: Environment of each deployed function, by logical id.
         endpoint_url: Where a container finds the emulator.
+        emulator_url: Where this machine finds it, as settings name it.
     """
     architecture = ARCHITECTURES[platform.machine()]
     resources: Resources = {}
@@ -54,55 +68,61 @@ def invocation_template(built: Resources, settings: dict[str, dict[str, str]], *
             content = str((BUILT / properties["ContentUri"]).resolve())
             resources[name] = {"Type": resource["Type"], "Properties": {"ContentUri": content}}
         elif resource["Type"] == "AWS::Serverless::Function":
+            variables = {key: value.replace(emulator_url, endpoint_url) for key, value in settings[name].items()}
             resources[name] = {
                 "Type": resource["Type"],
                 "Properties": {
                     "CodeUri": str((BUILT / properties["CodeUri"]).resolve()),
                     "Handler": "handler.handler",
-                    "Runtime": "python3.11",
+                    "Runtime": runtime(),
                     "Architectures": [architecture],
                     "Timeout": properties["Timeout"],
                     "MemorySize": 512,
                     "Layers": [{"Ref": "PushhubLayer"}],
-                    "Environment": {"Variables": settings[name] | {"AWS_ENDPOINT_URL": endpoint_url}},
+                    "Environment": {"Variables": variables | {"AWS_ENDPOINT_URL": endpoint_url}},
+                    "Events": {
+                        f"Route{number}": {"Type": "HttpApi", "Properties": {"Method": method, "Path": path}}
+                        for number, (method, path) in enumerate(ROUTES.get(name, ()))
+                    },
                 },
             }
     return {"Transform": "AWS::Serverless-2016-10-31", "Resources": resources}
 
 
-def with_names_of(description: Description, event: str) -> str:
-    """An event of ``events/`` with project, token and resource names of the running stack."""
-    names = {
-        match.group(1): value.rpartition("/")[2]
-        for value in description.outputs.values()
-        if (match := re.fullmatch(r"pushhub-([A-Za-z]+)-\w+", value.rpartition("/")[2]))
-    }
-    event = event.replace(EXAMPLE_PROJECT, description.project_id).replace(EXAMPLE_TOKEN, description.token)
-    return _EXAMPLE_NAME.sub(lambda match: names.get(match.group(1), match.group(0)), event)
+def runtime() -> str:
+    """The runtime that ``sam build`` can build for here: that of this Python, if AWS has it."""
+    return f"python3.{min(sys.version_info.minor, NEWEST_RUNTIME)}"
 
 
-def prepare(description: Description, *, endpoint_url: str) -> list[str]:
-    """Write template and events.
-
-    Returns:
-        A command for each event.
+def write_template(description: Description, *, endpoint_url: str) -> None:
+    """Write the template.
 
     Raises:
         LocalError: There is no build, or it has other functions than the stack.
     """
     built = template.load(BUILT / "template.yaml")["Resources"]
     functions = [name for name, each in built.items() if each["Type"] == "AWS::Serverless::Function"]
-    made = invocation_template(built, _settings(description, functions), endpoint_url=endpoint_url)
+    settings = _settings(description, functions)
+    made = invocation_template(built, settings, endpoint_url=endpoint_url, emulator_url=description.aws_endpoint_url)
+    PREPARED.mkdir(parents=True, exist_ok=True)
+    (PREPARED / "template.json").write_text(json.dumps(made, indent=2) + "\n")
+
+
+def write_events(work: Seeded) -> list[str]:
+    """Write the events, and what :func:`look` needs to know; a command for each event."""
     events = PREPARED / "events"
     events.mkdir(parents=True, exist_ok=True)
-    (PREPARED / "template.json").write_text(json.dumps(made, indent=2) + "\n")
+    for old in events.glob("*.json"):
+        old.unlink()
     commands = []
-    for example in sorted((REPOSITORY / "events").glob("*.json")):
-        event = events / example.name
-        event.write_text(with_names_of(description, example.read_text(encoding="utf-8")), encoding="utf-8")
-        function = f"{example.name.split('-')[0].title()}Function"
-        paths = f"-t {(PREPARED / 'template.json').relative_to(REPOSITORY)} -e {event.relative_to(REPOSITORY)}"
-        commands.append(f"sam local invoke {function} {paths} --skip-pull-image")
+    for name, event in sorted(work.events.items()):
+        file = events / f"{name}.json"
+        file.write_text(json.dumps(event, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        function = f"{name.split('-')[0].title()}Function"
+        paths = f"-t {(PREPARED / 'template.json').relative_to(REPOSITORY)} -e {file.relative_to(REPOSITORY)}"
+        commands.append(f".venv-sam/bin/sam local invoke {function} {paths} --skip-pull-image")
+    known = {"project_id": work.project.project_id, "token": work.project.token, "message_ids": work.message_ids}
+    (PREPARED / "seeded.json").write_text(json.dumps(known, indent=2) + "\n")
     return commands
 
 
@@ -128,54 +148,155 @@ class Connection:
     def __init__(self, host: str, port: int) -> None:
         self._host = host
         self._port = port
+        self._serving: set[asyncio.Task[Any] | None] = set()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until either side ends it."""
+        """Serve one connection until both sides have said everything, or the program ends."""
+        # Once a container has gone nothing else holds what still waits for the emulator.
+        task = asyncio.current_task()
+        self._serving.add(task)
         try:
-            far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
-        except OSError:
-            writer.close()
-            return
-        try:
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+            await self._serve(reader, writer)
         finally:
-            far_writer.close()
-            writer.close()
+            self._serving.discard(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        copies: list[asyncio.Task[None]] = []
+        writers = [writer]
+        # Whoever serves connections for us tells of each that is cancelled, as if it were a fault.
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
+            writers.append(far_writer)
+            copies = [
+                asyncio.create_task(_copy(reader, far_writer)),
+                asyncio.create_task(_copy(far_reader, writer)),
+            ]
+            await asyncio.wait(copies, return_when=asyncio.ALL_COMPLETED)
+        for each in copies:
+            each.cancel()
+        await asyncio.gather(*copies, return_exceptions=True)
+        for each_writer in writers:
+            each_writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Hand on what one side says until it has said everything."""
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         while block := await reader.read(_BLOCK_BYTES):
             writer.write(block)
             await writer.drain()
         writer.write_eof()
 
 
-async def _forward(address: str, place: Place) -> None:
+async def prepare(place: Place, address: str, say: Callable[[str], None], stopped: asyncio.Event) -> None:
+    """Seed, write template and events, show the commands, and forward until ``stopped``.
+
+    Raises:
+        LocalError: The stack does not run, there is no build, or the address is none of this machine.
+    """
+    description = stack.describe(place)
+    write_template(description, endpoint_url=f"http://{address}:{place.aws_port}")
     try:
-        server = await asyncio.start_server(Connection("127.0.0.1", place.aws_port), address, place.aws_port)
+        server = None
+        if address != HOST:
+            server = await asyncio.start_server(Connection(HOST, place.aws_port), address, place.aws_port)
+        async with contextlib.AsyncExitStack() as resources:
+            if server is not None:
+                await resources.enter_async_context(server)
+            say("Seeding the stack; until Ctrl-C its own functions leave all work to you ...")
+            work = await resources.enter_async_context(seeded(place, description, address, say))
+            say("\n".join(write_events(work)))
+            say("\nWhat has become of the work: .venv/bin/python -m local.sam_local look")
+            say("Containers reach the stack until Ctrl-C; then it does by itself what you have left.")
+            await stopped.wait()
     except OSError as error:
         raise LocalError(f"cannot listen on {address}: {error.strerror}; is Docker running?") from error
-    async with server:
-        await server.serve_forever()
+
+
+async def look(place: Place, say: Callable[[str], None]) -> None:
+    """Tell what has become of what was seeded.
+
+    Raises:
+        LocalError: Nothing was seeded, or the stack does not run.
+    """
+    description = stack.describe(place)
+    try:
+        known = json.loads((PREPARED / "seeded.json").read_text())
+    except FileNotFoundError:
+        raise LocalError("nothing was seeded: 'make sam-local' does that") from None
+    for line in _waiting(Aws(description.aws_endpoint_url), description, known["project_id"]):
+        say(line)
+    async with Hub(description.base_url, known["project_id"], known["token"]) as hub:
+        for name, message_id in known["message_ids"].items():
+            queue = "once" if name == "errors" else "shop"
+            for subscriber, status in (await hub.statuses(queue, message_id)).items():
+                code = status.get("status_code", status.get("last_status_code", ""))
+                say(
+                    f"message for {name:9}{subscriber:8}tries {status['tries']}  {status.get('status', '')} {code}".rstrip()
+                )
+        names = sorted({*await hub.queue_names(""), "copies", "failed"})
+        say("messages posted   " + "  ".join([f"{name} {await hub.total_messages(name)}" for name in names]))
+
+
+def _waiting(aws: Aws, description: Description, project_id: str) -> Iterator[str]:
+    """What lies in the work queues, and the newest delivery records."""
+    client = aws.sqs()
+    sizes = []
+    for name in _QUEUES:
+        attributes = client.get_queue_attributes(
+            QueueUrl=description.outputs[f"{name}QueueUrl"],
+            AttributeNames=[
+                "ApproximateNumberOfMessages",
+                "ApproximateNumberOfMessagesNotVisible",
+                "ApproximateNumberOfMessagesDelayed",
+            ],
+        )["Attributes"]
+        sizes.append(f"{name.lower()} {sum(map(int, attributes.values()))}")
+    yield "work that waits   " + "  ".join(sizes)
+    bucket = description.outputs["RecordsBucketName"]
+    objects = aws.s3().list_objects_v2(Bucket=bucket, Prefix="records/").get("Contents", [])
+    newest = max((each["LastModified"] for each in objects), default=None)
+    yield (
+        f"delivery records  {len(objects)} objects, the newest of {newest:%H:%M:%S} UTC" if newest else "no records yet"
+    )
+    yield f"project           {project_id}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prepare, show the commands, forward until Ctrl-C."""
+    """Prepare, show the commands, forward until Ctrl-C; or look."""
     parser = argparse.ArgumentParser(prog="python -m local.sam_local", description="Prepare sam local invoke.")
+    parser.add_argument("command", nargs="?", choices=["prepare", "look", "runtime"], default="prepare")
     parser.add_argument("--address", default=BRIDGE, help=f"this machine as containers see it (default {BRIDGE})")
-    address = parser.parse_args(arguments).address
+    given = parser.parse_args(arguments)
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    if given.command == "runtime":
+        say(runtime())
+        return 0
     place = Place.from_environment()
+
+    async def run() -> None:
+        if given.command == "look":
+            await look(place, say)
+            return
+        stopped = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        await prepare(place, given.address, say, stopped)
+
     try:
-        commands = prepare(stack.describe(place), endpoint_url=f"http://{address}:{place.aws_port}")
-        print("\n".join(commands), "\nContainers reach the stack until Ctrl-C.", sep="\n", flush=True)
-        asyncio.run(_forward(address, place))
+        asyncio.run(run())
     except LocalError as error:
         print(f"pushhub: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print()
+    except (BotoCoreError, ClientError) as error:
+        print(
+            f"pushhub: the emulator does not do its work ('make status' looks): {LocalError(str(error))}",
+            file=sys.stderr,
+        )
+        return 1
     return 0
 
 

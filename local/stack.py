@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from local import deployer, emulator, projects
+from local import deployer, emulator, hold, projects
 from local.aws import Aws
 from local.errors import LocalError
 from local.place import HOST, REGION, REPOSITORY, Place
@@ -87,6 +87,8 @@ def up(place: Place, say: Say) -> Description:
 def _complete(place: Place, door: Daemon, say: Say) -> Description:
     """Bring up what stands on the emulator."""
     clients = Aws(place.aws_endpoint_url)
+    if hold.release(clients):
+        say("work that was held for sam local goes on")
     if deployer.deploy(place, clients, say):
         say("deployed")
     outputs = deployer.outputs(clients)
@@ -224,6 +226,8 @@ def problems(place: Place) -> list[str]:
         found.append(f"the state cannot be saved, so nothing since the last snapshot would outlive a crash: {failed}")
     if not Room(place.state).left():
         found.append(f"the disk of {place.state} is nearly full, so posts are refused: make room")
+    if hold.is_held(aws(description)):
+        found.append("the stack's work is held for 'make sam-local': end that, or 'make up' goes on without it")
     answered = _probe(place, description)
     if answered:
         found.append(f"{description.base_url} {answered}: see {door.log} and {emulator.daemon(place).log}")

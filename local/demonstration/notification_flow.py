@@ -70,6 +70,11 @@ class Tenant:
             event = {"api": "events", "source": "machine-1", "data": data}
             await self.post("/notifications", event, repeated=partial(self.repeated.add, number))
 
+    async def publish_to(self, topic: str, number: int) -> None:
+        """Publish one event, which every subscription of the tenant is for."""
+        event = {"api": "events", "source": "machine-1", "data": {"type": f"{topic}_Step", "number": number}}
+        await self.post("/notifications", event)
+
     async def token(self) -> str:
         """A token for the subscriber."""
         answer = await self.post("/token", {"subscriber": self.name, "subscription": TOPIC})

@@ -43,12 +43,12 @@ class Endpoints:
     Attributes:
         url: Where they listen, once they do.
         asked: Requests by path and message id.
-        said: What happens, line by line.
+        say: Told of each request, if wanted.
     """
 
     url: str = ""
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
-    said: list[str] = field(default_factory=list)
+    say: Say = lambda _: None
 
     async def describe(self, request: web.Request) -> web.Response:
         """``endpoint.json`` of either."""
@@ -84,14 +84,15 @@ class Endpoints:
     async def _taken(self, request: web.Request, what: str) -> dict[str, Any]:
         message: dict[str, Any] = await request.json()
         self.asked[what, message["message_id"]] += 1
+        self.say(f"the endpoint was asked, {what}: {message['message_id']}")
         return message
 
     def _json(self, answer: dict[str, Any]) -> web.Response:
         return web.json_response(answer)
 
     @contextlib.asynccontextmanager
-    async def serve(self) -> AsyncIterator[Self]:
-        """Listen on loopback."""
+    async def serve(self, host: str = HOST) -> AsyncIterator[Self]:
+        """Listen on an address of this machine; loopback unless another is named."""
         app = web.Application()
         app.router.add_get("/{name}/endpoint.json", self.describe)
         app.router.add_post("/mailer/order_confirmation", self.confirm)
@@ -100,8 +101,8 @@ class Endpoints:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
         await runner.setup()
         try:
-            await web.TCPSite(runner, HOST, 0).start()
-            self.url = f"http://{HOST}:{runner.addresses[0][1]}"
+            await web.TCPSite(runner, host, 0).start()
+            self.url = f"http://{host}:{runner.addresses[0][1]}"
             yield self
         finally:
             await runner.cleanup()

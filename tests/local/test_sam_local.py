@@ -1,85 +1,74 @@
-"""What ``sam local invoke`` is given: plain settings, the stack's own names, and a way to the emulator."""
+"""What ``sam local`` is given: plain settings, routes it can serve, and a way to the emulator."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import gc
+import logging
 from typing import Any
 
 import pytest
 from local.place import REPOSITORY
-from local.sam_local import Connection, invocation_template, with_names_of
-from local.stack import Description
+from local.sam_local import ROUTES, Connection, invocation_template
+from local.sam_seed import _plain
 
-DESCRIPTION = Description(
-    base_url="http://127.0.0.1:8377",
-    project_id="0123456789abcdef01234567",
-    token="a-token",
-    aws_endpoint_url="http://127.0.0.1:4577",
-    region="us-east-1",
-    outputs={
-        "PushQueueUrl": "http://127.0.0.1:4577/000000000000/pushhub-PushQueue-F48476A7972A3",
-        "RetryQueueUrl": "http://127.0.0.1:4577/000000000000/pushhub-RetryQueue-74FA159CA8555",
-        "MessagesTableName": "pushhub-MessagesTable-7FECB08A2B71B",
-        "BaseUrl": "http://127.0.0.1:8377",
-    },
-)
-
-
-def example(name: str) -> Any:
-    return json.loads(with_names_of(DESCRIPTION, (REPOSITORY / "events" / name).read_text(encoding="utf-8")))
-
-
-@pytest.mark.parametrize(
-    ("event", "arn_end"),
-    [
-        ("push-sqs-first-attempts.json", ":pushhub-PushQueue-F48476A7972A3"),
-        ("push-sqs-retries.json", ":pushhub-RetryQueue-74FA159CA8555"),
-        ("records-stream-messages.json", ":table/pushhub-MessagesTable-7FECB08A2B71B/stream/2026-11-21T05:00:00.000"),
-    ],
-)
-def test_events_name_the_resources_of_the_running_stack(event: str, arn_end: str) -> None:
-    for record in example(event)["Records"]:
-        assert record["eventSourceARN"].endswith(arn_end)
-
-
-def test_requests_carry_the_project_and_token_of_the_running_stack() -> None:
-    request = example("control-http-list-queues.json")
-    assert request["rawPath"] == "/3/projects/0123456789abcdef01234567/queues"
-    assert request["headers"]["authorization"] == "OAuth a-token"
-
-
-def test_names_the_stack_does_not_tell_stay_as_they_are() -> None:
-    assert with_names_of(DESCRIPTION, "pushhub-OtherQueue-Yb3kQ9tRw1Lz") == "pushhub-OtherQueue-Yb3kQ9tRw1Lz"
-
-
-def test_functions_get_the_deployed_settings_and_the_emulators_address() -> None:
-    # Given what sam build writes
-    built = {
-        "PushhubLayer": {"Type": "AWS::Serverless::LayerVersion", "Properties": {"ContentUri": "PushhubLayer"}},
-        "WakeFunction": {
-            "Type": "AWS::Serverless::Function",
-            "Properties": {
-                "CodeUri": "WakeFunction",
-                "Timeout": 55,
-                "Environment": {"Variables": {"RETRY_QUEUE_URL": {"Ref": "RetryQueue"}}},
-            },
+BUILT: dict[str, dict[str, Any]] = {
+    "PushhubLayer": {"Type": "AWS::Serverless::LayerVersion", "Properties": {"ContentUri": "PushhubLayer"}},
+    "WakeFunction": {
+        "Type": "AWS::Serverless::Function",
+        "Properties": {
+            "CodeUri": "WakeFunction",
+            "Timeout": 55,
+            "Environment": {"Variables": {"RETRY_QUEUE_URL": {"Ref": "RetryQueue"}}},
         },
-        "WakeLogs": {"Type": "AWS::Logs::LogGroup", "Properties": {}},
+    },
+    "IngestFunction": {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "IngestFunction", "Timeout": 29}},
+    "WakeLogs": {"Type": "AWS::Logs::LogGroup", "Properties": {}},
+    "WebSocketApi": {"Type": "AWS::ApiGatewayV2::Api", "Properties": {"ProtocolType": "WEBSOCKET"}},
+}
+
+
+def made() -> dict[str, Any]:
+    settings = {
+        "WakeFunction": {"RETRY_QUEUE_URL": "http://127.0.0.1:4577/0/q", "LOG_LEVEL": "INFO"},
+        "IngestFunction": {},
     }
-    # When
-    made = invocation_template(
-        built, {"WakeFunction": {"RETRY_QUEUE_URL": "http://q"}}, endpoint_url="http://172.17.0.1:4577"
-    )["Resources"]
+    written = invocation_template(
+        BUILT, settings, endpoint_url="http://172.17.0.1:4577", emulator_url="http://127.0.0.1:4577"
+    )
+    resources: dict[str, Any] = written["Resources"]
+    return resources
+
+
+def test_functions_get_the_deployed_settings_with_the_emulators_address_as_containers_see_it() -> None:
+    # Given what sam build writes, when it is prepared
+    wake = made()["WakeFunction"]["Properties"]
     # Then
-    assert sorted(made) == ["PushhubLayer", "WakeFunction"]
-    wake = made["WakeFunction"]["Properties"]
     assert wake["CodeUri"] == str(REPOSITORY / ".aws-sam" / "build" / "WakeFunction")
     assert wake["Timeout"] == 55
+    assert wake["Runtime"] in {"python3.11", "python3.12", "python3.13"}
     assert wake["Environment"]["Variables"] == {
-        "RETRY_QUEUE_URL": "http://q",
+        "RETRY_QUEUE_URL": "http://172.17.0.1:4577/0/q",
+        "LOG_LEVEL": "INFO",
         "AWS_ENDPOINT_URL": "http://172.17.0.1:4577",
     }
+
+
+def test_start_api_is_given_what_it_can_serve_and_nothing_it_stumbles_over() -> None:
+    # Given a template with a WebSocket API, when it is prepared
+    resources = made()
+    # Then only functions and the layer are left, and ingest has its routes
+    assert sorted(resources) == ["IngestFunction", "PushhubLayer", "WakeFunction"]
+    events = resources["IngestFunction"]["Properties"]["Events"].values()
+    assert [(each["Properties"]["Method"], each["Properties"]["Path"]) for each in events] == list(
+        ROUTES["IngestFunction"]
+    )
+    assert resources["WakeFunction"]["Properties"]["Events"] == {}
+
+
+def test_records_of_a_stream_look_as_a_function_is_given_them() -> None:
+    image = {"body": {"B": b"\x00\xff"}, "ids": {"L": [{"B": b"a"}]}, "n": {"N": "1"}}
+    assert _plain(image) == {"body": {"B": "AP8="}, "ids": {"L": [{"B": "YQ=="}]}, "n": {"N": "1"}}
 
 
 def test_a_container_reaches_the_emulator_and_gets_its_answer() -> None:
@@ -120,3 +109,66 @@ def test_a_container_is_hung_up_on_when_the_emulator_is_gone() -> None:
             return answer
 
     assert asyncio.run(asyncio.wait_for(talk(), 10)) == b""
+
+
+def test_a_container_that_is_stopped_leaves_no_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk() -> None:
+        # Given an emulator that keeps its connections for a while
+        held: list[asyncio.StreamWriter] = []
+        came = asyncio.Event()
+
+        async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held.append(writer)
+            await reader.read()
+            came.set()
+
+        emulator = await asyncio.start_server(keep, "127.0.0.1", 0)
+        connection = Connection("127.0.0.1", emulator.sockets[0].getsockname()[1])
+        way = await asyncio.start_server(connection, "127.0.0.1", 0)
+        # When a container that is connected goes
+        _, writer = await asyncio.open_connection(*way.sockets[0].getsockname())
+        writer.write(b"x")
+        writer.close()
+        await writer.wait_closed()
+        await came.wait()
+        # Then what waits for the emulator is not forgotten, until the emulator closes
+        gc.collect()
+        assert len(connection._serving) == 1
+        held[0].close()
+        while connection._serving:
+            await asyncio.sleep(0.01)
+        emulator.close()
+        way.close()
+
+    with caplog.at_level(logging.DEBUG, "asyncio"):
+        asyncio.run(asyncio.wait_for(talk(), 10))
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+def test_an_end_in_the_middle_of_a_conversation_leaves_no_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk() -> None:
+        # Given an emulator that keeps its connections, and a container that is in the middle of something
+        held: list[asyncio.StreamWriter] = []
+        came = asyncio.Event()
+
+        async def keep(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held.append(writer)
+            came.set()
+
+        emulator = await asyncio.start_server(keep, "127.0.0.1", 0)
+        connection = Connection("127.0.0.1", emulator.sockets[0].getsockname()[1])
+        way = await asyncio.start_server(connection, "127.0.0.1", 0)
+        _, writer = await asyncio.open_connection(*way.sockets[0].getsockname())
+        writer.write(b"POST / HTTP/1.1\r\n")
+        await came.wait()
+        # When the program ends, with connections that nobody closes
+        emulator.close()
+        way.close()
+        writer.close()
+        for each in held:
+            each.close()
+
+    with caplog.at_level(logging.DEBUG, "asyncio"):
+        asyncio.run(asyncio.wait_for(talk(), 10))
+    # Then nobody complains of tasks that were not finished, or of their being cancelled
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []

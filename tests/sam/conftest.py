@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 import requests
+from local.sam_local import runtime
 from tests.sam.sink import Sink
 from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
 
@@ -85,7 +86,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``sam build`` makes."""
     folder = tmp_path_factory.mktemp("sam") / "build"
     subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
-    result = sam("build", "--build-dir", str(folder), "--no-cached")
+    result = sam(*("build", "--build-dir", str(folder), "--no-cached", "--parameter-overrides", f"Runtime={runtime()}"))
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
 

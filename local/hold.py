@@ -1,0 +1,73 @@
+"""Keeps the running stack from doing its work, so that it waits to be looked at: its mappings and schedules rest until they are released."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from local.aws import Aws
+
+WORKERS = ("Dispatch", "Push", "Poll", "Errors", "Notify")
+"""Functions whose work waits. Records go on: what happens meanwhile is accounted for."""
+_SETTLE_S = 1.0
+
+
+def hold(aws: Aws, outputs: Mapping[str, str]) -> None:
+    """Let the work of :data:`WORKERS` wait, in all projects, and the schedules as well.
+
+    Args:
+        aws: Clients of the stack.
+        outputs: Of its template.
+    """
+    functions = {outputs[f"{name}FunctionName"] for name in WORKERS}
+    for mapping in _mappings(aws):
+        if mapping["FunctionArn"].rpartition(":")[2] in functions:
+            aws.functions().update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    _switch_schedules(aws, "ENABLED", "DISABLED")
+    # A poll that has just begun may still take something.
+    time.sleep(_SETTLE_S)
+
+
+def release(aws: Aws) -> bool:
+    """Let everything work again; whether anything had been held."""
+    held = [mapping["UUID"] for mapping in _mappings(aws) if mapping["State"] != "Enabled"]
+    for uuid in held:
+        aws.functions().update_event_source_mapping(UUID=uuid, Enabled=True)
+    return _switch_schedules(aws, "DISABLED", "ENABLED") or bool(held)
+
+
+def is_held(aws: Aws) -> bool:
+    """Whether work is kept waiting."""
+    return any(mapping["State"] != "Enabled" for mapping in _mappings(aws))
+
+
+def _mappings(aws: Aws) -> list[dict[str, Any]]:
+    return [dict(each) for each in aws.functions().list_event_source_mappings()["EventSourceMappings"]]
+
+
+def _switch_schedules(aws: Aws, old: str, new: str) -> bool:
+    client = aws.scheduler()
+    switched = False
+    for listed in client.list_schedules()["Schedules"]:
+        if listed["State"] != old:
+            continue
+        schedule: dict[str, Any] = dict(client.get_schedule(Name=listed["Name"]))
+        kept = {name: schedule[name] for name in _OF_A_SCHEDULE if name in schedule}
+        client.update_schedule(**kept | {"State": new})
+        switched = True
+    return switched
+
+
+_OF_A_SCHEDULE = (
+    "Name",
+    "GroupName",
+    "Description",
+    "ScheduleExpression",
+    "ScheduleExpressionTimezone",
+    "FlexibleTimeWindow",
+    "StartDate",
+    "EndDate",
+    "KmsKeyArn",
+    "Target",
+)

@@ -1,0 +1,196 @@
+"""Each event that is prepared for ``sam local invoke`` makes its function do something that can be seen, and nothing is lost by it.
+
+The functions run here as a container would run them: their own folders, the prepared settings, the event; without the container.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local.aws import Aws
+from local.demonstration.hub import Hub
+from local.place import HOST, REPOSITORY
+from local.sam_seed import EXAMPLES, Seeded, seeded
+from tests.stack.delivery_report import make_report
+from tests.stack.running import RunningStack
+
+from local import hold
+from local import stack as local_stack
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+RUN = """
+import json, sys, types
+sys.path.insert(0, sys.argv[1])
+import handler
+context = types.SimpleNamespace(aws_request_id="r", function_name="f", memory_limit_in_mb=512, invoked_function_arn="a",
+                                function_version="1", get_remaining_time_in_millis=lambda: 600_000)
+print("ANSWER " + json.dumps(handler.handler(json.load(sys.stdin), context)))
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    running = RunningStack.start(tmp_path_factory.mktemp("sam-local"))
+    yield running
+    running.down()
+
+
+def invoked(own: RunningStack, name: str, event: Any) -> Any:
+    """What a function answers to an event, with the settings that the prepared template has."""
+    folder = name.split("-", maxsplit=1)[0]
+    deployed = own.outputs[f"{folder.title()}FunctionName"]
+    variables = Aws(own.description.aws_endpoint_url).functions().get_function_configuration(FunctionName=deployed)
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(REPOSITORY / "layers" / "pushhub"),
+        "AWS_ENDPOINT_URL": own.description.aws_endpoint_url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        **variables["Environment"]["Variables"],
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", RUN, str(REPOSITORY / "functions" / folder)],
+        input=json.dumps(event),
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, f"{name}: {run.stderr[-3000:]}"
+    (answer,) = [line.removeprefix("ANSWER ") for line in run.stdout.splitlines() if line.startswith("ANSWER ")]
+    return json.loads(answer), run.stdout
+
+
+async def tries(hub: Hub, queue: str, message_id: str) -> dict[str, int]:
+    return {name: status["tries"] for name, status in (await hub.statuses(queue, message_id)).items()}
+
+
+async def play(own: RunningStack) -> Seeded:
+    said: list[str] = []
+    async with seeded(own.place, own.description, HOST, said.append) as work:
+        names = {path.stem for path in EXAMPLES.glob("*.json")}
+        assert work.events.keys() == names
+
+        async def run(name: str) -> tuple[Any, str]:
+            result: tuple[Any, str] = await asyncio.to_thread(invoked, own, name, work.events[name])
+            return result
+
+        async def body(name: str, status: int) -> Any:
+            answer, _ = await run(name)
+            assert answer["statusCode"] == status, answer
+            return json.loads(answer["body"]) if answer.get("body") else None
+
+        ids = work.message_ids
+        nothing_failed: dict[str, Any] = {"batchItemFailures": []}
+        async with Hub(own.base_url, work.project.project_id, work.project.token) as hub:
+            # Requests do what they ask for
+            assert (await body("control-http-create-queue", 200))["queue"]["name"] == "orders"
+            assert [each["name"] for each in (await body("control-http-list-queues", 200))["queues"]] == ["shop"]
+            assert len((await body("control-http-push-statuses", 200))["subscribers"]) == 2
+            assert len((await body("control-http-reserve-messages", 200))["messages"]) == 3
+            assert "message_id" in (await body("control-http-push-hub-message", 201))
+            assert len((await body("ingest-http-post-messages", 201))["ids"]) == 2
+            assert len((await body("ingest-http-webhook", 201))["ids"]) == 1
+            # Work orders lead to attempts
+            assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
+            assert (await run("push-sqs-first-attempts"))[0] == nothing_failed
+            assert await tries(hub, "shop", ids["push"]) == {"copies": 1, "closed": 1}
+            assert await tries(hub, "shop", ids["retry"]) == {"copies": 1, "closed": 1}
+            assert (await run("push-sqs-retries"))[0] == nothing_failed
+            assert await tries(hub, "shop", ids["retry"]) == {"copies": 1, "closed": 2}
+            assert await hub.total_messages("failed") == 0
+            assert (await run("errors-sqs-exhausted"))[0] == nothing_failed
+            assert len(await hub.reserve("failed", 10, 30)) == 1
+            # A dispatched message has orders in the queue
+            before = waiting(own)
+            assert (await run("dispatch-stream-messages"))[0] == nothing_failed
+            assert waiting(own) == before + 2
+            # The endpoint is polled
+            (kept,) = (await run("poll-sqs-polls"))[0]["batchItemFailures"]
+            assert kept["itemIdentifier"] == work.events["poll-sqs-polls"]["Records"][0]["messageId"]
+            assert any("warehouse: poll" in line for line in said)
+            # Schedules find what is due
+            assert (await run("wake-schedule"))[0] == {"woken": 0, "ticked": 1}
+            _, out = await run("notify-schedule")
+            (checked,) = [json.loads(line) for line in out.splitlines() if "connections_checked" in line]
+            assert (checked["due"], checked["closed"]) == (1, 1)
+            # The consumer receives what was published
+            await run("notify-sqs-wakes")
+            for _ in range(100):
+                if any('"number": 2' in line or '"number":2' in line for line in said):
+                    break
+                await asyncio.sleep(0.1)
+            assert any("the consumer received" in line for line in said)
+            # Connections come, go, and acknowledge
+            for name in ("connect", "disconnect", "frame"):
+                answer, out = await run(f"consumers-websocket-{name}")
+                assert answer == {"statusCode": 200}
+                assert "failed" not in out
+            # Records are written
+            for name in ("messages", "lines", "backlogs"):
+                written = records(own)
+                assert (await run(f"records-stream-{name}"))[0] == nothing_failed
+                assert records(own) != written
+        return work
+
+
+def waiting(own: RunningStack) -> int:
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    found = own.aws.sqs().get_queue_attributes(QueueUrl=own.outputs["PushQueueUrl"], AttributeNames=names)  # type: ignore[arg-type]
+    return sum(map(int, found["Attributes"].values()))
+
+
+def records(own: RunningStack) -> list[tuple[str, Any]]:
+    objects = (
+        own.aws.s3().list_objects_v2(Bucket=own.outputs["RecordsBucketName"], Prefix="records/").get("Contents", [])
+    )
+    return [(each["Key"], each["LastModified"]) for each in objects]
+
+
+def test_every_event_does_something_and_everything_is_accounted_for(own: RunningStack) -> None:
+    # Given a stack that works
+    assert local_stack.problems(own.place) == []
+    # When it is seeded, and each function is run with each of its events
+    work = asyncio.run(play(own))
+    # Then the stack goes on by itself with what was left
+    assert not hold.release(own.aws)
+
+    async def settled() -> bool:
+        async with Hub(own.base_url, work.project.project_id, work.project.token) as hub:
+            found = {
+                name: await tries(hub, "once" if name == "errors" else "shop", message_id)
+                for name, message_id in work.message_ids.items()
+            }
+            both = {"copies": 1, "closed": 2}
+            return found == {"dispatch": both, "push": both, "retry": both, "errors": {"closed": 1}}
+
+    deadline = time.monotonic() + 90
+    while not asyncio.run(settled()):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    # And the report finds nothing lost
+    time.sleep(2)
+    make_report(own, work.project.project_id)
+
+
+def test_a_stack_that_was_left_held_works_again_once_it_is_brought_up(own: RunningStack) -> None:
+    # Given a stack whose work is held by a program that was killed
+    hold.hold(own.aws, own.outputs)
+    assert "is held" in "; ".join(local_stack.problems(own.place))
+    # When it is brought up
+    own.up()
+    # Then it works
+    assert local_stack.problems(own.place) == []
+    assert Path(own.place.description).exists()
