@@ -1,6 +1,8 @@
 # Targets of the delivery report, included by the Makefile. Spark has an environment of its own; no Java is needed.
 
 REPORT_VENV ?= .venv-glue
+REPORT_PYTHON := $(shell for p in python3.11 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
 ARGS ?=
 
 .PHONY: record-schema report report-environment glue-script test-report lint-report
@@ -12,7 +14,8 @@ glue-script: python ## the report's script as Glue takes it, in build/glue (make
 	@$(SYSTEM_PYTHON) -m glue_jobs.bundle build/glue >/dev/null
 
 report-environment: python
-	@$(SYSTEM_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt
+	@$(if $(REPORT_PYTHON),:,echo "pushhub: the delivery report needs Python 3.11, as its Spark (Glue 5.1) knows no later one: install python3.11 and python3.11-venv" >&2; exit 1)
+	@$(REPORT_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt
 
 test-report: report-environment
 	@$(REPORT_VENV)/bin/python -m pytest --confcutdir=tests/glue tests/glue

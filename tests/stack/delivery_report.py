@@ -36,7 +36,12 @@ def make_report(stack: RunningStack, project_id: str) -> Path:
     run = subprocess.run(
         [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id],
         cwd=REPOSITORY,
-        env={"PUSHHUB_HOME": str(stack.place.home), "PATH": "/usr/bin:/bin", "HOME": str(stack.place.home)},
+        env={
+            "PUSHHUB_HOME": str(stack.place.home),
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(stack.place.home),
+            "PYTHONPATH": f"{REPOSITORY / 'layers' / 'pushhub'}:{REPOSITORY}",
+        },
         capture_output=True,
         text=True,
         timeout=600,

@@ -1,0 +1,63 @@
+"""Which Python the Makefile takes, and what it says when there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from local.place import REPOSITORY
+
+NAMES = ("python3.11", "python3.12", "python3.13", "python3.14", "python3", "python")
+
+
+def make(folder: Path, target: str, name: str, version: tuple[int, int]) -> subprocess.CompletedProcess[str]:
+    """Run make on a machine with one Python only, of that name and version."""
+    for each in NAMES:
+        script = folder / each
+        script.write_text("#!/bin/sh\nexit 127\n")
+        script.chmod(0o755)
+    pretends = f"import sys; sys.version_info = {version}"
+    (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -c "{pretends}; $2"\n')
+    return subprocess.run(
+        ["make", "--no-print-directory", target],
+        cwd=REPOSITORY,
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("python3.11", (3, 11)),
+        ("python3.12", (3, 12)),
+        ("python3", (3, 13)),
+        ("python3.14", (3, 14)),
+        ("python", (3, 12)),
+    ],
+)
+def test_each_python_that_fits_is_found(tmp_path: Path, name: str, version: tuple[int, int]) -> None:
+    found = make(tmp_path, "python", name, version)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 15), (2, 7)])
+def test_another_one_is_refused_in_one_line(tmp_path: Path, version: tuple[int, int]) -> None:
+    refused = make(tmp_path, "python", "python3", version)
+    assert refused.returncode != 0
+    said = [line for line in refused.stderr.splitlines() if line.startswith("pushhub: ")]
+    assert said == [
+        "pushhub: Python 3.11, 3.12, 3.13 or 3.14 is missing: install the packages python3 and python3-venv"
+    ]
+
+
+def test_the_report_says_that_it_needs_311(tmp_path: Path) -> None:
+    refused = make(tmp_path, "report-environment", "python3.13", (3, 13))
+    assert refused.returncode != 0
+    assert (
+        "pushhub: the delivery report needs Python 3.11, as its Spark (Glue 5.1) knows no later one" in refused.stderr
+    )
