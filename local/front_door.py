@@ -19,6 +19,7 @@ import re
 import signal
 from collections.abc import Iterable
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import aiohttp
 from aiohttp import web
@@ -41,6 +42,8 @@ REQUESTS_AT_ONCE = 12
 start a hundred of them, and on a small machine they time out together. AWS needs no such limit."""
 LONG_POLLS_AT_ONCE = 12
 """The same for reservations, which may wait half a minute for a message and must not keep others waiting."""
+LONG_POLLS_OF_A_PROJECT = 8
+"""How many of those may be one project's, so that another's do not wait until they have waited."""
 DRAIN_SECONDS = 35.0
 """How long requests under way may take after the front door was told to stop."""
 
@@ -49,6 +52,7 @@ _ROOM = web.AppKey[Room | None]("room")
 _SESSION = web.AppKey("session", aiohttp.ClientSession)
 _TURNS = web.AppKey("turns", asyncio.Semaphore)
 _LONG_TURNS = web.AppKey("long_turns", asyncio.Semaphore)
+_LONG_TURNS_OF = web.AppKey("long_turns_of", WeakValueDictionary[str, asyncio.Semaphore])
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -85,6 +89,7 @@ def application(upstream: str, websocket_upstream: str = "", room: Room | None =
     app[_ROOM] = room
     app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
     app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
+    app[_LONG_TURNS_OF] = WeakValueDictionary()
     app.cleanup_ctx.append(_session)
     if websocket_upstream:
         _admit_consumers(app, WebSocketDoor(websocket_upstream, upstream))
@@ -130,8 +135,13 @@ async def forward(request: web.Request) -> web.StreamResponse:
     body = await _body(request)
     if body is None:
         return _refusal(413, "Request Entity Too Large")
-    turns = request.app[_LONG_TURNS if request.path.endswith("/reservations") else _TURNS]
-    async with turns:
+    if not request.path.endswith("/reservations"):
+        async with request.app[_TURNS]:
+            return await _handed_on(request, body)
+    # The first four parts of the path: /3/projects/{project}.
+    project = "/".join(request.path.split("/", 4)[:4])
+    of_project = request.app[_LONG_TURNS_OF].setdefault(project, asyncio.Semaphore(LONG_POLLS_OF_A_PROJECT))
+    async with of_project, request.app[_LONG_TURNS]:
         return await _handed_on(request, body)
 
 

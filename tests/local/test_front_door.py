@@ -357,3 +357,44 @@ def test_a_burst_waits_its_turn_and_all_of_it_is_answered() -> None:
     assert all(b" 200 " in answer for answer in answers)
     assert len(answers) == burst
     assert most == front_door.REQUESTS_AT_ONCE
+
+
+def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
+    """Each may wait half a minute for a message."""
+    asked: list[str] = []
+    ended = asyncio.Event()
+
+    async def poll(request: web.Request) -> web.Response:
+        asked.append(request.path.split("/projects/")[1].split("/")[0])
+        if asked[-1] == "greedy":
+            await ended.wait()
+        return web.json_response({"messages": []})
+
+    async def run() -> bytes:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", poll)
+        behind = web.AppRunner(app, shutdown_timeout=1)
+        await behind.setup()
+        await web.TCPSite(behind, HOST, 0).start()
+        runner = front_door.runner(f"http://{HOST}:{behind.addresses[0][1]}" + STAGE)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, 0).start()
+            port = runner.addresses[0][1]
+            # Given one project that waits for messages with many requests at once
+            path = b"/3/projects/%s/queues/q/reservations"
+            greedy = [asyncio.create_task(exchange(port, request(path % b"greedy"))) for _ in range(30)]
+            while len(asked) < front_door.LONG_POLLS_OF_A_PROJECT:
+                await asyncio.sleep(0.01)
+            # When another one asks, then it is answered while they wait
+            answer = await asyncio.wait_for(exchange(port, request(path % b"other")), 15)
+            assert asked.count("greedy") == front_door.LONG_POLLS_OF_A_PROJECT
+            ended.set()
+            assert all(b" 200 " in each for each in await asyncio.gather(*greedy))
+            return answer
+        finally:
+            ended.set()
+            await runner.cleanup()
+            await behind.cleanup()
+
+    assert b" 200 " in asyncio.run(run())
