@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 __all__ = ["Arguments", "BadInput", "parse"]
 
@@ -42,6 +42,11 @@ class Arguments:
     def days(self) -> list[date]:
         """Every day of the report."""
         return [self.date_from + timedelta(days=n) for n in range((self.date_to - self.date_from).days + 1)]
+
+    @property
+    def until(self) -> datetime:
+        """The end of what can be told of: of the last day, or now when that is earlier."""
+        return min(self.now, datetime.combine(self.date_to + timedelta(days=1), time(), UTC))
 
 
 def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:

@@ -13,8 +13,6 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 
-__all__ = ["CELL", "HOURLY", "NAMES", "WHO", "attempt_cells", "attempt_levels", "hourly", "outcomes", "summed"]
-
 WHO: Final = ("project", "queue", "subscriber_id")
 
 NAMES: Final = ("subscriber", "dialect")
@@ -145,6 +143,16 @@ def attempt_levels(cells: DataFrame) -> DataFrame:
 def hourly(cells: DataFrame) -> DataFrame:
     """Attempts per project, queue, subscriber and hour, as :data:`HOURLY` lists the columns."""
     return summed(cells, (*WHO, "hour")).select(*HOURLY.fieldNames())
+
+
+def failures_by_cause(cells: DataFrame) -> DataFrame:
+    """Why attempts failed, over everybody: the error class where no answer came, else the status."""
+    status = F.concat(F.lit("status "), F.col("status_code"))
+    return (
+        cells.where(F.col("verdict") == "failed")
+        .groupBy(F.when(F.col("error_class") != "", F.col("error_class")).otherwise(status).alias("cause"))
+        .agg(F.sum("attempts").alias("attempts"))
+    )
 
 
 def outcomes(cells: DataFrame) -> DataFrame:

@@ -96,9 +96,14 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
         for name, colour, label in zip(names, BLUES, ("p50", "p95", "p99"), strict=True):
-            seen = [(_day_number(row["hour"]), max(1, row[name])) for row in rows if row[name] is not None]
-            marker = "o" if len(seen) < 3 else None
-            axes.plot(*_columns(seen), color=colour, linewidth=1.4, label=label, marker=marker, markersize=4)
+            # A line breaks where there is nothing to measure, and what stands alone is a dot.
+            seen = [float("nan") if row[name] is None else max(1, row[name]) for row in rows]
+            around = [None, *(row[name] for row in rows), None]
+            alone = [n for n in range(len(rows)) if around[n] is None and around[n + 2] is None]
+            hours = [_day_number(row["hour"]) for row in rows]
+            axes.plot(
+                hours, seen, color=colour, linewidth=1.4, label=label, marker="o", markersize=2.5, markevery=alone
+            )
         axes.set_yscale("log")
         _duration_ticks(axes.yaxis, [max(1, row[name]) for row in rows for name in names if row[name] is not None])
         _time_axis(axes, [_moment(row["hour"]) for row in rows])
@@ -278,10 +283,6 @@ def _legend_above(axes: Axes) -> None:
 def _label(text: str) -> str:
     """A name of any length and content on one line beside a chart."""
     return shortened(text, LABEL)
-
-
-def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    return [x for x, _ in pairs], [y for _, y in pairs]
 
 
 def _least(milliseconds: int | None) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -96,8 +96,8 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
             findings=chosen(proof.findings),
-            since=arguments.date_from,
-            until=arguments.date_to,
+            since=datetime.combine(arguments.date_from, time(), UTC),
+            until=arguments.until,
             baseline_days=arguments.baseline_days,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from html import escape
 from typing import Any, Final
@@ -115,10 +114,25 @@ def _after_colon(sentence: str) -> str:
 
 
 def _last_day(results: Results) -> str:
+    """The last day that was over when the report was made, against the one before; what is not over yet is told beside it."""
     days = results.rows["deliveries_by_day"]
-    if not days:
-        return '<p class="none">No message was accepted.</p>'
-    day, before = days[-1], days[-2] if len(days) > 1 else None
+    until = results.arguments.until
+    over = [row for row in days if datetime.combine(row["day"] + timedelta(days=1), time(), UTC) <= until]
+    begun = days[-1] if len(over) < len(days) else None
+    if not over:
+        return (
+            _tiles(begun, None, f", until {until:%H:%M} only") if begun else '<p class="none">No day is over yet.</p>'
+        )
+    rest = ""
+    if begun:
+        rest = (
+            f'<p class="sub">{_day(begun["day"])} until {until:%H:%M}: {begun["messages"]:,} messages, '
+            f"{begun['deliveries']:,} deliveries, {_percent(_won(begun), begun['deliveries'])} of them delivered.</p>"
+        )
+    return _tiles(over[-1], over[-2] if len(over) > 1 else None, "") + rest
+
+
+def _tiles(day: Row, before: Row | None, note: str) -> str:
     won = _won(day)
     tiles = [
         _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
@@ -130,7 +144,9 @@ def _last_day(results: Results) -> str:
         ),
         _tile("given up", f"{_given_up(day):,}", f"{day['exhausted']:,} exhausted, {day['expired']:,} expired"),
     ]
-    return f'<p class="sub">{_day(day["day"])}, messages by acceptance</p><div class="tiles">{"".join(tiles)}</div>'
+    return (
+        f'<p class="sub">{_day(day["day"])}{note}, messages by acceptance</p><div class="tiles">{"".join(tiles)}</div>'
+    )
 
 
 def _conservation(results: Results) -> str:
@@ -161,7 +177,7 @@ def _conservation(results: Results) -> str:
 
 def _traffic(results: Results) -> str:
     by_hour, attempts = results.rows["deliveries_by_hour"], results.rows["attempts_by_hour"]
-    if not by_hour:
+    if not results.rows["overall"]:
         return '<p class="none">No message was accepted.</p>'
     course = ""
     if len(by_hour) > 1 and len(attempts) > 1:
@@ -243,11 +259,7 @@ def _subscribers(results: Results) -> str:
         title = "Share of failed attempts, sickest subscribers"
         picture = _picture(title, lambda charts: charts.failing_hours(hours, names))
         parts.append(f'<div class="card"><h3>{title}</h3>{picture}</div>')
-    classes: Counter[str] = Counter()
-    for row in results.rows["outcomes"]:
-        if row["verdict"] == "failed":
-            classes[row["error_class"] or f"status {row['status_code']}"] += row["attempts"]
-    failures = [{"label": name, "n": count} for name, count in classes.most_common(10)]
+    failures = [{"label": row["cause"], "n": row["attempts"]} for row in results.rows["failures_by_cause"][:10]]
     why = "<p>None failed.</p>"
     if failures:
         title = "Failed attempts by cause"
@@ -306,9 +318,8 @@ def _anomalies(results: Results) -> str:
 
 
 def _waits(results: Results) -> str:
-    names = {_key(row): row["subscriber"] for row in results.rows["subscribers"]}
     columns: dict[str, Callable[[Row], str]] = {
-        "subscriber": lambda row: as_html(_who({**row, "subscriber": names.get(_key(row))})),
+        "subscriber": lambda row: as_html(_who(row)),
         "#waits": lambda row: f"{row['waits']:,}",
         "#p50": lambda row: _duration(row["p50_ms"]),
         "#p95": lambda row: _duration(row["p95_ms"]),
@@ -332,18 +343,15 @@ def _projects(results: Results) -> str:
     rows = [row for row in results.rows["projects"] if row["project"]]
     if not rows:
         return '<p class="none">No project.</p>'
-    costly = sorted(rows, key=lambda row: -(row["usd"] or 0))[:12]
-    priced = [{"label": _short(row["project"]), "usd": row["usd"] or 0} for row in costly]
+    priced = [{"label": _short(row["project"]), "usd": row["usd"]} for row in results.rows["costliest_projects"][:12]]
     title = "Cost by project"
     bars = _picture(
         title, lambda charts: charts.shares(priced, value="usd", colour=charts.BLUES[1], title=title, money=True)
     )
-    items: Counter[str] = Counter()
-    for row in results.rows["cost"]:
-        items[row["item"]] += row["usd"]
-    total, messages = sum(items.values()), sum(row["messages"] for row in rows)
+    items = results.rows["cost_by_item"]
+    total, messages = sum(row["usd"] for row in items), results.rows["overall"][0]["messages"]
     lines = _table(
-        [{"item": item, "usd": usd} for item, usd in items.most_common()],
+        items,
         {
             "item": lambda row: escape(row["item"]),
             "#USD": lambda row: _dollars(row["usd"]),
@@ -432,8 +440,10 @@ def _tile(label: str, number: str, detail: str) -> str:
 
 
 def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:
-    if before is None or not value(before):
+    if before is None:
         return ""
+    if not value(before):
+        return "none on the day before" if value(day) else ""
     return f"{value(day) / value(before) - 1:+.1%} on the day before"
 
 

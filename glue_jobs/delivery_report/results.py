@@ -43,9 +43,6 @@ VERDICT: Final = StructType(
 )
 """Columns of the one row that says whether everything is accounted for."""
 
-JSON_ROWS: Final = 2_000
-"""Rows of a table that go into its JSON file; the Parquet file has all."""
-
 SIDE_BY_SIDE: Final = 4
 """Tables made at the same time: each is a handful of short Spark jobs."""
 
@@ -179,7 +176,7 @@ def _write_table(table: Table, root: str, name: str) -> _Written:
     watched = ordered.observe(counted, *(value.alias(each) for each, value in wanted.items()))
     watched.write.mode("overwrite").parquet(path)
     stored = table.rows.sparkSession.read.schema(table.rows.schema).parquet(path)
-    rows = [each.asDict() for each in stored.limit(JSON_ROWS).collect()]
+    rows = [each.asDict() for each in stored.limit(table.shown).collect()]
     write_json(f"{root}/{name}.json", rows)
     sums = {each: value or 0 for each, value in counted.get.items()}
     return _Written(rows, sums.pop("rows"), sums)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from .anomalies import flapping, latency_shifts, unusual_hours, with_silent_hours
-from .cells import NAMES, WHO, outcomes
+from .cells import NAMES, WHO, failures_by_cause, outcomes
 from .conservation import STANDINGS, balance
 from .cost import bill, used
 from .retries import by_attempt, recovery_times
-from .traffic import acknowledgement_waits, fates, poll_waits
+from .traffic import acknowledgement_waits, fates, poll_waits, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
 
 RANKED_ATTEMPTS: Final = 20
 """Attempts a subscriber needs to be ranked; fewer say little about it."""
+
+HOURS: Final = 24 * 400
+"""Hours that can be drawn."""
 
 CHARTED: Final = 10
 """Subscribers drawn hour by hour, over a week at most."""
@@ -43,8 +46,8 @@ class Sources:
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         findings: What is wrong.
-        since: First day of the report.
-        until: Last day of it.
+        since: Begin of the report's first day.
+        until: End of what it tells of: of its last day, or when it was made.
         baseline_days: Days an hour is compared with.
     """
 
@@ -59,8 +62,8 @@ class Sources:
     sickest: DataFrame
     try_cells: DataFrame
     findings: DataFrame
-    since: date
-    until: date
+    since: datetime
+    until: datetime
     baseline_days: int
 
 
@@ -73,12 +76,14 @@ class Table:
         order: The order its rows are kept in.
         totals: Sums over all rows that are asked for besides, by name.
         large: Whether making it is worth more than one task.
+        shown: Rows that go into its JSON file and are at hand for the page; the Parquet file has all.
     """
 
     rows: DataFrame
     order: tuple[str | Column, ...]
     totals: Mapping[str, Column] = field(default_factory=dict)
     large: bool = False
+    shown: int = 2_000
 
 
 def at_level(levels: DataFrame, name: str, *keys: str) -> DataFrame:
@@ -129,7 +134,7 @@ def sickest(attempt_levels: DataFrame) -> DataFrame:
 
 def tables(of: Sources) -> dict[str, Table]:
     """The tables by name, each in its order of interest. Columns: ``docs/report.md``."""
-    now = of.hours.where(F.to_date("hour") >= F.lit(of.since))
+    now = of.hours.where(F.col("hour") >= F.lit(of.since))
     usd = of.bill.groupBy("project").agg(F.sum("usd").alias("usd"))
     made = at_level(of.attempt_levels, "overall").select(
         F.col("attempts").alias("attempts_made"),
@@ -137,28 +142,39 @@ def tables(of: Sources) -> dict[str, Table]:
         *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
     )
     anomalies = (
-        unusual_hours(with_silent_hours(of.hours), of.since, of.baseline_days)
+        unusual_hours(with_silent_hours(of.hours), of.since.date(), of.baseline_days)
         .unionByName(flapping(now))
         .unionByName(latency_shifts(now))
     )
     subscribers = at_level(of.attempt_levels, "subscriber", *WHO)
     solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
-    last_week = F.col("hour") >= F.expr(f"timestamp'{of.until - timedelta(days=6)}'")
+    last_week = F.col("hour") >= F.lit(of.until - timedelta(days=7))
     sickest_hours = now.where(last_week & (F.col("attempts") > 0)).join(
         F.broadcast(of.sickest.orderBy(*worst_first()).limit(CHARTED).select(*WHO)), list(WHO), "left_semi"
     )
     slowest_first = (F.desc("p95_ms"), F.desc("attempts"), *WHO)
-    projects = at_level(of.fate_levels, "project", "project")
+    # A project of which only attempts are known has a bill all the same.
+    projects = at_level(of.fate_levels, "project", "project").join(usd, "project", "full")
+    counted = [field.name for field in projects.schema if not field.name.endswith("_ms")]
+    projects = projects.na.fill(0, counted)
+    course = {"since": of.since, "until": of.until}
+    called = subscribers.select(*WHO, "subscriber")
     return {
         "overall": Table(at_level(of.fate_levels, "overall").crossJoin(made), ()),
-        "projects": Table(projects.join(usd, "project", "left"), (F.desc("messages"), "project")),
+        "projects": Table(projects, (F.desc("messages"), "project")),
         "queues": Table(
             at_level(of.fate_levels, "queue", "project", "queue"), (F.desc("messages"), "project", "queue")
         ),
-        "deliveries_by_day": Table(at_level(of.fate_levels, "day", "day"), ("day",)),
-        "deliveries_by_hour": Table(at_level(of.fate_levels, "hour", "hour"), ("hour",)),
+        "deliveries_by_day": Table(without_gaps(at_level(of.fate_levels, "day", "day"), "day", **course), ("day",)),
+        "deliveries_by_hour": Table(
+            without_gaps(at_level(of.fate_levels, "hour", "hour"), "hour", **course), ("hour",), shown=HOURS
+        ),
         "deliveries_hourly": Table(fates(of.fates, (*WHO, "hour")), (*WHO, "hour"), large=True),
-        "attempts_by_hour": Table(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), ("hour",)),
+        "attempts_by_hour": Table(
+            without_gaps(at_level(of.attempt_levels, "hour", "hour").drop(*NAMES), "hour", **course),
+            ("hour",),
+            shown=HOURS,
+        ),
         "attempts_hourly": Table(now, (*WHO, "hour")),
         "subscribers": Table(subscribers, (F.desc("attempts"), *WHO)),
         "sickest": Table(of.sickest, worst_first()),
@@ -174,9 +190,17 @@ def tables(of: Sources) -> dict[str, Table]:
         "attempts_needed_by_subscriber": Table(by_attempt(of.try_cells, WHO), (*WHO, "attempt")),
         "recovery": Table(recovery_times(of.try_cells), ()),
         "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"), *WHO)),
-        "acknowledgement_waits": Table(acknowledgement_waits(of.deliveries, WHO), (F.desc("waits"), *WHO)),
-        "poll_waits": Table(poll_waits(of.records, WHO), (F.desc("waits"), *WHO)),
+        "acknowledgement_waits": Table(
+            acknowledgement_waits(of.deliveries, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)
+        ),
+        "poll_waits": Table(poll_waits(of.records, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)),
         "cost": Table(of.bill, ("project", F.desc("usd"), "item")),
+        "cost_by_item": Table(
+            of.bill.groupBy("item").agg(F.sum("units").alias("units"), F.sum("usd").alias("usd")),
+            (F.desc("usd"), "item"),
+        ),
+        "costliest_projects": Table(usd.orderBy(F.desc("usd"), "project").limit(RANKED), (F.desc("usd"), "project")),
+        "failures_by_cause": Table(failures_by_cause(of.cells), (F.desc("attempts"), "cause")),
         "anomalies": Table(anomalies, (F.desc("score"), "anomaly", *WHO, "hour"), large=True),
         "conservation": Table(
             balance(of.fates),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
-
-__all__ = ["acknowledgement_waits", "fate_cells", "fate_levels", "fates", "poll_waits"]
 
 FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
 
@@ -33,12 +33,14 @@ def fate_cells(standings: DataFrame) -> DataFrame:
     won = F.col("state").isin("delivered", "acknowledged")
     took = F.when(won, F.unix_millis("settled_at") - F.unix_millis("accepted_at"))
     large = F.col("body_size") > INLINE_BODY_BYTES
+    # A notification's acknowledgement does not say which sending it is for; of one sent once there is no doubt.
+    at_first = F.when(F.col("notification"), won & (F.col("attempts") == 1)).otherwise(F.col("first_won"))
     counted = {
         "messages": F.col("leads_message"),
         "deliveries": F.col("owed"),
         "owing": (F.col("owed") > 0).cast("long"),
         "unexpected": (F.col("acceptances") == 0).cast("long"),
-        "first_won": F.col("first_won").cast("long"),
+        "first_won": at_first.cast("long"),
         "tried": (F.col("attempts") > 0).cast("long"),
         "attempts": F.col("attempts"),
         "retries": F.greatest(F.col("attempts") - 1, F.lit(0)),
@@ -68,7 +70,7 @@ def fate_sums(cells: DataFrame) -> dict[str, Column]:
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
 
-    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the first attempt was taken for good.
+    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the first attempt was taken for good; of notifications: acknowledged and sent only once.
     ``retries``: attempts after the first.
 
     Args:
@@ -94,6 +96,26 @@ def fate_levels(cells: DataFrame) -> DataFrame:
     keys = ("level", "project", "queue", "hour", "day")
     each = at_levels(cells.withColumn("day", F.to_date("hour")), levels)
     return fates(regrouped(each, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST), keys)
+
+
+def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) -> DataFrame:
+    """A course of hours or days in which none is missing: what was silent counts zero, and has no percentiles.
+
+    Args:
+        rows: Sums by ``hour`` or ``day``, few.
+        key: Which of the two.
+        since: Begin of the first.
+        until: End of the last, not included.
+    """
+    each = F.sequence(F.lit(since), F.lit(until - timedelta(microseconds=1)), F.expr(f"interval 1 {key}"))
+    moments = (
+        rows.sparkSession.range(1).select(F.explode(each).alias(key)).select(F.col(key).cast(rows.schema[key].dataType))
+    )
+    measured = {name for name in rows.columns if name.endswith("_ms") and name != "busy_ms"}
+    counted = [
+        field.name for field in rows.schema if isinstance(field.dataType, LongType) and field.name not in measured
+    ]
+    return moments.coalesce(1).join(F.broadcast(rows), key, "left").na.fill(0, counted).select(*rows.columns)
 
 
 def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:

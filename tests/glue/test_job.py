@@ -62,7 +62,10 @@ def test_tables_agree_with_each_other(results: Results) -> None:
     assert sum(row["won"] for row in rows["attempts_needed"]) == overall["delivered"] + overall["acknowledged"] - sum(
         row["delivered"] for row in rows["queues"] if row["queue"] == "tasks"
     )
-    assert sum(row["usd"] for row in rows["cost"]) == pytest.approx(sum(row["usd"] for row in rows["projects"]))
+    for name in ("projects", "cost_by_item"):
+        assert sum(row["usd"] for row in rows[name]) == pytest.approx(sum(row["usd"] for row in rows["cost"])), name
+    failed = sum(row["attempts"] for row in rows["failures_by_cause"])
+    assert failed == overall["attempts_failed"]
 
 
 def test_the_sick_and_the_slow_are_found(results: Results) -> None:

@@ -126,6 +126,30 @@ def test_a_sending_whose_record_lies_in_two_objects_is_found(spark: SparkSession
     assert (row["record_id"], row["sources"]) == (attempt.record_id, ["a", "b"])
 
 
+def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_try(
+    spark: SparkSession, world: NotificationWorld
+) -> None:
+    # Given two that are acknowledged at once, and one that needed a second connection
+    world.connect("a", world.token("one"))
+    world.publish(1, 2, 3)
+    world.pump_all()
+    world.acknowledge("a", 1, 2)
+    world.disconnect("a")
+    world.clock.advance(seconds=1)
+    world.connect("c", world.token("one"))
+    world.pump_all()
+    world.acknowledge("c", 3)
+    world.disconnect("c")
+    # Then two of the three that were sent were taken at the first try
+    (row,) = rows_of(fates(fate_cells(judged(world, records_frame(spark, recorded(world)))), ()))
+    assert {name: row[name] for name in ("acknowledged", "first_won", "tried", "retries")} == {
+        "acknowledged": 3,
+        "first_won": 2,
+        "tried": 3,
+        "retries": 1,
+    }
+
+
 def test_sendings_are_attempts_and_cost_as_such(spark: SparkSession, world: NotificationWorld) -> None:
     live(world)
     records = records_frame(spark, recorded(world))

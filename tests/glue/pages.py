@@ -1,0 +1,99 @@
+"""Results of a run that was never made: what the page says of given rows, without Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from html import unescape
+from typing import Any
+
+from glue_jobs.delivery_report.arguments import Arguments
+from glue_jobs.delivery_report.conservation import STANDINGS
+from glue_jobs.delivery_report.page import render
+from glue_jobs.delivery_report.results import Results
+
+TABLES = [
+    "overall",
+    "projects",
+    "queues",
+    "deliveries_by_day",
+    "deliveries_by_hour",
+    "deliveries_hourly",
+    "attempts_by_hour",
+    "attempts_hourly",
+    "subscribers",
+    "sickest",
+    "sickest_hours",
+    "slowest",
+    "outcomes",
+    "failures_by_cause",
+    "attempts_needed",
+    "attempts_needed_by_subscriber",
+    "recovery",
+    "recovery_by_subscriber",
+    "acknowledgement_waits",
+    "poll_waits",
+    "cost",
+    "cost_by_item",
+    "costliest_projects",
+    "anomalies",
+    "conservation",
+    "findings",
+]
+
+COUNTS = [
+    "messages",
+    "deliveries",
+    "delivered",
+    "acknowledged",
+    "exhausted",
+    "expired",
+    "cancelled",
+    "open",
+    "first_won",
+    "tried",
+    "attempts",
+    "retries",
+    "attempts_made",
+    "attempts_failed",
+    "usd",
+]
+
+TIMES = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms", "p50_ms", "p95_ms", "p99_ms")
+
+
+def fate(**row: Any) -> dict[str, Any]:
+    """A row of sums over deliveries; what is not given is nothing."""
+    return {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(TIMES), **row}
+
+
+def results(now: str = "2026-11-21T01:30:00", **rows: Sequence[dict[str, Any]]) -> Results:
+    """A report of 14 to 21 November 2026 with these tables; the others are empty."""
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    sums = dict.fromkeys(("messages", "owed", *STANDINGS, "unexpected", "unbalanced_hours"), 0)
+    return Results(
+        arguments=Arguments(
+            input="file:///in",
+            output="file:///out",
+            date_from=date(2026, 11, 14),
+            date_to=date(2026, 11, 21),
+            now=moment,
+        ),
+        as_of=moment,
+        verdict={"conserved": True, "sentence": "Conserved: nothing", **sums, "stream_records_quarantined": 0},
+        rows={**{name: [] for name in TABLES}, **rows},
+        totals={**dict.fromkeys(TABLES, 0), **{name: len(each) for name, each in rows.items()}},
+        intakes=(),
+        path="file:///out/reports/x",
+        reports="file:///out/reports",
+    )
+
+
+def text_of(made: Results, part: str | None = None) -> str:
+    """The words of the page, or of one part of it, as they are read."""
+    html = render(made)
+    if part is not None:
+        (html,) = re.findall(rf'<h2 id="{part}">.*?(?=<h2|<footer)', html, re.DOTALL)
+    spaced = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", spaced)))

@@ -1,0 +1,127 @@
+"""The numbers at the top of the page and its sums: whole days, none of them skipped, and never the sum of a table that was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+
+from glue_jobs.delivery_report import charts
+from glue_jobs.delivery_report.cells import CELL, failures_by_cause
+from glue_jobs.delivery_report.traffic import without_gaps
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampType
+from tests.glue.frames import rows_frame, rows_of
+from tests.glue.pages import fate, results, text_of
+
+BUSY, BEFORE = fate(day=date(2026, 11, 20), messages=1_000), fate(day=date(2026, 11, 19), messages=800)
+BEGUN = fate(day=date(2026, 11, 21), messages=34)
+
+
+def test_at_half_past_one_the_headline_is_about_yesterday() -> None:
+    text = text_of(results(deliveries_by_day=[BEFORE, BUSY, BEGUN]), "today")
+    assert "Friday, 20 November 2026, messages by acceptance" in text
+    assert "messages accepted 1,000 +25.0% on the day before" in text
+    # What has begun is told as such, and compared with nothing
+    assert "Saturday, 21 November 2026 until 01:30: 34 messages" in text
+    assert "-96" not in text
+
+
+def test_at_midnight_the_day_is_whole() -> None:
+    text = text_of(results(now="2026-11-22T00:00:00", deliveries_by_day=[BUSY, BEGUN]), "today")
+    assert "Saturday, 21 November 2026, messages by acceptance" in text
+    assert "-96.6% on the day before" in text
+
+
+def test_a_first_day_that_is_not_over_is_told_as_such() -> None:
+    text = text_of(results(deliveries_by_day=[BEGUN]), "today")
+    assert "Saturday, 21 November 2026, until 01:30 only" in text
+    assert "on the day before" not in text
+
+
+def test_a_silent_day_is_a_day() -> None:
+    silent = fate(day=date(2026, 11, 20))
+    text = text_of(results(deliveries_by_day=[BEFORE, silent]), "today")
+    assert "Friday, 20 November 2026" in text
+    assert "messages accepted 0 -100.0% on the day before" in text
+    after = fate(day=date(2026, 11, 20), messages=5)
+    text = text_of(results(deliveries_by_day=[{**silent, "day": date(2026, 11, 19)}, after]), "today")
+    assert "messages accepted 5 none on the day before" in text
+
+
+COURSE = StructType(
+    [
+        StructField("hour", TimestampType()),
+        *(StructField(name, LongType()) for name in ("messages", "busy_ms", "p50_ms")),
+    ]
+)
+
+
+def test_hours_without_a_message_are_zero_to_the_end_of_the_report(spark: SparkSession) -> None:
+    # Given two hours with messages, and none before, between and after
+    rows = [
+        {"hour": datetime(2026, 11, 20, hour, tzinfo=UTC), "messages": 7, "busy_ms": 9, "p50_ms": 5} for hour in (2, 4)
+    ]
+    until = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
+    # When
+    filled = without_gaps(rows_frame(spark, rows, COURSE), "hour", datetime(2026, 11, 20, tzinfo=UTC), until)
+    # Then all hours are there, the last one begun, and what was not measured is not zero
+    found = sorted((row["hour"].hour, row["messages"], row["busy_ms"], row["p50_ms"]) for row in rows_of(filled))
+    nothing = (0, 0, None)
+    assert found == [
+        (0, *nothing),
+        (1, *nothing),
+        (2, 7, 9, 5),
+        (3, *nothing),
+        (4, 7, 9, 5),
+        (5, *nothing),
+        (6, *nothing),
+    ]
+
+
+def test_days_without_a_message_are_zero(spark: SparkSession) -> None:
+    schema = StructType([StructField("day", DateType()), StructField("messages", LongType())])
+    begin, until = datetime(2026, 11, 18, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
+    filled = without_gaps(rows_frame(spark, [{"day": date(2026, 11, 18), "messages": 3}], schema), "day", begin, until)
+    assert sorted((row["day"].day, row["messages"]) for row in rows_of(filled)) == [(18, 3), (19, 0), (20, 0)]
+
+
+def test_a_line_of_times_breaks_where_nothing_was_measured() -> None:
+    hours = [
+        {"hour": datetime(2026, 11, 20, hour, tzinfo=UTC), "p50": value}
+        for hour, value in enumerate((5, 6, None, 7, 8))
+    ]
+    whole = [{**row, "p50": row["p50"] or 6} for row in hours]
+
+    def pieces(rows: Sequence[Mapping[str, object]]) -> int:
+        return charts.percentiles_by_hour(rows, ("p50", "p50", "p50"), "x").count("\nM ")
+
+    assert pieces(hours) > pieces(whole)
+
+
+def test_the_bill_is_the_whole_one_however_many_projects_there_are() -> None:
+    # Given a table of lines that was cut, as it is beyond 166 projects
+    cut = [{"project": "p1", "item": "Lambda requests", "units": 1.0, "unit_usd": 1.0, "usd": 1.17}]
+    whole = [{"item": "Lambda requests", "units": 3.0, "usd": 3.0}, {"item": "S3 puts", "units": 1.0, "usd": 0.5}]
+    made = results(
+        overall=[fate(messages=700_000)],
+        projects=[fate(project="p1", messages=5)],
+        costliest_projects=[{"project": "p2", "usd": 2.0}],
+        cost=cut,
+        cost_by_item=whole,
+    )
+    # Then the page tells the sum of all lines over the messages of all projects
+    text = text_of(made, "projects")
+    assert "$3.50 in all, $5.00 per million messages" in text
+    assert "Lambda requests 3.00 85.7 %" in text
+    assert "1.17" not in text
+
+
+def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
+    # Given failures with and without an answer, of more than one subscriber
+    status = {"kind": "attempt", "verdict": "failed", "error_class": "", "status_code": 503, "attempts": 2}
+    timeout = {**status, "error_class": "Timeout", "status_code": 0, "attempts": 5}
+    won = {**status, "verdict": "delivered", "status_code": 200, "attempts": 90}
+    cells = rows_frame(spark, [status, {**status, "subscriber_id": "b"}, timeout, won], CELL)
+    # Then causes are summed over everybody
+    found = {row["cause"]: row["attempts"] for row in rows_of(failures_by_cause(cells))}
+    assert found == {"status 503": 4, "Timeout": 5}
