@@ -181,10 +181,12 @@ def test_a_notification_counts_each_attempt_once(log: HubLog) -> None:
 def test_notifications_are_listed_by_message_and_for_the_store_newest_first(log: HubLog) -> None:
     for number in range(12):
         log.count_notification(note(f"s{number % 2}", number=number // 2, at=NOW + number))
-    newest = [each.logged_at - NOW for each in log.notifications(PROJECT, limit=5)]
-    assert newest == [11, 10, 9, 8, 7]
+    assert [each.logged_at - NOW for each in log.notifications(PROJECT)] == list(range(11, -1, -1))
+    # The start belongs to a period, the end does not
+    period = log.notifications(PROJECT, start_at=NOW + 3, end_at=NOW + 6)
+    assert [each.logged_at - NOW for each in period] == [5, 4, 3]
     assert [each.subject for each in log.notifications_of(PROJECT, IDS[2])] == ["s0", "s1"]
-    assert log.notifications(OTHER_PROJECT, limit=5) == []
+    assert list(log.notifications(OTHER_PROJECT)) == []
 
 
 def test_racing_duplicates_count_an_attempt_once(log: HubLog) -> None:

@@ -44,7 +44,6 @@ FULL = ServiceMapping(
     enabled=False,
     required=True,
     integration_id="6" * 24,
-    base_url="https://acme.example",
     created_at=NOW,
 )
 INTEGRATION = Integration(
@@ -184,12 +183,12 @@ def test_types_are_noted_once(settings: HubSettings) -> None:
 
 
 def test_an_identity_is_claimed_by_one_message(settings: HubSettings) -> None:
-    assert settings.claim(PROJECT, "m", "i", "1")
-    assert settings.claim(PROJECT, "m", "i", "1")
-    assert not settings.claim(PROJECT, "m", "i", "2")
-    assert settings.claim(PROJECT, "n", "i", "2")
-    assert settings.claim(PROJECT, "m", "j", "2")
-    assert settings.claim(OTHER_PROJECT, "m", "i", "2")
+    assert settings.claim(PROJECT, "m", "i", "1") == "1"
+    assert settings.claim(PROJECT, "m", "i", "1") == "1"
+    assert settings.claim(PROJECT, "m", "i", "2") == "1"
+    assert settings.claim(PROJECT, "n", "i", "2") == "2"
+    assert settings.claim(PROJECT, "m", "j", "2") == "2"
+    assert settings.claim(OTHER_PROJECT, "m", "i", "2") == "2"
 
 
 def test_of_racing_claims_one_wins(settings: HubSettings) -> None:
@@ -198,7 +197,7 @@ def test_of_racing_claims_one_wins(settings: HubSettings) -> None:
 
     def claim(number: int) -> None:
         barrier.wait()
-        if settings.claim(PROJECT, "m", "i", str(number)):
+        if settings.claim(PROJECT, "m", "i", str(number)) == str(number):
             won.append(number)
 
     threads = [threading.Thread(target=claim, args=(number,)) for number in range(8)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
@@ -126,10 +126,10 @@ class FakeHubSettings:
         """See the port."""
         return sorted(each for project, each in self._types if project == project_id)
 
-    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> bool:
+    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """See the port."""
         with self._lock:
-            return self._claims.setdefault((project_id, mapping_id, identity), message_id) == message_id
+            return self._claims.setdefault((project_id, mapping_id, identity), message_id)
 
 
 class FakeHubLog:
@@ -214,13 +214,21 @@ class FakeHubLog:
 
     def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
         """See the port."""
-        every = self.notifications(project_id, limit=1_000_000)
+        every = list(self.notifications(project_id))
         return [each for each in reversed(every) if each.message_id == message_id]
 
-    def notifications(self, project_id: str, *, limit: int) -> list[Notification]:
+    def notifications(
+        self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
+    ) -> Iterator[Notification]:
         """See the port."""
-        found = [each for (project, _), each in self._notifications.items() if project == project_id]
-        return sorted(found, key=lambda each: (each.logged_at, each.notification_id), reverse=True)[:limit]
+        found = [
+            each
+            for (project, _), each in self._notifications.items()
+            if project == project_id
+            and (start_at is None or each.logged_at >= start_at)
+            and (end_at is None or each.logged_at < end_at)
+        ]
+        return iter(sorted(found, key=lambda each: (each.logged_at, each.notification_id), reverse=True))
 
 
 def _check_version(stored: int, expected: int) -> None:

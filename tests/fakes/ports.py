@@ -28,6 +28,7 @@ from tests.fakes.wake_queue import FakeWakeQueue
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
+from pushhub.hub.model.filters import Matches
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
 from pushhub.runtime.hub import Pushhub, build
@@ -100,7 +101,7 @@ class FakePorts:
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.settings = FakeHubSettings()
         self.log = FakeHubLog()
-        self.matches = re_matches
+        self.matches: Matches = re_matches
         self.topics = FakeTopicStore()
         self.backlogs = FakeBacklogStore()
         self.connections = FakeConnectionStore()

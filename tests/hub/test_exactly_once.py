@@ -75,7 +75,7 @@ def everything_happened_once(world: HubWorld, told: str) -> None:
     assert len(every) == len(types) + 3 + 5 == len(deliveries), told
     assert {each.state for each in deliveries} == {DeliveryState.DELIVERED}, told
     assert [(each.name, each.value) for each in world.settings.parameters(PROJECT)] == [("acme.watermark", 7)], told
-    notifications = {each.subject: each.occurrences for each in world.log.notifications(PROJECT, limit=10)}
+    notifications = {each.subject: each.occurrences for each in world.log.notifications(PROJECT)}
     failures = [each for each in world.messages.saved if each.last and each.last.verdict is Verdict.FAILED]
     assert notifications == {"Imported": 1, "Quota": len(failures)}, told
     # And the log agrees with the deliveries
@@ -183,7 +183,7 @@ def test_two_functions_with_the_same_order_at_the_same_time_agree_on_one_answer(
     world.run(seconds=20)
     # Then two requests were made, but one answer counts: the one recorded first
     assert count == 2
-    [notification] = world.log.notifications(PROJECT, limit=10)
+    [notification] = world.log.notifications(PROJECT)
     assert (notification.occurrences, notification.description) == (1, "2")
     assert len(world.of_type("notification:error")) == 1
     assert len(world.of_type("child:1")) == 0

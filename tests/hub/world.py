@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan, Reply
-from tests.fakes.patterns import ENDLESS
+from tests.fakes.patterns import ENDLESS, re_matches
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.message import Message
@@ -39,9 +39,11 @@ class HubWorld(World):
         super().__init__(plan)
         self.settings = self.ports.settings
         self.log = self.ports.log
+        self.slow_patterns_ms = 0
         self.endpoints: dict[str, Says] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.ports.sender = self
+        self.ports.matches = self.matches
 
     @property
     def intake(self) -> HubIntake:
@@ -52,6 +54,11 @@ class HubWorld(World):
     def ticks(self) -> HubTicks:
         """Makes the ticks of schedulers."""
         return self.hub.part(Hub).ticks
+
+    def matches(self, pattern: str, texts: Sequence[str]) -> list[bool]:
+        """Runs patterns, each of which takes as long as a test says."""
+        self.clock.advance(ms=self.slow_patterns_ms)
+        return re_matches(pattern, texts)
 
     def map(self, *types: str, url: str = URL, says: Says | None = None, **fields: Any) -> ServiceMapping:
         """A mapping of some types to a URL, and what the endpoint there answers (``{"message_id"}`` alone by default)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -35,7 +36,8 @@ def test_a_pushed_message_is_answered_with_everything_submitted_and_its_id(path:
     assert status == 201
     assert {key: body[key] for key in sent} == sent
     assert is_object_id(body["message_id"])
-    assert set(body) == {*sent, "message_id"}
+    assert set(body) == {*sent, "id", "message_id"}
+    assert body["id"] == body["message_id"]
 
 
 def test_json_posted_as_a_form_is_json_as_in_the_documentations_curl_lines() -> None:
@@ -310,8 +312,87 @@ def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
     assert (status, message["queue_name"], message["state"]) == (200, "archived", "never_processed")
     store.run(seconds=600)
     assert len(store.asked) == 2
+    assert message["reason"] == "Archived by a person"
     status, body = store.call("PUT", f"/messages/{child}", {"attempt_now": True})
     assert (status, body["error"]) == (422, "Invalid object.")
+
+
+def test_next_attempt_is_left_out_where_there_is_none() -> None:
+    # Given one message that waits for its next attempt, one that waits for a person, and one that is done
+    store = Store()
+    made_mapping(store, messages=["a:waits"])
+    made_mapping(store, messages=["a:parked"], options={"retries_allowed": False})
+    made_mapping(store, messages=["a:done"], url="https://b.example/x")
+    store.endpoints[URL] = lambda _: 500
+    for message_type in ("a:waits", "a:parked", "a:done"):
+        store.push_message(message_type)
+    store.run(seconds=5)
+    # Then the admin client, which formats whatever it is given, is given times only
+    rows = store.call("GET", "/queues/accepted.json")[1] + store.call("GET", "/queues/archived.json")[1]
+    shown = {row["message"]: row for row in rows}
+    assert isinstance(shown["a:waits"]["next_attempt"], str)
+    assert "next_attempt" not in shown["a:parked"]
+    assert "next_attempt" not in shown["a:done"]
+    for row in rows:
+        alone = store.call("GET", f"/messages/{row['id']}")[1]
+        assert ("next_attempt" in alone) == ("next_attempt" in row)
+
+
+def test_what_is_parked_for_a_deleted_mapping_shows_its_name_and_can_be_archived() -> None:
+    store = Store()
+    mapping = made_mapping(store, name="acme.gone", options={"retries_allowed": False})
+    store.endpoints[URL] = lambda _: 500
+    incoming = store.push_message("order:new")
+    store.run(seconds=5)
+    store.call("DELETE", f"/mappings/{mapping['id']}")
+    store.run(seconds=3600)
+    [row] = store.call("GET", "/queues/accepted.json", state="parked")[1]
+    assert (row["consumer"], row["destination_name"], row["mapping_id"]) == ("acme.gone", "acme.gone", mapping["id"])
+    status, message = store.call("PUT", f"/messages/{row['id']}", {"archive": True})
+    assert (status, message["state"], message["consumer"]) == (200, "never_processed", "acme.gone")
+    assert message["reason"] == "Archived by a person"
+    assert store.call("GET", f"/messages/{incoming}")[1]["state"] == "completed"
+
+
+def test_pushing_again_what_a_person_archived_says_why_it_goes_nowhere() -> None:
+    store = Store()
+    made_mapping(store, identifiers={"number": "payload.number"}, options={"retries_allowed": False})
+    store.endpoints[URL] = lambda _: 500
+    first = store.push_message("order:new", number="R1")
+    store.run(seconds=5)
+    [row] = store.call("GET", "/queues/accepted.json")[1]
+    store.call("PUT", f"/messages/{row['id']}", {"archive": True})
+    again = store.push_message("order:new", number="R1")
+    store.run(seconds=5)
+    shown = store.call("GET", f"/messages/{again}")[1]
+    assert shown["state"] == "never_processed"
+    assert shown["reason"] == f"acme.import has had message {first} with the same identifiers"
+    # And so does the list
+    rows = store.call("GET", "/queues/archived.json", source="incoming", state="never_processed")[1]
+    assert [each["reason"] for each in rows] == [shown["reason"]]
+
+
+def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> None:
+    # Given one error, and many more notifications after it
+    store = Store()
+    made_mapping(store)
+    said = {"notifications": [{"level": "error", "subject": "Long ago"}]}
+    store.endpoints[URL] = lambda _: said
+    store.push_message("order:new")
+    store.run(seconds=5)
+    then = datetime.fromtimestamp(store.clock.now() / 1000, UTC).isoformat()
+    said["notifications"] = [{"level": "info", "subject": f"n{number}"} for number in range(100)]
+    for _ in range(4):
+        store.run(seconds=60)
+        store.push_message("order:new")
+    store.run(seconds=5)
+    # Then filters look at all of them, pages lead to all of them, and dates bound them
+    [found] = store.call("GET", "/notifications.json", level="error")[1]
+    assert found["subject"] == "Long ago"
+    last = store.call("GET", "/notifications", page=17)[1]
+    assert (last["pages"], [each["subject"] for each in last["notifications"]]) == (17, ["Long ago"])
+    assert [each["subject"] for each in store.call("GET", "/notifications.json", end_date=then)[1]] == ["Long ago"]
+    assert store.call("GET", "/notifications", start_date=then)[1]["pages"] == 16
 
 
 def test_a_message_that_waits_is_attempted_now_before_its_time_and_once() -> None:
@@ -550,6 +631,70 @@ def test_signing_up_sets_parameters_and_enables_services() -> None:
     assert body["payload"]["parameters"] == [{"name": "acme.api_key", "value": "s3cret"}]
 
 
+TYPED: dict[str, Any] = {
+    "name": "acme",
+    "services": [
+        {
+            "name": "import",
+            "path": "/import",
+            "requires": {
+                "parameters": [
+                    {"name": "api_key", "data_type": "string"},
+                    {"name": "batch", "data_type": "integer"},
+                    {"name": "rate", "data_type": "float"},
+                    {"name": "live", "data_type": "boolean"},
+                    {"name": "lookup", "data_type": "list"},
+                    {"name": "note", "data_type": "unheard-of"},
+                ]
+            },
+            "recommends": {"messages": ["order:new"]},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: bool) -> None:
+    store = Store()
+    endpoint_says(store, TYPED)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    # Given a value that was set before as a text
+    store.call("POST", "/parameters", {"name": "acme.batch", "value": "7", "data_type": "string"})
+    # When somebody signs up, in JSON or by a form, where everything is text
+    path = f"/integrations/{made['id']}/signup"
+    lookup = [{"standard": "GROUND"}]
+    texts = {"api_key": "007", "batch": "10", "rate": "0.5", "live": "true", "note": "n"}
+    if form:
+        fields = {f"parameters[{name}]": value for name, value in texts.items()}
+        fields |= {"parameters[lookup][0][standard]": "GROUND", "enabled[]": "import"}
+        status, _ = store.call("POST", path, fields, form=True)
+    else:
+        status, _ = store.call("POST", path, {"parameters": {**texts, "lookup": lookup}, "enabled": ["import"]})
+    assert status == 200
+    # Then services get numbers, truths and lists, and the text that looks like a number stays one
+    store.endpoints["https://acme.example/import"] = lambda _: {}
+    store.push_message("order:new")
+    store.run(seconds=5)
+    [body] = store.asked_at("https://acme.example/import")
+    sent = {each["name"].removeprefix("acme."): each["value"] for each in body["payload"]["parameters"]}
+    assert sent == {"api_key": "007", "batch": 10, "rate": 0.5, "live": True, "lookup": lookup, "note": "n"}
+    assert {each["name"]: each["data_type"] for each in store.call("GET", "/parameters")[1]}["acme.batch"] == "integer"
+
+
+def test_a_sign_up_with_a_value_of_another_type_changes_nothing() -> None:
+    store = Store()
+    endpoint_says(store, TYPED)
+    made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    status, body = store.call(
+        "POST", f"/integrations/{made['id']}/signup", {"parameters": {"api_key": "k", "batch": "ten", "live": "?"}}
+    )
+    assert status == 422
+    assert body["errors"] == {
+        "parameters": ["batch: value is not of the type integer", "live: value is not of the type boolean"]
+    }
+    assert store.call("GET", "/parameters")[1] == []
+
+
 def test_enabling_and_disabling_all_mappings_leaves_required_ones_enabled() -> None:
     store = Store()
     endpoint_says(store, ENDPOINT)
@@ -606,6 +751,24 @@ def test_an_integration_goes_with_its_mappings() -> None:
     assert store.call("GET", f"/integrations/{made['id']}")[0] == 404
 
 
+def test_the_schedulers_of_an_integration_stop_with_it() -> None:
+    # Given two integrations whose services want the same message each hour, and a scheduler of the owner's own
+    store = Store()
+    other = "https://other.example"
+    endpoint_says(store, ENDPOINT)
+    store.sender.script(f"{other}/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode()))
+    acme = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
+    shared = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "name": "other", "url": other}})[1]
+    store.call("POST", "/schedulers", {"scheduler": {"key": "mine:poll", "count": 1, "interval": "day"}})
+    assert sorted(each["key"] for each in store.call("GET", "/schedulers")[1]) == ["acme:order:poll", "mine:poll"]
+    # When one goes, the message that the other one needs is still scheduled, once
+    store.call("DELETE", f"/integrations/{acme['id']}")
+    assert sorted(each["key"] for each in store.call("GET", "/schedulers")[1]) == ["acme:order:poll", "mine:poll"]
+    # When both are gone, only the owner's own is left
+    store.call("DELETE", f"/integrations/{shared['id']}")
+    assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["mine:poll"]
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [({"name": "Acme Inc"}, "name"), ({"name": ""}, "name"), ({"url": "x"}, "url"), ({"category": ""}, "category")],
@@ -629,7 +792,7 @@ def test_integrations_are_named_once_and_may_be_refused_by_the_guard() -> None:
     assert len(store.sender.requests) == 1
 
 
-def test_polls_of_an_integration_start_from_its_url() -> None:
+def test_polls_of_an_integration_start_at_the_root_of_its_host() -> None:
     store = Store()
     store.sender.script(
         "https://acme.example/base/endpoint.json", Reply(status_code=200, body=json.dumps(ENDPOINT).encode())
@@ -637,7 +800,7 @@ def test_polls_of_an_integration_start_from_its_url() -> None:
     made = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "url": "https://acme.example/base"}})[1]
     store.call("GET", f"/integrations/{made['id']}/enable_mappings")
     store.endpoints["https://acme.example/base/import"] = lambda _: {"delay": 5, "update_url": "/status/7"}
-    store.endpoints["https://acme.example/base/status/7"] = lambda _: {}
+    store.endpoints["https://acme.example/status/7"] = lambda _: {}
     store.push_message("order:new", order={"number": "R1"})
     store.run(seconds=30)
-    assert len(store.asked_at("https://acme.example/base/status/7")) == 1
+    assert len(store.asked_at("https://acme.example/status/7")) == 1

@@ -25,7 +25,7 @@ from pushhub.hub.wire.answer import (
 ID = "53ab0c0f1a2b3c4d5e6f7a8b"
 
 
-def mapping(*, lenient: bool = False, base_url: str | None = None) -> ServiceMapping:
+def mapping(*, lenient: bool = False) -> ServiceMapping:
     return ServiceMapping(
         mapping_id="5" * 24,
         name="acme.import",
@@ -33,7 +33,6 @@ def mapping(*, lenient: bool = False, base_url: str | None = None) -> ServiceMap
         token="t" * 32,
         messages=("a:b",),
         options=ServiceOptions(lenient=lenient),
-        base_url=base_url,
     )
 
 

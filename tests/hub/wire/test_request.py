@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,10 +24,8 @@ LOOKUP = Parameter(
 )
 
 
-def mapping(url: str = "http://ep.example/base/import?x=1", base_url: str | None = None) -> ServiceMapping:
-    return ServiceMapping(
-        mapping_id="5" * 24, name="acme.import", url=url, token="t" * 32, messages=("a:b",), base_url=base_url
-    )
+def mapping(url: str = "http://ep.example/base/import?x=1") -> ServiceMapping:
+    return ServiceMapping(mapping_id="5" * 24, name="acme.import", url=url, token="t" * 32, messages=("a:b",))
 
 
 def test_the_body_holds_message_id_payload_and_the_parameters_inside_as_an_array() -> None:
@@ -95,10 +94,10 @@ def test_poll_addresses_of_a_mapping_on_its_own_follow_rfc_3986(update_url: str,
     assert poll_address(update_url, mapping()) == address
 
 
-@pytest.mark.parametrize("base", ["https://ep.example/quickbooks", "https://ep.example/quickbooks/"])
-def test_a_path_starts_from_the_integrations_url(base: str) -> None:
-    one = mapping(url="https://ep.example/quickbooks/import", base_url=base)
-    assert poll_address("/status/acme/1", one) == "https://ep.example/quickbooks/status/acme/1"
+def test_a_path_starts_at_the_root_of_the_host_for_services_of_an_integration_too() -> None:
+    one = replace(mapping(url="https://ep.example/quickbooks/import"), integration_id="6" * 24)
+    assert poll_address("/status/acme/1", one) == "https://ep.example/status/acme/1"
+    assert poll_address("status/1", one) == "https://ep.example/quickbooks/status/1"
     assert poll_address("//cdn.example/x", one) == "https://cdn.example/x"
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ids import derived_message_id
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import BodyStore, MessageSink
 from pushhub.hub.model.log import log_entry
+from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import (
     INCOMING_QUEUE,
     INCOMING_UID,
@@ -107,18 +109,24 @@ class HubIntake:
         accepted, _ = self._accept.once(self._messages, made, cause=cause, at=at)
         return accepted
 
-    def copy(self, incoming: Message, message: HubMessage, mapping_id: str) -> Message:
+    @staticmethod
+    def copy_id(incoming: Message, mapping_id: str) -> str:
+        """The id that the copy of an incoming message for a mapping has, unless another message happens to have it."""
+        return derived_message_id(incoming.accepted_at, _copy_cause(incoming, mapping_id), 0)
+
+    def copy(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> Message:
         """Accept the copy of an incoming message for a mapping; one only, however often it is called.
 
         Args:
             incoming: The incoming message; its bytes are shared.
             message: Its content.
-            mapping_id: Whom the copy is for.
+            mapping: Whom the copy is for.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
         """
-        cause = f"route/{incoming.message_id}/{mapping_id}"
+        mapping_id = mapping.mapping_id
+        cause = _copy_cause(incoming, mapping_id)
         now = self._clock.now()
 
         def made(message_id: str) -> Message:
@@ -130,7 +138,7 @@ class HubIntake:
                 body=incoming.body,
                 body_ref=incoming.body_ref,
                 body_size=incoming.body_size,
-                headers=headers_of(message.type, incoming.message_id),
+                headers=headers_of(message.type, incoming.message_id, mapping.name),
                 accepted_at=now,
                 due_at=max(now, incoming.accepted_at + message.delay_s * 1000),
                 expires_at=now + LIFE_MS,
@@ -160,6 +168,10 @@ class HubIntake:
     def _placed(self, project_id: str, message: HubMessage) -> PlacedBody:
         (placed,) = self._accept.placed(project_id, [message.encode()], self._bodies)
         return placed
+
+
+def _copy_cause(incoming: Message, mapping_id: str) -> str:
+    return f"route/{incoming.message_id}/{mapping_id}"
 
 
 def _incoming(

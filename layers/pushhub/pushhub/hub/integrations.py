@@ -14,11 +14,11 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
-from pushhub.hub.model.parameters import parameter_id
+from pushhub.hub.model.parameters import DataType, Parameter, parameter_id
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.ports import HubSettings
-from pushhub.hub.settings import check_target
-from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_description
+from pushhub.hub.settings import check_target, replace_parameter
+from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, declared_types, description_url, read_description
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_parameter
 from pushhub.hub.wire.request import service_url
@@ -98,7 +98,7 @@ class HubIntegrations:
         return self._describe(project_id, read)
 
     def delete(self, project_id: str, integration_id: str) -> None:
-        """Remove an integration and its mappings.
+        """Remove an integration, its mappings, and the schedulers that were made for them.
 
         Raises:
             NotFound: No such integration.
@@ -106,7 +106,19 @@ class HubIntegrations:
         self.integration(project_id, integration_id)
         for mapping in self._mappings(project_id, integration_id):
             self._settings.delete_mapping(project_id, mapping.mapping_id)
+        for scheduler in self._settings.schedulers(project_id):
+            if scheduler.integration_id == integration_id:
+                self._settings.delete_scheduler(project_id, scheduler.scheduler_id)
         self._settings.delete_integration(project_id, integration_id)
+        self._schedule_again(project_id)
+
+    def _schedule_again(self, project_id: str) -> None:
+        """Make the schedulers that other integrations need and so far shared with one that is gone."""
+        enabled = {(each.integration_id, each.name) for each in self._settings.mappings(project_id) if each.enabled}
+        for integration in self._settings.integrations(project_id):
+            for service in integration.endpoint.services if integration.endpoint else ():
+                if (integration.integration_id, f"{integration.name}.{service.name}") in enabled:
+                    self._schedule(project_id, integration.integration_id, service)
 
     def sign_up(
         self, project_id: str, integration_id: str, parameters: Mapping[str, Any], enabled: Sequence[str]
@@ -125,17 +137,35 @@ class HubIntegrations:
         """
         integration = self.integration(project_id, integration_id)
         prefix = f"{integration.name}."
-        for name, value in parameters.items():
-            full = name if name.startswith(prefix) else prefix + name
-            fields = Fields({"name": full, "value": value})
-            self._settings.set_parameter(read_parameter(fields, None, project_id, self._clock.now()))
+        for parameter in self._signed(integration, parameters, project_id):
+            replace_parameter(self._settings, parameter)
         for mapping in self._mappings(project_id, integration_id):
             wanted = mapping.required or not {mapping.name, mapping.name.removeprefix(prefix)}.isdisjoint(enabled)
             self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
         for service in integration.endpoint.services if integration.endpoint else ():
             if service.name in enabled or service.required:
-                self._schedule(project_id, service)
+                self._schedule(project_id, integration.integration_id, service)
         return integration
+
+    def _signed(self, integration: Integration, parameters: Mapping[str, Any], project_id: str) -> list[Parameter]:
+        """The parameters of a sign-up, each of the type that the endpoint declares for it; all of them are right, or none is set."""
+        prefix = f"{integration.name}."
+        types: dict[str, DataType] = {}
+        for service in integration.endpoint.services if integration.endpoint else ():
+            types |= declared_types(service)
+        signed: list[Parameter] = []
+        errors: list[str] = []
+        for name, value in parameters.items():
+            short = name.removeprefix(prefix)
+            fields = Fields({"name": prefix + short, "value": value, "data_type": types.get(short)})
+            try:
+                signed.append(read_parameter(fields, None, project_id, self._clock.now()))
+            except InvalidObject as error:
+                told = (f"{field} {message}" for field, each in error.errors.items() for message in each)
+                errors += [f"{short}: {message}" for message in told]
+        if errors:
+            raise InvalidObject({"parameters": errors})
+        return signed
 
     def set_enabled(self, project_id: str, integration_id: str, *, enabled: bool) -> None:
         """Enable or disable all mappings of an integration; required ones stay enabled.
@@ -187,7 +217,7 @@ class HubIntegrations:
         )
         url = service_url(integration.url, service.path)
         if stored is not None:
-            moved = replace(stored, url=url, token=integration.token, base_url=integration.url)
+            moved = replace(stored, url=url, token=integration.token)
             if moved != stored:
                 self._settings.put_mapping(project_id, moved)
             return
@@ -209,14 +239,13 @@ class HubIntegrations:
                 enabled=service.required or not service.parameters,
                 required=service.required,
                 integration_id=integration.integration_id,
-                base_url=integration.url,
                 created_at=now,
             ),
         )
         if service.required or not service.parameters:
-            self._schedule(project_id, service)
+            self._schedule(project_id, integration.integration_id, service)
 
-    def _schedule(self, project_id: str, service: Service) -> None:
+    def _schedule(self, project_id: str, integration_id: str, service: Service) -> None:
         """The scheduler that a service recommends, unless its message is scheduled already."""
         every, messages = service.recommends.every, service.recommends.messages
         if every is None or not messages:
@@ -233,5 +262,6 @@ class HubIntegrations:
                 interval=every[1],
                 created_at=now,
                 next_at=now + period_ms(*every),
+                integration_id=integration_id,
             )
         )

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
-from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening, resume
+from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
 from pushhub.hub.model.log import (
+    ARCHIVED_BY_A_PERSON,
+    PERSON,
     HubState,
     Listing,
     Location,
@@ -210,9 +212,13 @@ class HubMessages:
 
         Raises: As :meth:`attempt_now`.
         """
-        self._change(
-            project_id, object_id, lambda delivery: close(delivery, DeliveryState.CANCELLED, self._clock.now())
-        )
+        self._change(project_id, object_id, self._archived)
+
+    def _archived(self, delivery: Delivery) -> Delivery:
+        now = self._clock.now()
+        said = TargetStatus(message=ARCHIVED_BY_A_PERSON, last_try_at=now)
+        closed = close(delivery, DeliveryState.CANCELLED, now)
+        return replace(closed, statuses={**closed.statuses, PERSON: said})
 
     def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Message:
         entry = self._entry(project_id, object_id)

@@ -5,7 +5,7 @@ Every method may raise :class:`pushhub.base.errors.Unavailable`; times are epoch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from pushhub.hub.model.integration import Integration
@@ -101,11 +101,11 @@ class HubSettings(Protocol):
         """Every type noted, sorted."""
         ...
 
-    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> bool:
+    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """Claim an identity for a message.
 
         Returns:
-            Whether that message has it, now or from before; False when another one does.
+            The message that has it now: this one, or the one that claimed it first.
         """
         ...
 
@@ -175,6 +175,14 @@ class HubLog(Protocol):
         """Notifications of a message."""
         ...
 
-    def notifications(self, project_id: str, *, limit: int) -> list[Notification]:
-        """Notifications of a store, newest first (eventually consistent)."""
+    def notifications(
+        self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
+    ) -> Iterator[Notification]:
+        """Notifications of a store by their first occurrence, newest first (eventually consistent), read as they are asked for.
+
+        Args:
+            project_id: The store.
+            start_at: Only those of then or later, epoch milliseconds.
+            end_at: Only those before, epoch milliseconds.
+        """
         ...

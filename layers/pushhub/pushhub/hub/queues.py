@@ -23,8 +23,8 @@ class IncomingPush(PushSettings):
 
     @property
     def policy(self) -> Exponential:
-        """Without end."""
-        return Exponential(base_s=1, cap_s=60, parks=True)
+        """Without end: what keeps a message from being compared is ours to mend, or the owner's of a filter."""
+        return Exponential(base_s=1, cap_s=900, parks=True)
 
 
 _INCOMING = IncomingPush(

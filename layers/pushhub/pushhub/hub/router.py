@@ -2,9 +2,15 @@
 
 Every step may be repeated: identities are claimed for the incoming message, copies have ids that follow from it, and the delivery of the incoming
 message is done only when all of that is written. Mappings changed in between count as they are at the repetition.
+
+A fault of ours is no answer of a filter: where nobody can say whether a message passes, it is compared with that mapping again later,
+and the other mappings get it meanwhile.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from pushhub.base.ports import Clock
 from pushhub.engine.model.message import Message
@@ -17,7 +23,26 @@ from pushhub.hub.model.notice import Level, Notification, notification_id
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import HubLog, HubSettings
 
-__all__ = ["HubRouter"]
+ROUTING_MS = 30_000
+"""How long one message is compared at a time; what is left is compared when it is looked at again."""
+
+SHOWN_REASONS = 5
+"""Reasons named for a message that goes nowhere; there may be a mapping for each of hundreds of services."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """What came of comparing a message with the mappings.
+
+    Attributes:
+        copies: Decimal ids of the copies there are now.
+        told: One line about it, for people.
+        finished: Whether every mapping was compared; if not, route again later.
+    """
+
+    copies: Collection[str]
+    told: str
+    finished: bool = True
 
 
 class HubRouter:
@@ -40,45 +65,73 @@ class HubRouter:
         self._intake = intake
         self._clock = clock
 
-    def route(self, incoming: Message, body: bytes) -> list[Message]:
-        """Make the copies of an incoming message; returns them.
+    def route(self, incoming: Message, body: bytes, *, attempt: int = 1) -> Routed:
+        """Make the copies of an incoming message.
 
         Args:
             incoming: The message.
             body: Its bytes.
+            attempt: Number of the attempt; from the second on, copies that are there are not made again.
 
         Raises:
             Unavailable: Repeat.
         """
         message = HubMessage.decode(body)
         self._intake.note_type(incoming.project, message.type)
-        copies = [
-            self._intake.copy(incoming, message, mapping.mapping_id)
-            for mapping in self._settings.mappings(incoming.project)
-            if self._goes_to(incoming, message, mapping)
-        ]
+        until = self._clock.now() + ROUTING_MS
+        made = self._made_before(incoming) if attempt > 1 else frozenset()
+        copies: dict[str, None] = {}
+        reasons: list[str] = []
+        unfinished = ""
+        for mapping in self._settings.mappings(incoming.project):
+            if not mapping.wants(message.type):
+                continue
+            if self._clock.now() >= until:
+                unfinished = f"Compared for {ROUTING_MS // 1000} s; the other mappings follow"
+                break
+            copy_id = self._intake.copy_id(incoming, mapping.mapping_id)
+            if copy_id not in made:
+                try:
+                    reason = self._refusal(incoming, message, mapping)
+                except PatternTimeout as error:
+                    self._tell(incoming, mapping, str(error))
+                    unfinished = f"{mapping.name}: {error}"
+                    continue
+                if reason:
+                    reasons.append(reason)
+                    continue
+                copy_id = self._intake.copy(incoming, message, mapping).message_id
+            copies[copy_id] = None
         if copies:
-            self._log.add_children(incoming.project, incoming.message_id, [each.message_id for each in copies])
-        return copies
-
-    def _goes_to(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> bool:
-        """Filters come first: a message that is filtered out must not use up the identity of one that passes later."""
-        if not mapping.wants(message.type):
-            return False
-        as_sent = message.as_sent(to_object_id(incoming.message_id))
-        try:
-            if not passes(mapping.filters, as_sent, self._matches):
-                return False
-        except PatternTimeout as error:
-            self._tell(incoming, mapping, str(error))
-            return False
-        identity = identity_of(mapping.identifiers, as_sent)
-        return identity is None or self._settings.claim(
-            incoming.project, mapping.mapping_id, identity, incoming.message_id
+            self._log.add_children(incoming.project, incoming.message_id, list(copies))
+        return Routed(
+            copies=copies,
+            told=unfinished or _told(message.type, len(copies), reasons),
+            finished=not unfinished,
         )
 
+    def _made_before(self, incoming: Message) -> Collection[str]:
+        entry = self._log.entry(incoming.project, incoming.message_id)
+        return frozenset(entry.children) if entry else frozenset()
+
+    def _refusal(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> str:
+        """Why a message does not go to a mapping that wants its type; empty when it does.
+
+        Filters come first: a message that is filtered out must not use up the identity of one that passes later.
+        """
+        as_sent = message.as_sent(to_object_id(incoming.message_id))
+        if not passes(mapping.filters, as_sent, self._matches):
+            return f"Filtered out by {mapping.name}"
+        identity = identity_of(mapping.identifiers, as_sent)
+        if identity is None:
+            return ""
+        holder = self._settings.claim(incoming.project, mapping.mapping_id, identity, incoming.message_id)
+        if holder == incoming.message_id:
+            return ""
+        return f"{mapping.name} has had message {to_object_id(holder)} with the same identifiers"
+
     def _tell(self, incoming: Message, mapping: ServiceMapping, problem: str) -> None:
-        subject = f"Not sent to {mapping.name}"
+        subject = f"Not yet sent to {mapping.name}"
         now = self._clock.now()
         self._log.count_notification(
             Notification(
@@ -96,3 +149,12 @@ class HubRouter:
                 attempt=1,
             )
         )
+
+
+def _told(message_type: str, copies: int, reasons: list[str]) -> str:
+    if copies:
+        return f"Routed to {copies} services"
+    if not reasons:
+        return f"No mapping wants {message_type}"
+    further = len(reasons) - SHOWN_REASONS
+    return "; ".join([*reasons[:SHOWN_REASONS], *([f"and {further} more"] if further > 0 else [])])

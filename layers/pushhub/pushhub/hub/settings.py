@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pushhub.base.errors import NotFound
@@ -31,6 +30,22 @@ def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: 
     refusal = check_url(url, allowed_targets(config, project_id))
     if refusal is not None:
         raise InvalidObject({"url": [refusal]})
+
+
+def replace_parameter(settings: HubSettings, parameter: Parameter) -> Parameter:
+    """Set a parameter with the type it is given; an update alone would keep the type it was made with."""
+    stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
+    if stored is not None and stored.data_type is not parameter.data_type:
+        settings.delete_parameter(parameter.project, parameter.name)
+    return set_by_a_person(settings, parameter)
+
+
+def set_by_a_person(settings: HubSettings, parameter: Parameter) -> Parameter:
+    """Set a parameter as a person wants it now, even if its value is from a moment ahead of this clock."""
+    if not settings.set_parameter(parameter):
+        settings.delete_parameter(parameter.project, parameter.name)
+        settings.set_parameter(parameter)
+    return parameter
 
 
 class HubSettingsOfStore:
@@ -162,7 +177,7 @@ class HubSettingsOfStore:
         Raises:
             InvalidObject: Something is wrong with it.
         """
-        return self._set(read_parameter(Fields(fields), None, project_id, self._clock.now()))
+        return set_by_a_person(self._settings, read_parameter(Fields(fields), None, project_id, self._clock.now()))
 
     def change_parameter(self, project_id: str, parameter_id: str, fields: Mapping[str, Any]) -> Parameter:
         """A parameter with another value or type.
@@ -172,11 +187,7 @@ class HubSettingsOfStore:
             InvalidObject: Something is wrong with it.
         """
         stored = self.parameter(project_id, parameter_id)
-        read = read_parameter(Fields(fields), stored, project_id, self._clock.now())
-        if read.data_type is not stored.data_type:
-            # A value that is only updated keeps the type it was made with.
-            self._settings.delete_parameter(project_id, stored.name)
-        return self._set(read)
+        return replace_parameter(self._settings, read_parameter(Fields(fields), stored, project_id, self._clock.now()))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
         """Remove a parameter. Mappings that name it send it no longer.
@@ -185,10 +196,3 @@ class HubSettingsOfStore:
             NotFound: No such parameter.
         """
         self._settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)
-
-    def _set(self, parameter: Parameter) -> Parameter:
-        if not self._settings.set_parameter(parameter):
-            # Its value is from a moment ahead of this clock; a person's word counts now all the same.
-            self._settings.delete_parameter(parameter.project, parameter.name)
-            self._settings.set_parameter(parameter)
-        return replace(parameter)

@@ -36,6 +36,9 @@ KEPT_FAILURES_MS = 30 * 86_400_000
 KEPT_HEADERS = ("content-type", "retry-after", "server", "date")
 """Headers kept of an answer, each up to 500 characters."""
 
+MAX_TOLD = 1_000
+"""Longest line told about the routing of a message, in characters."""
+
 INLINE_ANSWER_LIMIT = 8_192
 """Bodies of answers up to this many bytes lie in the table; larger ones in the bodies bucket."""
 
@@ -122,14 +125,15 @@ class HubTarget:
 
     def _route(self, order: PushOrder) -> Outcome:
         started_at = self._clock.now()
-        copies = self._router.route(order.message, order.body)
+        routed = self._router.route(order.message, order.body, attempt=order.attempt)
         answer = Answer(
-            status_code=200,
-            message=f"Routed to {len(copies)} services",
+            status_code=200 if routed.finished else 0,
+            error_class="" if routed.finished else "routing",
+            message=routed.told[:MAX_TOLD],
             started_at=started_at,
             finished_at=self._clock.now(),
         )
-        return Outcome(answer=answer, verdict=Verdict.DELIVERED)
+        return Outcome(answer=answer, verdict=Verdict.DELIVERED if routed.finished else Verdict.FAILED)
 
     def _ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Answer:
         """One request, to the service or (once it took the message for later) to its ``update_url``."""

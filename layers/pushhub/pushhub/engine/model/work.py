@@ -45,7 +45,9 @@ class WorkOrder:
     def group(self) -> str:
         """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
         subscriber = self.subscriber_id if self.subscriber_id != "*" else "any"
-        return f"{self.message.queue_uid}.{subscriber}"
+        # Internal queues, which have a slash in their name, are of the same generation in every project.
+        project = f"{self.message.project}." if "/" in self.message.queue else ""
+        return f"{project}{self.message.queue_uid}.{subscriber}"
 
     def encode(self) -> str:
         """The SQS message body (JSON)."""

@@ -12,6 +12,7 @@ from pushhub.base.errors import Invalid, NotFound
 from pushhub.hub.messages import Query
 from pushhub.hub.model.log import HubState, Location
 from pushhub.hub.model.object_ids import is_object_id
+from pushhub.hub.notifications import NotificationQuery
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.form import parse_form
 from pushhub.hub.wire.json import parse_object
@@ -99,6 +100,21 @@ class HubCall(Call):
             mapping_id=self.chosen("mapping_id", "consumer_class"),
             source=self._one_of("source", Location, "source"),
             message_id=self.chosen("message_id"),
+            start_at=self._moment("start_date"),
+            end_at=self._moment("end_date"),
+        )
+
+    def notification_query(self) -> NotificationQuery:
+        """Which notifications are looked for.
+
+        Raises:
+            InvalidObject: A value that cannot be understood.
+        """
+        return NotificationQuery(
+            page=self._page(),
+            level=self.chosen("level"),
+            reference_type=self.chosen("reference_type"),
+            reference_token=self.chosen("reference_token"),
             start_at=self._moment("start_date"),
             end_at=self._moment("end_date"),
         )

@@ -17,7 +17,8 @@ MESSAGES = STORE + "/messages"
 def _push(hub: HubPosting, call: HubCall) -> Response:
     message, submitted = read_pushed(call.request.body)
     accepted = hub.intake.push(call.store, message)
-    return Response(status=201, body={**submitted, "message_id": to_object_id(accepted.message_id)})
+    made = to_object_id(accepted.message_id)
+    return Response(status=201, body={**submitted, "id": made, "message_id": made})
 
 
 ROUTES: tuple[Route[HubPosting, HubCall], ...] = (

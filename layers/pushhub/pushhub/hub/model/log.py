@@ -6,15 +6,18 @@ by things the engine has no index for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import BodyRef, Message
-from pushhub.hub.model.message import INCOMING_QUEUE, mapping_of_queue, parent_of, type_of
+from pushhub.hub.model.message import INCOMING_QUEUE, ROUTER, consumer_of, mapping_of_queue, parent_of, type_of
 
-__all__ = ["HubState", "Listing", "Location", "LoggedMessage", "RecordedAnswer", "log_entry"]
+PERSON = "person"
+"""Under this name the statuses of a delivery say what a person decided about it."""
+
+ARCHIVED_BY_A_PERSON = "Archived by a person"
 
 
 class Location(StrEnum):
@@ -76,6 +79,8 @@ class LoggedMessage:
         next_at: Epoch milliseconds of the next request.
         completed_at: Epoch milliseconds when it was settled.
         last_error: Why the last try failed.
+        consumer: Name of the mapping an accepted copy was made for.
+        reason: Why it was archived without having been processed.
         children: Decimal ids of the messages it led to.
         version: Of the delivery it was made from; a higher one replaces a lower one.
     """
@@ -93,6 +98,8 @@ class LoggedMessage:
     next_at: int | None = None
     completed_at: int | None = None
     last_error: str | None = None
+    consumer: str | None = None
+    reason: str | None = None
     children: tuple[str, ...] = ()
     version: int = 0
 
@@ -106,6 +113,11 @@ class LoggedMessage:
         """How it stands: an incoming message that nobody wanted was skipped, not completed."""
         skipped = self.state is HubState.COMPLETED and self.mapping_id is None and not self.children
         return HubState.NEVER_PROCESSED if skipped else self.state
+
+    @property
+    def why_not(self) -> str | None:
+        """Why it was never processed; None for every other message."""
+        return self.reason if self.shown_state is HubState.NEVER_PROCESSED else None
 
     @property
     def listing(self) -> Listing:
@@ -163,6 +175,7 @@ def log_entry(message: Message, delivery: Delivery | None, now: int) -> LoggedMe
         state=HubState.SCHEDULED if mapping_id and message.due_at > now else HubState.PENDING,
         created_at=message.accepted_at,
         next_at=message.due_at,
+        consumer=consumer_of(message),
     )
     return entry if delivery is None else _with_delivery(entry, delivery, now)
 
@@ -177,22 +190,31 @@ def _with_delivery(entry: LoggedMessage, delivery: Delivery, now: int) -> Logged
     last = delivery.last
     failed = last is not None and last.verdict is Verdict.FAILED
     succeeded = delivery.state is DeliveryState.DELIVERED
-    return LoggedMessage(
-        project=entry.project,
-        message_id=entry.message_id,
-        type=entry.type,
-        mapping_id=entry.mapping_id,
-        parent_id=entry.parent_id,
+    return replace(
+        entry,
         location=location,
         state=state,
         attempts=max(0, delivery.tries - succeeded),
-        created_at=entry.created_at,
         attempt_at=last.finished_at if last else None,
         next_at=delivery.due_at,
         completed_at=delivery.settled_at,
         last_error=delivery.status(last.subscriber_id).message if failed and last else None,
+        reason=_reason(entry, delivery),
         version=delivery.version,
     )
+
+
+def _reason(entry: LoggedMessage, delivery: Delivery) -> str | None:
+    """Why an archived message was not processed: the router says it of incoming ones, their settling of accepted ones."""
+    if entry.mapping_id is None:
+        return delivery.status(ROUTER).message or None if delivery.settled else None
+    match delivery.state:
+        case DeliveryState.CANCELLED:
+            return delivery.status(PERSON).message or "Its mapping was deleted"
+        case DeliveryState.EXPIRED:
+            return "It was kept for as long as messages are"
+        case _:
+            return None
 
 
 def _waiting_state(delivery: Delivery, now: int) -> HubState:

@@ -58,7 +58,6 @@ class ServiceMapping:
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
-        base_url: URL of that integration; relative poll addresses start from it.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """
@@ -75,7 +74,6 @@ class ServiceMapping:
     enabled: bool = True
     required: bool = False
     integration_id: str | None = None
-    base_url: str | None = None
     created_at: int = 0
     version: int = 0
 

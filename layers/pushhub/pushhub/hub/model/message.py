@@ -23,6 +23,7 @@ __all__ = [
     "ROUTER",
     "SERVICE_QUEUES",
     "HubMessage",
+    "consumer_of",
     "headers_of",
     "is_message_type",
     "mapping_of_queue",
@@ -68,14 +69,16 @@ def mapping_of_queue(queue: str) -> str | None:
     return queue.removeprefix(SERVICE_QUEUES)
 
 
-def headers_of(message_type: str, parent_id: str | None) -> dict[str, str]:
+def headers_of(message_type: str, parent_id: str | None, consumer: str | None = None) -> dict[str, str]:
     """The headers of the engine's message.
 
     Args:
         message_type: Type of the hub message inside, so that it is known without reading the body.
         parent_id: Decimal id of the message that led to it, if one did.
+        consumer: Name of the mapping that an accepted copy is for; it is still known when the mapping is gone.
     """
-    return {"type": message_type} | ({"parent": parent_id} if parent_id else {})
+    optional = {"parent": parent_id, "consumer": consumer}
+    return {"type": message_type} | {name: value for name, value in optional.items() if value}
 
 
 def type_of(message: Message) -> str:
@@ -86,6 +89,11 @@ def type_of(message: Message) -> str:
 def parent_of(message: Message) -> str | None:
     """Decimal id of the message that led to this one."""
     return message.headers.get("parent")
+
+
+def consumer_of(message: Message) -> str | None:
+    """Name of the mapping that an accepted copy was made for."""
+    return message.headers.get("consumer")
 
 
 def is_message_type(value: object) -> TypeGuard[str]:

@@ -29,6 +29,7 @@ class Scheduler:
         interval: ``minutes``, ``hours``, ``days`` or ``weeks``, with or without the s.
         created_at: Epoch milliseconds.
         next_at: Epoch milliseconds of the next tick.
+        integration_id: The integration whose endpoint asked for it, or None when its owner made it.
         version: Raised by each write; guards concurrent changes.
     """
 
@@ -39,6 +40,7 @@ class Scheduler:
     interval: str
     created_at: int
     next_at: int
+    integration_id: str | None = None
     version: int = 0
 
     @property

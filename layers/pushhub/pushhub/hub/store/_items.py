@@ -22,6 +22,7 @@ from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 
 __all__ = [
+    "OPTIONAL_OF_ENTRY",
     "SHARDS",
     "decode_answer",
     "decode_entry",
@@ -40,6 +41,7 @@ __all__ = [
     "list_key",
     "log_key",
     "note_list_key",
+    "note_place",
     "store_key",
     "tick_key",
 ]
@@ -71,6 +73,11 @@ def note_list_key(project: str, shard: int) -> str:
     return f"{project}#notifications#{shard}"
 
 
+def note_place(at: int) -> str:
+    """Where notifications of a moment begin in that list."""
+    return f"{at:015d}"
+
+
 def tick_key(shard: int) -> str:
     """One partition of the list of all schedulers."""
     return f"TICK#{shard}"
@@ -92,6 +99,8 @@ def encode_mapping(mapping: ServiceMapping) -> Item:
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
     fields = json.loads(item["doc"]["S"])
+    # Mappings of before November 2026 hold their integration's URL.
+    fields.pop("base_url", None)
     fields |= {
         "messages": tuple(fields["messages"]),
         "parameter_ids": tuple(fields["parameter_ids"]),
@@ -178,6 +187,13 @@ def decode_parameter(item: Item, project: str) -> Parameter:
     )
 
 
+OPTIONAL_OF_ENTRY = (
+    *("mapping_id", "parent_id", "last_error", "consumer", "reason"),
+    *("attempt_at", "next_at", "completed_at"),
+)
+"""Attributes of a log entry that only some have."""
+
+
 def encode_entry(entry: LoggedMessage) -> Item:
     """All attributes of a log entry but its key and children."""
     item: Item = {
@@ -190,7 +206,13 @@ def encode_entry(entry: LoggedMessage) -> Item:
         "list_key": text(list_key(entry.project, entry.listing, _shard(entry.message_id))),
         "list_place": text(entry.message_id),
     }
-    texts_of = {"mapping_id": entry.mapping_id, "parent_id": entry.parent_id, "last_error": entry.last_error}
+    texts_of = {
+        "mapping_id": entry.mapping_id,
+        "parent_id": entry.parent_id,
+        "last_error": entry.last_error,
+        "consumer": entry.consumer,
+        "reason": entry.reason,
+    }
     item |= {name: text(value) for name, value in texts_of.items() if value is not None}
     times = {"attempt_at": entry.attempt_at, "next_at": entry.next_at, "completed_at": entry.completed_at}
     return item | {name: number(value) for name, value in times.items() if value is not None}
@@ -213,6 +235,8 @@ def decode_entry(item: Item) -> LoggedMessage:
         next_at=numbers(item, "next_at"),
         completed_at=numbers(item, "completed_at"),
         last_error=_optional(item, "last_error"),
+        consumer=_optional(item, "consumer"),
+        reason=_optional(item, "reason"),
         children=tuple(each["S"] for each in item["children"]["L"]) if "children" in item else (),
         version=int(item["version"]["N"]),
     )
@@ -273,7 +297,7 @@ def decode_answer(item: Item) -> RecordedAnswer:
 
 def encode_notification(notification: Notification) -> Item:
     """All attributes but the key."""
-    place = f"{notification.logged_at:015d}#{notification.notification_id}"
+    place = f"{note_place(notification.logged_at)}#{notification.notification_id}"
     return {
         "id": text(notification.notification_id),
         "level": text(notification.level),

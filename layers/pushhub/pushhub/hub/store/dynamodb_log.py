@@ -13,6 +13,7 @@ from pushhub.cloud.table import Item, Table, text, texts
 from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
 from pushhub.hub.model.notice import Notification
 from pushhub.hub.store._items import (
+    OPTIONAL_OF_ENTRY,
     SHARDS,
     decode_answer,
     decode_entry,
@@ -23,6 +24,7 @@ from pushhub.hub.store._items import (
     list_key,
     log_key,
     note_list_key,
+    note_place,
 )
 
 if TYPE_CHECKING:
@@ -59,8 +61,7 @@ class DynamoDBHubLog:
     def put(self, entry: LoggedMessage) -> None:
         """See the port. Attributes the new version does not have are removed."""
         item = encode_entry(entry)
-        optional = ("mapping_id", "parent_id", "last_error", "attempt_at", "next_at", "completed_at")
-        gone = [name for name in optional if name not in item]
+        gone = [name for name in OPTIONAL_OF_ENTRY if name not in item]
         names = {f"#{name}": name for name in [*item, *gone]}
         update = "SET " + ", ".join(f"#{name} = :{name}" for name in item)
         if gone:
@@ -173,11 +174,15 @@ class DynamoDBHubLog:
         found = [decode_notification(each) for each in self._about(project_id, message_id, _NOTE)]
         return sorted(found, key=lambda each: (each.logged_at, each.notification_id))
 
-    def notifications(self, project_id: str, *, limit: int) -> list[Notification]:
+    def notifications(
+        self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
+    ) -> Iterator[Notification]:
         """See the port."""
-        partitions = [self._newest_first(note_list_key(project_id, shard), "0", "9", limit) for shard in range(SHARDS)]
-        merged = heapq.merge(*partitions, key=_place, reverse=True)
-        return [decode_notification(each) for each in islice(merged, limit)]
+        # Places begin with the time; none of a moment is below its bare number.
+        low, high = note_place(start_at or 0), "9" if end_at is None else note_place(end_at)
+        keys = [note_list_key(project_id, shard) for shard in range(SHARDS)]
+        partitions = [self._newest_first(key, low, high, PAGE) for key in keys]
+        return map(decode_notification, heapq.merge(*partitions, key=_place, reverse=True))
 
     def _about(self, project_id: str, message_id: str, prefix: str, **options: object) -> Iterator[Item]:
         key = log_key(project_id, message_id, prefix)

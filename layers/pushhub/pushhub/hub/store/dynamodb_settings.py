@@ -160,7 +160,7 @@ class DynamoDBHubSettings:
         """See the port."""
         return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self._all(project_id, _TYPE))
 
-    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> bool:
+    def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """See the port. Each claim has a partition of its own, so that no mapping has a busiest one."""
         try:
             self._table.put(
@@ -172,9 +172,10 @@ class DynamoDBHubSettings:
                 ConditionExpression="attribute_not_exists(pk) OR message_id = :message",
                 ExpressionAttributeValues={":message": text(message_id)},
             )
-        except ConditionRefused:
-            return False
-        return True
+        except ConditionRefused as refused:
+            holder: str = refused.stored["message_id"]["S"]
+            return holder
+        return message_id
 
     def _one(self, project_id: str, sort_key: str, decode: Callable[[Item], T]) -> T | None:
         item = self._table.get(store_key(project_id, sort_key))

@@ -15,12 +15,11 @@ from pushhub.base.verdict import Answer
 from pushhub.hub.model.integration import EndpointDescription, Recommendation, Service
 from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.model.message import is_message_type
+from pushhub.hub.model.parameters import DataType
 from pushhub.hub.model.schedule import period_ms
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import read_filters, read_identifiers, read_options
-
-__all__ = ["DESCRIPTION_LIMIT", "description_url", "read_description"]
 
 DESCRIPTION_LIMIT = 262_144
 """Bytes of ``endpoint.json`` that are read (256 KiB)."""
@@ -76,6 +75,22 @@ def read_description(answer: Answer) -> EndpointDescription:
     if len(json.dumps(asdict(described))) > MAX_STORED:
         return EndpointDescription(errors=("endpoint.json describes more than can be kept",))
     return described
+
+
+def declared_types(service: Service) -> dict[str, DataType]:
+    """The types that a service declares for the parameters it requires, by name without the endpoint's prefix.
+
+    Types we do not know are left out, and so are parameters without one.
+    """
+    requires = service.description.get("requires")
+    given = requires if isinstance(requires, dict) else {}
+    declared = given.get("parameters") or given.get("paramaters")
+    named = [each for each in declared if isinstance(each, dict)] if isinstance(declared, list) else []
+    return {
+        each["name"]: DataType(each["data_type"])
+        for each in named
+        if isinstance(each.get("name"), str) and each.get("data_type") in list(DataType)
+    }
 
 
 def _called(given: Any, index: int) -> str:

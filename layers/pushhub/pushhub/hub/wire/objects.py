@@ -110,6 +110,9 @@ def read_parameter(fields: Fields, parameter: Parameter | None, project: str, no
 def _typed(value: Any, kind: DataType) -> Any:
     """A value of its type; forms send all of them as text."""
     text = value if isinstance(value, str) else None
+    if text == "" and kind not in (DataType.STRING, DataType.PASSWORD):
+        # A field of a form that was left empty.
+        return None
     match kind:
         case DataType.INTEGER if text is not None:
             return int(text)
@@ -121,6 +124,9 @@ def _typed(value: Any, kind: DataType) -> Any:
             return text.lower() in ("true", "1")
         case DataType.LIST if text is not None:
             value = json.loads(text)
+        case DataType.LIST if isinstance(value, dict) and value and all(each.isdigit() for each in value):
+            # A form numbers the elements of a list.
+            value = list(value.values())
     fitting: dict[DataType, type | tuple[type, ...]] = {
         DataType.INTEGER: int,
         DataType.FLOAT: (int, float),

@@ -72,10 +72,9 @@ def service_url(base_url: str, path: str) -> str:
 
 
 def poll_address(update_url: str, mapping: ServiceMapping) -> str:
-    """Where an answer's ``update_url`` leads.
+    """Where an answer's ``update_url`` leads: resolved against the mapping's URL, as URLs are (RFC 3986).
 
-    A path (``/status/1``) starts from the endpoint's URL when the mapping belongs to an integration, from the host of the mapping's URL
-    otherwise; everything else is resolved against the mapping's URL (RFC 3986).
+    So ``/status/1`` starts at the root of the endpoint's host, ``status/1`` beside the service itself.
 
     Args:
         update_url: As answered, absolute or relative.
@@ -84,8 +83,6 @@ def poll_address(update_url: str, mapping: ServiceMapping) -> str:
     Raises:
         Invalid: See :func:`checked_url`.
     """
-    if mapping.base_url is not None and update_url.startswith("/") and not update_url.startswith("//"):
-        return checked_url(service_url(mapping.base_url, update_url))
     try:
         return checked_url(urljoin(mapping.url, update_url))
     except ValueError as error:

@@ -47,7 +47,7 @@ def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str
         mapping: Whom it is for; None for incoming messages, and when the mapping was deleted.
         icon_url: Picture of the mapping's integration.
     """
-    consumer = mapping.name if mapping else entry.mapping_id
+    consumer = mapping.name if mapping else entry.consumer or entry.mapping_id
     return {
         "id": _id(entry.message_id),
         "message_id": _id(entry.message_id),
@@ -63,11 +63,13 @@ def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str
         "parent_id": _id(entry.parent_id),
         "attempts": entry.attempts,
         "last_error": entry.last_error,
+        "reason": entry.why_not,
         "created_at": _time(entry.created_at),
         "attempt_at": _time(entry.attempt_at),
-        "next_attempt": _time(entry.next_at),
         "completed_at": _time(entry.completed_at),
         "locked_at": None,
+        # Left out where there is none: the admin client formats whatever is there.
+        **({} if entry.next_at is None else {"next_attempt": _time(entry.next_at)}),
     }
 
 

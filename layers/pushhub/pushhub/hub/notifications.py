@@ -1,0 +1,93 @@
+"""Notifications of a store as people look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from pushhub.hub.model.notice import Notification
+
+PER_PAGE = 25
+"""Notifications on a page."""
+
+LOOKED_AT = 10_000
+"""Notifications that one listing looks at, the newest of its period first; a shorter period shows the older ones."""
+
+
+class ReadsNotifications(Protocol):
+    """Where notifications are read."""
+
+    def notifications(
+        self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
+    ) -> Iterator[Notification]:
+        """See :class:`pushhub.hub.ports.HubLog`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationQuery:
+    """What is looked for.
+
+    Attributes:
+        level: Only notifications of that level.
+        reference_type: Only those about that kind of thing.
+        reference_token: Only those about that thing.
+        start_at: Only those first said then or later, epoch milliseconds.
+        end_at: Only those first said before, epoch milliseconds.
+        page: From 1.
+    """
+
+    level: str | None = None
+    reference_type: str | None = None
+    reference_token: str | None = None
+    start_at: int | None = None
+    end_at: int | None = None
+    page: int = 1
+
+    def wants(self, notification: Notification) -> bool:
+        """Whether a notification of the period is looked for."""
+        extra = notification.extra
+        return (
+            self.level in (None, notification.level.value)
+            and self.reference_type in (None, extra.get("reference_type"))
+            and self.reference_token in (None, extra.get("reference_token"))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationPage:
+    """One page of notifications.
+
+    Attributes:
+        page: Its number, from 1.
+        pages: How many there are.
+        notifications: Newest first.
+    """
+
+    page: int
+    pages: int
+    notifications: Sequence[Notification]
+
+
+class HubNotifications:
+    """Finds notifications.
+
+    Args:
+        log: Where they are kept.
+    """
+
+    def __init__(self, log: ReadsNotifications) -> None:
+        self._log = log
+
+    def page(self, project_id: str, query: NotificationQuery) -> NotificationPage:
+        """A page of the notifications that are looked for."""
+        listed = self._log.notifications(project_id, start_at=query.start_at, end_at=query.end_at)
+        found = [each for each in islice(listed, LOOKED_AT) if query.wants(each)]
+        start = (query.page - 1) * PER_PAGE
+        return NotificationPage(
+            page=query.page,
+            pages=max(1, -(-len(found) // PER_PAGE)),
+            notifications=found[start : start + PER_PAGE],
+        )
