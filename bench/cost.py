@@ -249,7 +249,14 @@ def main() -> None:
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _), sink(0) as port, metered() as meter:
-        names = ("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL", "POLL_QUEUE_URL")
+        names = (
+            "PUSH_QUEUE_URL",
+            "RETRY_QUEUE_URL",
+            "ERRORS_QUEUE_URL",
+            "DISPATCH_FAILURES_URL",
+            "POLL_QUEUE_URL",
+            "ROUTE_QUEUE_URL",
+        )
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
         set_up(urls)
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What every work queue does. Receiving is no part of the port, so each kind brings its own way to look."""
+"""What every work queue does. A test looks at all that is visible, so each kind brings its own way for that."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     clock = FakeClock()
     if request.param == "fake":
         fake = FakeWorkQueue(clock)
-        yield Bench(fake, clock, lambda: [(each.order, each.receipt_handle) for each in fake.receive(1_000)])
+        yield Bench(fake, clock, lambda: [(each.order, each.receipt_handle) for each in fake.receive(limit=1_000)])
         return
     with aws.sqs() as (client, url):
 
@@ -91,6 +91,30 @@ def test_what_cannot_be_deferred_is_named(bench: Bench) -> None:
     # Then that one is named
     assert failed == {"no-such-handle"}
     assert bench.queue.defer([]) == set()
+
+
+def test_orders_are_received_ten_messages_at_a_time_and_gone_when_deleted(bench: Bench) -> None:
+    # Given twelve messages and a pack of three orders
+    singles = [order(message()) for _ in range(12)]
+    bench.queue.send([(each, 0) for each in singles])
+    together = [order(message()) for _ in range(3)]
+    bench.queue.send_packed(together)
+    # When all are received
+    rounds = [bench.queue.receive(0) for _ in range(3)]
+    received = [each for each_round in rounds for each in each_round]
+    # Then every order is there once, in messages of which no round has more than ten
+    assert sorted(each.order.key for each in received) == sorted(each.key for each in [*singles, *together])
+    assert max(len({each.sqs_id for each in each_round}) for each_round in rounds) == 10
+    assert {each.receive_count for each in received} == {1}
+    assert len({each.sqs_id for each in received}) == 13
+    # When half are deleted and all are made visible, the other half comes again
+    handles = sorted({each.receipt_handle for each in received})
+    bench.queue.delete(handles[:6])
+    bench.queue.delete(["no-such-handle"])
+    bench.queue.defer([(each, 0) for each in handles[6:]])
+    again = [each for _ in range(2) for each in bench.queue.receive(0)]
+    assert len({each.sqs_id for each in again}) == 7
+    assert {each.receive_count for each in again} == {2}
 
 
 def test_in_flight_counts_received_messages(bench: Bench) -> None:

@@ -245,7 +245,7 @@ def test_a_stale_order_of_a_waiting_delivery_does_not_push_early() -> None:
     world.push_queue.duplicate(received.receipt_handle)
     world.push_queue.duplicate(received.receipt_handle, after_s=100)
     assert world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6) == set()
-    world.push_queue.delete(received.receipt_handle)
+    world.push_queue.delete([received.receipt_handle])
     world.run(seconds=299)
     assert len(world.sender.requests) == 1
     world.run(seconds=3)

@@ -52,6 +52,8 @@ def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
             due_index=world.messages,
             retry_queue=world.retry_queue,
             poll_queue=world.poll_queue,
+            route_queue=world.route_queue,
+            internal=lambda _: False,
             clock=world.clock,
             telemetry=world.telemetry,
             executor=pool,

@@ -63,6 +63,7 @@ class World:
         self.retry_queue = self.ports.retry_queue
         self.errors_queue = self.ports.errors_queue
         self.poll_queue = self.ports.poll_queue
+        self.route_queue = self.ports.route_queue
         self.telemetry = self.ports.telemetry
         self._undispatched: list[Message] = []
         self._woken_at = self.clock.now()
@@ -137,6 +138,7 @@ class World:
         worked |= self._push(self.push_queue, ports.push_queue)
         worked |= self._push(self.retry_queue, ports.retry_queue)
         worked |= self._push(self.poll_queue, ports.poll_queue)
+        worked |= self._push(self.route_queue, ports.route_queue)
         worked |= self._errors()
         return worked | self._wake()
 
@@ -146,9 +148,8 @@ class World:
         while True:
             while self.step():
                 pass
-            moments = [
-                each.next_at() for each in (self.push_queue, self.retry_queue, self.poll_queue, self.errors_queue)
-            ]
+            queues = (self.push_queue, self.retry_queue, self.poll_queue, self.route_queue, self.errors_queue)
+            moments = [each.next_at() for each in queues]
             parked = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.parked()]
             coming = [moment for moment in [*moments, *parked] if moment is not None and moment > self.clock.now()]
             following = min([*coming, end])
@@ -197,12 +198,13 @@ class World:
         if not batch:
             return False
         try:
-            keep = self.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+            push = self.hub.engine.route if real is self.route_queue else self.push
+            keep = push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
         except Crash:
             return True
         for each in batch:
             if each.sqs_id not in keep:
-                real.delete(each.receipt_handle)
+                real.delete([each.receipt_handle])
         return True
 
     def _errors(self) -> bool:
@@ -212,7 +214,7 @@ class World:
                 self.exhausted.run(each.order)
             except (Crash, Unavailable):
                 continue
-            self.errors_queue.delete(each.receipt_handle)
+            self.errors_queue.delete([each.receipt_handle])
         return bool(batch)
 
     def _wake(self) -> bool:

@@ -45,6 +45,7 @@ STRUCK = {
     "retry_queue": "retry_queue",
     "errors_queue": "errors_queue",
     "poll_queue": "poll_queue",
+    "route_queue": "route_queue",
     "settings": "settings",
     "log": "log",
     "topics": "topics",
@@ -84,7 +85,7 @@ class FakePorts:
         self.clock = FakeClock()
         self.telemetry = FakeTelemetry()
         self.sender: Sender = FakeSender(self.clock)
-        self.executor = InlineExecutor()
+        self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
         self.in_flight_limit = 100_000
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
@@ -97,6 +98,7 @@ class FakePorts:
         self.retry_queue = FakeWorkQueue(self.clock, name="retry", max_receive_count=100)
         self.errors_queue = FakeWorkQueue(self.clock, name="errors", max_receive_count=100)
         self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=100)
+        self.route_queue = FakeWorkQueue(self.clock, name="route", max_receive_count=100)
         self.put_aside: list[str] = []
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.settings = FakeHubSettings()

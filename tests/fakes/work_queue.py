@@ -100,8 +100,8 @@ class FakeWorkQueue:
         now = self._clock.now()
         return sum(bool(each.handle) and each.visible_at > now for each in self._stored.values())
 
-    def receive(self, limit: int = 10) -> list[Received]:
-        """Hand out the orders of up to ``limit`` visible messages, those visible longest first."""
+    def receive(self, wait_s: int = 0, *, limit: int = 10) -> list[Received]:
+        """See the port. Hands out those visible longest first."""
         with self._lock:
             now = self._clock.now()
             self._drop_old(now)
@@ -117,12 +117,12 @@ class FakeWorkQueue:
                 received += self._hand_out(each, now)
             return received
 
-    def delete(self, handle: str) -> None:
-        """Delete a received message; a stale or unknown handle is accepted and does nothing."""
+    def delete(self, handles: Sequence[str]) -> None:
+        """See the port. A stale or unknown handle is accepted and does nothing."""
         with self._lock:
-            stored = self._current(handle)
-            if stored is not None:
-                del self._stored[stored.sqs_id]
+            for stored in map(self._current, handles):
+                if stored is not None:
+                    del self._stored[stored.sqs_id]
 
     def duplicate(self, handle: str, *, after_s: float = 0) -> None:
         """Let SQS deliver a received message once more, even if it is in flight or was deleted.

@@ -29,6 +29,7 @@ RESOURCES = {
     "push_queue": "PushQueue",
     "retry_queue": "RetryQueue",
     "poll_queue": "PollQueue",
+    "route_queue": "RouteQueue",
     "errors_queue": "ErrorsQueue",
     "dispatch_failures": "DispatchFailures",
 }

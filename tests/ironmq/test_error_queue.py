@@ -84,7 +84,7 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     world.dispatch_only()
     [received] = world.push_queue.receive()
     assert world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6) == set()
-    world.push_queue.delete(received.receipt_handle)
+    world.push_queue.delete([received.receipt_handle])
     world.bodies.objects.clear()
     # When it reaches the errors function
     world.run(seconds=60)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.stack
 ORDERS = 8
 KILLS = 4
 VISIBILITY_S = 15
-"""How long SQS hides the orders of a function that died; 21 minutes outside of this test."""
+"""How long SQS hides the orders of a function that died; 42 minutes outside of this test."""
 WAIT_S = 240.0
 
 
@@ -24,7 +24,7 @@ WAIT_S = 240.0
 def shop(stack: RunningStack) -> Iterator[Shop]:
     made = stack.make_project()
     sqs = stack.aws.sqs()
-    urls = [stack.outputs[name] for name in ("PushQueueUrl", "RetryQueueUrl", "PollQueueUrl")]
+    urls = [stack.outputs[name] for name in ("PushQueueUrl", "RetryQueueUrl", "PollQueueUrl", "RouteQueueUrl")]
     usual = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls]
     for url in urls:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})

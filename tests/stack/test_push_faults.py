@@ -22,7 +22,7 @@ from tests.stack.running import RunningStack
 pytestmark = pytest.mark.stack
 
 VISIBILITY_S = 6
-"""Instead of the template's 21 minutes: how soon SQS hands out again what a killed function had."""
+"""Instead of the template's 42 minutes: how soon SQS hands out again what a killed function had."""
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,12 @@ def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
 
 
 def test_waiting_work_is_watched() -> None:
-    assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {"PushQueue", "ErrorsQueue", "NotifyQueue"}
+    assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {
+        "PushQueue",
+        "RouteQueue",
+        "ErrorsQueue",
+        "NotifyQueue",
+    }
     assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
     assert watching("AWS/ApiGateway", "IntegrationError") == {"WebSocketApi"}

@@ -46,7 +46,14 @@ def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(nam
 
 @pytest.mark.parametrize(
     ("name", "receives"),
-    [("PushQueue", 20), ("RetryQueue", 100), ("PollQueue", 100), ("ErrorsQueue", 100), ("NotifyQueue", 1000)],
+    [
+        ("PushQueue", 20),
+        ("RetryQueue", 100),
+        ("PollQueue", 100),
+        ("RouteQueue", 100),
+        ("ErrorsQueue", 100),
+        ("NotifyQueue", 1000),
+    ],
 )
 def test_receives_before_a_message_counts_as_poison(name: str, receives: int) -> None:
     # The attempt number lives in the hub's own state: this is a guard against poison, so it is generous.

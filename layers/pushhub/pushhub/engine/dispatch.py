@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict, Unavailable
@@ -31,6 +31,8 @@ class Dispatch:
         totals: Counts messages per queue.
         deliveries: Parks deliveries that are due later than a queue can delay.
         push_queue: Where first attempts are queued.
+        route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for those who do.
+        internal: Says by a queue's name whether its messages are such.
         clock: Time.
         telemetry: Metrics.
     """
@@ -41,12 +43,16 @@ class Dispatch:
         totals: TotalStore,
         deliveries: Deliveries,
         push_queue: WorkQueue,
+        route_queue: WorkQueue,
+        internal: Callable[[str], bool],
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
         self._totals = totals
         self._deliveries = deliveries
         self._push_queue = push_queue
+        self._route_queue = route_queue
+        self._internal = internal
         self._clock = clock
         self._telemetry = telemetry
 
@@ -58,6 +64,7 @@ class Dispatch:
         """
         now = self._clock.now()
         at_once: list[WorkOrder] = []
+        to_route: list[WorkOrder] = []
         later: list[tuple[WorkOrder, int]] = []
         size = 0
         for message in batch:
@@ -66,18 +73,24 @@ class Dispatch:
                     self._park(message, subscriber_id)
                     continue
                 order = WorkOrder(message=message, subscriber_id=subscriber_id)
-                if message.due_at > now:
+                if self._internal(message.queue):
+                    to_route.append(order)
+                elif message.due_at > now:
                     later.append((order, -(-(message.due_at - now) // 1000)))
                 else:
                     at_once.append(order)
                 size += _size(message)
                 if size >= ORDERS_BYTES:
-                    self._send(at_once, later)
-                    at_once, later, size = [], [], 0
-        self._send(at_once, later)
+                    self._send(at_once, to_route, later)
+                    at_once, to_route, later, size = [], [], [], 0
+        self._send(at_once, to_route, later)
         self._count(batch)
 
-    def _send(self, at_once: Sequence[WorkOrder], later: Sequence[tuple[WorkOrder, int]]) -> None:
+    def _send(
+        self, at_once: Sequence[WorkOrder], to_route: Sequence[WorkOrder], later: Sequence[tuple[WorkOrder, int]]
+    ) -> None:
+        if to_route:
+            self._route_queue.send_packed(to_route)
         if at_once:
             self._push_queue.send_packed(at_once)
         if later:

@@ -266,6 +266,18 @@ class WorkQueue(Protocol):
         """Hide received messages (receipt handle, seconds); the handles that could not be changed are returned."""
         ...
 
+    def receive(self, wait_s: int) -> list[Received]:
+        """The orders of up to ten messages, hidden as long as the queue hides them; what is no work order is left to others.
+
+        Args:
+            wait_s: Seconds to wait for a message when there is none.
+        """
+        ...
+
+    def delete(self, handles: Sequence[str]) -> None:
+        """Delete received messages by their receipt handles; those that are gone already are no error."""
+        ...
+
     def in_flight(self) -> int:
         """About how many messages are in flight; may be some seconds old."""
         ...

@@ -58,6 +58,7 @@ class Protocol:
         name: Of its package. Its internal queues, if it has any, are named ``<name>/...``.
         targets: Kinds of subscribers.
         queue_source: Knows its internal queues.
+        internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for anybody's answer.
         watchers: Told of each delivery as it is stored.
         ticks: Done each minute.
         exhausted: Handles deliveries that gave up.
@@ -69,6 +70,7 @@ class Protocol:
     name: str
     targets: Sequence[TargetOffer] = ()
     queue_source: Callable[[], QueueSource] | None = None
+    internal: Callable[[str], bool] = lambda _: False
     watchers: Sequence[Callable[[], Watcher]] = ()
     ticks: Sequence[Callable[[], Tick]] = ()
     exhausted: Callable[[], ExhaustedHandler] | None = None

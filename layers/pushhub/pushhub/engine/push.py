@@ -2,12 +2,19 @@
 
 What follows is arranged soon after each delivery is through, not when the whole batch is: one slow endpoint must not hold back its
 neighbours' retries.
+
+Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on receiving orders by itself
+and works on them meanwhile, until what it could still take on might outlast it. And no subscriber gets more threads than its answers earn it
+(:mod:`pushhub.engine.windows`): orders for one that is slow are put aside, to come again later.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Telemetry
@@ -17,6 +24,7 @@ from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Received, WorkQueue
+from pushhub.engine.windows import Key, Windows
 
 UNSURE_WAIT_MS = 10_000
 """How soon an order is looked at again when one of our own calls failed and its effect is unknown; doubled with each receive."""
@@ -34,6 +42,59 @@ FLUSH_SECONDS = 0.2
 FLUSH_COUNT = 10
 """SQS takes this many entries in one call."""
 
+AT_ONCE = 99
+"""Attempts under way at a time; the executor has a thread more, which receives."""
+
+REFILL_AFTER_MS = 1_000
+"""A run that has waited this long for an answer receives further orders itself."""
+
+REFILL_WAIT_S = 1
+"""How long one such receive waits for orders; a run whose attempts are all through may have to wait as long for its end."""
+
+LONGEST_ATTEMPT_MS = 190_000
+"""The longest that an attempt may take, with what follows: an endpoint of the hub protocol has three minutes."""
+
+ASIDE_MS = 15_000
+"""How soon an order for a slow subscriber is looked at again; doubled with each receive."""
+
+
+@dataclass
+class _Run:
+    """One run of the function.
+
+    Attributes:
+        source: The queue of its batch, and of what it receives itself.
+        remaining_ms: Milliseconds it has left.
+        given: SQS ids of its batch: what is kept of those is its answer.
+        waiting: Orders that wait for a thread, with their stored deliveries.
+        running: Attempts under way: the order, the subscriber's window, and when it began.
+        through: What is through, and what follows.
+        keys: Deliveries that are waiting or running.
+        handles: Receipt handles of messages it received itself, by SQS id.
+        left: Orders of those messages that are not through yet.
+        keep: SQS ids of messages that stay in the queue.
+        refill: A receive under way.
+        refills: Whether it may receive further orders.
+    """
+
+    source: WorkQueue
+    remaining_ms: Callable[[], int]
+    given: frozenset[str]
+    waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
+    running: dict[Future[Following], tuple[Received, Key, int]] = field(default_factory=dict)
+    through: list[tuple[Received, Following]] = field(default_factory=list)
+    keys: set[tuple[str, str, str, str]] = field(default_factory=set)
+    handles: dict[str, str] = field(default_factory=dict)
+    left: Counter[str] = field(default_factory=Counter)
+    keep: set[str] = field(default_factory=set)
+    refill: Future[list[Received]] | None = None
+    refills: bool = True
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is left to do."""
+        return bool(self.waiting or self.running or self.through or self.refill)
+
 
 class Push:
     """Works on batches of orders.
@@ -46,7 +107,7 @@ class Push:
         poll_queue: Where deliveries wait for their next poll (hub protocol).
         clock: Time.
         telemetry: Wide events and metrics.
-        executor: Runs the deliveries of a batch side by side.
+        executor: Runs the deliveries of a batch side by side; has more than :data:`AT_ONCE` threads.
     """
 
     def __init__(
@@ -69,6 +130,7 @@ class Push:
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
+        self._windows = Windows()
 
     def run(self, batch: Sequence[Received], *, source: WorkQueue, remaining_ms: Callable[[], int]) -> set[str]:
         """Work on a batch.
@@ -81,19 +143,107 @@ class Push:
         Returns:
             SQS ids of the orders to keep (batch item failures); all others are settled or handed on.
         """
+        run = _Run(source=source, remaining_ms=remaining_ms, given=frozenset(each.sqs_id for each in batch))
+        self._windows.start_over()
+        self._take(run, batch)
+        while run.busy:
+            self._begin(run)
+            self._refill(run)
+            self._finish(run)
+        return run.keep & run.given
+
+    def _take(self, run: _Run, batch: Sequence[Received]) -> None:
+        """Add orders to a run. A delivery that it has in hand already is not attempted a second time."""
         firsts: dict[tuple[str, str, str, str], Received] = {}
         for received in batch:
-            firsts.setdefault(received.order.key, received)
+            if received.order.key not in run.keys:
+                firsts.setdefault(received.order.key, received)
+        run.left.update(each.sqs_id for each in firsts.values())
         try:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
         except Unavailable as error:
             self._call_failed("states_unreadable", error, orders=len(batch))
-            return self._wait([(each, self._unsure(each)) for each in batch], source)
-        running = {
-            self._executor.submit(self._carry_on, received, stored.get(key), remaining_ms): received
-            for key, received in firsts.items()
-        }
-        return self._arrange_as_they_finish(running, source)
+            run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
+            return
+        run.keys |= firsts.keys()
+        run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
+
+    def _begin(self, run: _Run) -> None:
+        """Begin every attempt that there is a thread for; those of slow subscribers that may have none are put aside."""
+        still: list[tuple[Received, Delivery | None]] = []
+        for received, stored in run.waiting:
+            now, key = self._clock.now(), _window_key(received.order)
+            slow = self._windows.slow(key, now)
+            if slow and (run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)):
+                self._put_aside(run, received, stored)
+            elif len(run.running) < AT_ONCE and self._windows.admits(key, now):
+                self._windows.begin(key, now)
+                attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms)
+                run.running[attempt] = received, key, now
+            else:
+                still.append((received, stored))
+        run.waiting = still
+
+    def _put_aside(self, run: _Run, received: Received, stored: Delivery | None) -> None:
+        doublings = min(received.receive_count - 1, 10)
+        due_at = self._clock.now() + min(ASIDE_MS << doublings, MAX_DELAY_MS)
+        follow = Follow.LATER if stored is None or stored.update_url is None else Follow.POLL
+        run.through.append((received, Following(follow, due_at)))
+        self._telemetry.count("DeliveriesPutAside")
+
+    def _refill(self, run: _Run) -> None:
+        """Receive further orders while an answer is waited for, as long as they could be attempted within this run."""
+        if run.refill is not None or not run.refills or run.waiting or len(run.running) >= AT_ONCE:
+            return
+        now = self._clock.now()
+        waits = any(
+            now - begun >= REFILL_AFTER_MS and not attempt.done() for attempt, (_, _, begun) in run.running.items()
+        )
+        if waits and run.remaining_ms() > LONGEST_ATTEMPT_MS:
+            run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S)
+
+    def _finish(self, run: _Run) -> None:
+        """Wait a moment for attempts to be through, and arrange what follows for those that are."""
+        futures: list[Future[Any]] = [*run.running]
+        if run.refill is not None:
+            futures.append(run.refill)
+        done = wait(futures, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED).done if futures else set()
+        now = self._clock.now()
+        for attempt in [each for each in run.running if each in done]:
+            received, key, begun = run.running.pop(attempt)
+            self._windows.end(key, begun, now)
+            run.through.append((received, attempt.result()))
+        if run.refill is not None and run.refill in done:
+            self._refilled(run, run.refill)
+            run.refill = None
+        if run.through and (not done or not run.running or len(run.through) >= FLUSH_COUNT):
+            through, run.through = run.through, []
+            run.keys -= {each.order.key for each, _ in through}
+            run.keep |= self._arrange(through, run.source)
+            run.left.subtract(each.sqs_id for each, _ in through)
+            self._give_up_own(run)
+
+    def _refilled(self, run: _Run, refill: Future[list[Received]]) -> None:
+        try:
+            batch = refill.result()
+        except Unavailable as error:
+            self._call_failed("orders_not_received", error)
+            run.refills = False
+            return
+        run.handles |= {each.sqs_id: each.receipt_handle for each in batch}
+        self._take(run, batch)
+
+    def _give_up_own(self, run: _Run) -> None:
+        """Delete what the run received itself and is through with; one that cannot be deleted comes again, which is harmless."""
+        over = [sqs_id for sqs_id in run.handles if run.left[sqs_id] <= 0]
+        handles = {sqs_id: run.handles.pop(sqs_id) for sqs_id in over}
+        done = [handle for sqs_id, handle in handles.items() if sqs_id not in run.keep]
+        if not done:
+            return
+        try:
+            run.source.delete(done)
+        except Unavailable as error:
+            self._call_failed("orders_not_deleted", error, orders=len(done))
 
     def _carry_on(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
         """Carry one delivery on, on a thread of its own; a fault of ours in it must not touch its neighbours."""
@@ -111,18 +261,6 @@ class Push:
         """When to look again at an order that a fault of ours kept us from, epoch milliseconds."""
         doublings = min(received.receive_count - 1, 10)
         return self._clock.now() + min(UNSURE_WAIT_MS << doublings, MAX_DELAY_MS)
-
-    def _arrange_as_they_finish(self, running: dict[Future[Following], Received], source: WorkQueue) -> set[str]:
-        keep: set[str] = set()
-        pending = set(running)
-        through: list[tuple[Received, Following]] = []
-        while pending or through:
-            done, pending = wait(pending, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED)
-            through += [(running[each], each.result()) for each in done]
-            if through and (not done or not pending or len(through) >= FLUSH_COUNT):
-                keep |= self._arrange(through, source)
-                through = []
-        return keep
 
     def _arrange(self, through: Sequence[tuple[Received, Following]], source: WorkQueue) -> set[str]:
         """Exhausted ones to the errors queue, waits to where they are spent; the SQS ids to keep are returned."""
@@ -186,3 +324,7 @@ class Push:
             if failed:
                 self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
         return {each.sqs_id for each, _ in kept}
+
+
+def _window_key(order: WorkOrder) -> Key:
+    return order.message.project, order.message.queue_uid, order.subscriber_id

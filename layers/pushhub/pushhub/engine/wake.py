@@ -27,6 +27,8 @@ class Wake:
         due_index: Knows whose time has come.
         retry_queue: Where woken deliveries go.
         poll_queue: Where those go that are to be polled (hub protocol).
+        route_queue: Where those go that the hub itself works on.
+        internal: Says by a queue's name whether its deliveries are such.
         clock: Time.
         telemetry: Metrics.
         executor: Takes deliveries out of the index side by side.
@@ -38,6 +40,8 @@ class Wake:
         due_index: DueIndex,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
+        route_queue: WorkQueue,
+        internal: Callable[[str], bool],
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
@@ -45,6 +49,8 @@ class Wake:
         self._due_index = due_index
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
+        self._route_queue = route_queue
+        self._internal = internal
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
@@ -67,15 +73,19 @@ class Wake:
             due = [each for each in self._due_index.due(self._clock.now(), BATCH) if _key(each) not in woken]
             if not due:
                 break
-            polls = [(_order(each), 0) for each in due if each.update_url is not None]
-            retries = [(_order(each), 0) for each in due if each.update_url is None]
-            for queue, orders in ((self._poll_queue, polls), (self._retry_queue, retries)):
+            for queue in (self._poll_queue, self._route_queue, self._retry_queue):
+                orders = [(_order(each), 0) for each in due if self._queue_of(each) is queue]
                 if orders:
                     queue.send(orders)
             list(self._executor.map(self._due_index.unpark, due))
             woken.update(_key(each) for each in due)
         self._telemetry.count("DeliveriesWoken", len(woken))
         return len(woken)
+
+    def _queue_of(self, delivery: Delivery) -> WorkQueue:
+        if delivery.update_url is not None:
+            return self._poll_queue
+        return self._route_queue if self._internal(delivery.queue) else self._retry_queue
 
 
 def _key(delivery: Delivery) -> str:

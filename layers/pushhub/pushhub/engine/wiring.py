@@ -33,6 +33,7 @@ RECORDS_BUCKET = text("RECORDS_BUCKET")
 PUSH_QUEUE_URL = text("PUSH_QUEUE_URL")
 RETRY_QUEUE_URL = text("RETRY_QUEUE_URL")
 POLL_QUEUE_URL = text("POLL_QUEUE_URL")
+ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
@@ -51,10 +52,10 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
         *(PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     ),
-    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, PUSH_QUEUE_URL, DISPATCH_FAILURES_URL),
-    "push": (*_ATTEMPTS, PUSH_QUEUE_URL),
+    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
+    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
-    "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL),
+    "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
     "records": (RECORDS_BUCKET,),
@@ -128,6 +129,11 @@ class EnginePorts(Protocol):
     @property
     def poll_queue(self) -> WorkQueue:
         """Polls."""
+        ...
+
+    @property
+    def route_queue(self) -> WorkQueue:
+        """What the hub works on itself, without waiting for anybody."""
         ...
 
     @property
@@ -236,6 +242,11 @@ class AwsEnginePorts:
         return self._work_queue(POLL_QUEUE_URL)
 
     @cached_property
+    def route_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(ROUTE_QUEUE_URL)
+
+    @cached_property
     def errors_queue(self) -> WorkQueue:
         """On SQS."""
         return self._work_queue(ERRORS_QUEUE_URL)
@@ -297,7 +308,15 @@ class Engine:
         """Attempts batches of polls."""
         return self._push(self.ports.poll_queue)
 
-    def _push(self, waiting: WorkQueue) -> Push:
+    @cached_property
+    def route(self) -> Push:
+        """Works on batches of what the hub does itself; what is left of it waits in its own queue."""
+        return self._push(self.ports.route_queue, retries=self.ports.route_queue)
+
+    def _internal(self, queue: str) -> bool:
+        return any(protocol.internal(queue) for protocol in self.protocols)
+
+    def _push(self, waiting: WorkQueue, retries: WorkQueue | None = None) -> Push:
         """The push use case of a function whose queue of waiting deliveries is the given one."""
         from pushhub.engine.push import Push
 
@@ -305,7 +324,7 @@ class Engine:
         return Push(
             messages=ports.messages,
             deliver=self._deliver(waiting),
-            retry_queue=ports.retry_queue,
+            retry_queue=retries or ports.retry_queue,
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
             clock=ports.clock,
@@ -340,6 +359,8 @@ class Engine:
             totals=ports.config,
             deliveries=ports.messages,
             push_queue=ports.push_queue,
+            route_queue=ports.route_queue,
+            internal=self._internal,
             clock=ports.clock,
             telemetry=ports.telemetry,
         )
@@ -354,6 +375,8 @@ class Engine:
             due_index=ports.messages,
             retry_queue=ports.retry_queue,
             poll_queue=ports.poll_queue,
+            route_queue=ports.route_queue,
+            internal=self._internal,
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,

@@ -12,7 +12,7 @@ from pushhub.cloud.settings import Setting, text
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.hub.model.message import DIALECT
+from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore
@@ -131,6 +131,7 @@ class Hub:
             name=DIALECT,
             targets=(TargetOffer((DIALECT,), self._target, public=False),),
             queue_source=self._queues,
+            internal=lambda queue: queue == INCOMING_QUEUE,
             watchers=(self._watch,),
             ticks=(lambda: self.ticks,),
             apis={"/api/": lambda: self.api},

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
-from pushhub.engine.model.work import WorkOrder, pack
+from pushhub.engine.model.work import WorkOrder, decode_pack, pack
+from pushhub.engine.ports import Received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -59,6 +60,48 @@ class SqsWorkQueue:
             chunk = rest[start : start + _ENTRIES_PER_CALL]
             failed |= self._defer_batch(chunk)
         return failed
+
+    def receive(self, wait_s: int) -> list[Received]:
+        """See the port. What cannot be read is hidden until its time is over, and then comes to those who count it as poison."""
+        count: Any = "ApproximateReceiveCount"
+        sent: Any = "SentTimestamp"
+        with aws_call("sqs:ReceiveMessage"):
+            answer = self._client.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=_ENTRIES_PER_CALL,
+                WaitTimeSeconds=wait_s,
+                MessageSystemAttributeNames=[count, sent],
+            )
+        now = self._clock.now()
+        received: list[Received] = []
+        for message in answer.get("Messages", []):
+            try:
+                orders = decode_pack(message["Body"])
+            except ValueError:
+                continue
+            received += [
+                Received(
+                    order=order,
+                    sqs_id=message["MessageId"],
+                    receipt_handle=message["ReceiptHandle"],
+                    received_at=now,
+                    receive_count=int(message["Attributes"][count]),
+                    sent_at=int(message["Attributes"][sent]),
+                )
+                for order in orders
+            ]
+        return received
+
+    def delete(self, handles: Sequence[str]) -> None:
+        """See the port."""
+        for start in range(0, len(handles), _ENTRIES_PER_CALL):
+            chunk = handles[start : start + _ENTRIES_PER_CALL]
+            entries: list[Any] = [{"Id": str(index), "ReceiptHandle": each} for index, each in enumerate(chunk)]
+            with aws_call("sqs:DeleteMessageBatch"):
+                answer = self._client.delete_message_batch(QueueUrl=self._url, Entries=entries)
+            codes = sorted({each["Code"] for each in answer.get("Failed", []) if not each["SenderFault"]})
+            if codes:
+                raise Unavailable("sqs:DeleteMessageBatch", ", ".join(codes))
 
     def in_flight(self) -> int:
         """See the port. Measured anew after 15 s."""

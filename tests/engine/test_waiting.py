@@ -1,0 +1,179 @@
+"""Endpoints that hang: waiting for them costs threads of a run, not the run, and nobody else waits."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes import FakeWorkQueue, Reply
+
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import NewMessage
+from pushhub.engine.push import AT_ONCE, LONGEST_ATTEMPT_MS, Push
+from pushhub.engine.windows import SLOW_MS
+
+HANGS = "https://hangs.example/in"
+VICTIM = "https://victim.example/in"
+LONG_ENOUGH_S = 60
+"""How long a test waits for what must happen; it fails then."""
+
+
+class Hung:
+    """An endpoint that answers nothing until it is let go."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._lock = threading.Lock()
+        self.free = threading.Event()
+        self.at_once = 0
+        self.most = 0
+
+    def meanwhile(self, _: PushRequest) -> None:
+        with self._lock:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+        # It has been waited for long enough that it counts as slow, and that the run receives further orders.
+        self._world.clock.advance(ms=SLOW_MS + 1)
+        assert self.free.wait(LONG_ENOUGH_S)
+        with self._lock:
+            self.at_once -= 1
+
+
+@contextmanager
+def pushing(world: World) -> Iterator[Push]:
+    """A push that works on its orders side by side, as the function does."""
+    with ThreadPoolExecutor(max_workers=AT_ONCE + 1) as threads:
+        side_by_side = copy.copy(world.ports)
+        side_by_side.executor = threads
+        yield side_by_side.build().engine.push
+
+
+def hung_and_victim(hung: int = 1) -> tuple[World, Hung]:
+    """Queues of hanging endpoints and of one that answers."""
+    world = World()
+    endpoint = Hung(world)
+    for number in range(hung):
+        world.make_queue(f"hung{number}", subscribers(f"{HANGS}/{number}"))
+        world.sender.script(f"{HANGS}/{number}", Reply(status_code=200, meanwhile=endpoint.meanwhile))
+    world.make_queue("victim", subscribers(VICTIM))
+    return world, endpoint
+
+
+def post(world: World, queue: str, count: int = 1) -> None:
+    world.ingest.post(PROJECT, queue, [NewMessage(body=b"x")] * count)
+    world.dispatch_only()
+
+
+def run(world: World, push: Push, source: FakeWorkQueue, remaining_ms: Callable[[], int] = lambda: 10**9) -> None:
+    batch = source.receive()
+    keep = push.run(batch, source=source, remaining_ms=remaining_ms)
+    source.delete([each.receipt_handle for each in batch if each.sqs_id not in keep])
+
+
+def test_a_run_that_waits_for_an_endpoint_works_on_what_comes_meanwhile() -> None:
+    # Given a run that has nothing but an order for an endpoint that hangs until its neighbour is served
+    world, hung = hung_and_victim()
+    post(world, "hung0")
+    batch = world.push_queue.receive()
+    world.sender.script(VICTIM, Reply(status_code=200, meanwhile=lambda _: hung.free.set()))
+    with pushing(world) as push:
+        # When an order for the neighbour comes after it
+        post(world, "victim")
+        keep = push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+    # Then that same run has served it, and taken it off the queue
+    assert len(world.sender.requests_to(VICTIM)) == 1
+    assert keep == set()
+    assert [each.subscriber_id for each in world.push_queue.orders()] == ["s0"]
+    world.push_queue.delete([each.receipt_handle for each in batch])
+    assert len(world.push_queue) == 0
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+
+
+def test_what_a_run_received_itself_and_what_failed_is_tried_again() -> None:
+    world, hung = hung_and_victim()
+    post(world, "hung0")
+    batch = world.push_queue.receive()
+
+    def refuse(_: PushRequest) -> None:
+        hung.free.set()
+
+    world.sender.script(VICTIM, Reply(status_code=503, meanwhile=refuse), 200)
+    with pushing(world) as push:
+        post(world, "victim")
+        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+        [waiting] = world.retry_queue.orders()
+        assert waiting.message.queue == "victim"
+        world.clock.advance(seconds=60)
+        run(world, push, world.retry_queue)
+    assert len(world.sender.requests_to(VICTIM)) == 2
+    assert len(world.retry_queue) == 0
+
+
+def test_a_run_takes_on_nothing_that_might_outlast_it() -> None:
+    world, hung = hung_and_victim()
+    post(world, "hung0")
+    batch = world.push_queue.receive()
+    left = [LONGEST_ATTEMPT_MS]
+    looked = threading.Event()
+
+    def remaining_ms() -> int:
+        if hung.at_once:
+            looked.set()
+        return left[0]
+
+    with pushing(world) as push, ThreadPoolExecutor(max_workers=1) as other:
+        post(world, "victim")
+        running = other.submit(push.run, batch, source=world.push_queue, remaining_ms=remaining_ms)
+        assert looked.wait(LONG_ENOUGH_S)
+        hung.free.set()
+        assert running.result(LONG_ENOUGH_S) == set()
+    assert world.sender.requests_to(VICTIM) == []
+    assert [each.message.queue for each in world.push_queue.orders()] == ["hung0", "victim"]
+
+
+def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads() -> None:
+    # Given fifty endpoints that hang, ten messages for each, and behind them one for an endpoint that answers
+    world, hung = hung_and_victim(50)
+    for number in range(50):
+        post(world, f"hung{number}", 10)
+    served = threading.Event()
+    world.sender.script(VICTIM, Reply(status_code=200, meanwhile=lambda _: served.set()))
+    with pushing(world) as push, ThreadPoolExecutor(max_workers=1) as other:
+        # When one single run works on them
+        post(world, "victim")
+        running = other.submit(run, world, push, world.push_queue)
+        # Then the last one is served while the others hang, each of which has one thread only
+        assert served.wait(LONG_ENOUGH_S)
+        assert hung.most <= 50
+        hung.free.set()
+        running.result(LONG_ENOUGH_S)
+        # And nothing is lost: what was put aside is delivered once its endpoint answers
+        while world.push_queue.next_at() is not None or world.retry_queue.next_at() is not None:
+            world.clock.advance(seconds=900)
+            for queue in (world.push_queue, world.retry_queue):
+                run(world, push, queue)
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+    assert len(world.messages.all_deliveries()) == 501
+
+
+def test_routing_is_queued_apart_from_posts() -> None:
+    world = World()
+    world.make_queue("q", subscribers(VICTIM))
+    post(world, "q")
+    assert (len(world.push_queue), len(world.route_queue)) == (1, 0)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_prompt_subscriber_gets_its_whole_batch_in_one_run(count: int) -> None:
+    world, _ = hung_and_victim()
+    post(world, "victim", count)
+    with pushing(world) as push:
+        run(world, push, world.push_queue)
+    assert len(world.sender.requests_to(VICTIM)) == count
+    assert len(world.push_queue) == len(world.retry_queue) == 0

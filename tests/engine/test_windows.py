@@ -1,0 +1,83 @@
+"""How many attempts a subscriber gets at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from pushhub.engine import windows
+from pushhub.engine.windows import KNOWN, MOST, REMEMBERED_MS, SLOW_MS, Key, Windows
+
+ONE: Key = ("p", "q", "one")
+OTHER: Key = ("p", "q", "other")
+
+
+def begun_at_once(known: Windows, key: Key, now: int) -> int:
+    """As many attempts as may begin, begun."""
+    count = 0
+    while known.admits(key, now):
+        known.begin(key, now)
+        count += 1
+    return count
+
+
+def test_a_subscriber_starts_with_one_attempt_and_gets_more_with_each_prompt_answer() -> None:
+    known, now, seen = Windows(), 0, []
+    for _ in range(9):
+        count = begun_at_once(known, ONE, now)
+        seen.append(count)
+        now += 100
+        for _ in range(count):
+            known.end(ONE, now - 100, now)
+    assert seen == [1, 2, 4, 8, 16, 32, 64, MOST, MOST]
+
+
+def test_one_that_has_not_answered_yet_is_slow_and_others_are_not() -> None:
+    known = Windows()
+    known.begin(ONE, 0)
+    assert not known.slow(ONE, SLOW_MS)
+    assert known.slow(ONE, SLOW_MS + 1)
+    assert not known.admits(ONE, SLOW_MS + 1)
+    assert not known.slow(OTHER, SLOW_MS + 1)
+    assert known.admits(OTHER, SLOW_MS + 1)
+
+
+def test_a_slow_answer_is_remembered_until_a_prompt_one_or_for_some_time() -> None:
+    known = Windows()
+    for begun in (0, 0, 0):
+        known.begin(ONE, begun)
+    known.end(ONE, 0, 10)
+    known.end(ONE, 0, 10)
+    assert begun_at_once(known, ONE, 10) == 2
+    end = SLOW_MS + 11
+    for begun in (0, 10, 10):
+        known.end(ONE, begun, end)
+    assert known.slow(ONE, end)
+    assert begun_at_once(known, ONE, end) == 1
+    assert known.slow(ONE, end + REMEMBERED_MS - 1)
+    # A prompt answer makes it a subscriber like others
+    known.end(ONE, end, end + 100)
+    assert not known.slow(ONE, end + 100)
+    assert begun_at_once(known, ONE, end + 100) == 2
+
+
+def test_what_a_run_that_broke_off_had_begun_is_forgotten() -> None:
+    known = Windows()
+    known.begin(ONE, 0)
+    known.start_over()
+    assert not known.slow(ONE, SLOW_MS * 2)
+    assert begun_at_once(known, ONE, SLOW_MS * 2) == 1
+    known.end(ONE, 0, SLOW_MS * 2)
+
+
+def test_only_so_many_are_remembered_and_those_being_asked_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert KNOWN >= 1000
+    monkeypatch.setattr(windows, "KNOWN", 3)
+    known = Windows()
+    known.begin(ONE, 0)
+    for number in range(10):
+        key: Key = ("p", "q", str(number))
+        known.begin(key, 0)
+        known.end(key, 0, SLOW_MS * 2)
+    assert known.slow(ONE, SLOW_MS * 2)
+    assert not known.slow(("p", "q", "0"), SLOW_MS * 2)
+    assert known.slow(("p", "q", "9"), SLOW_MS * 2)

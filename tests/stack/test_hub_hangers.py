@@ -1,0 +1,98 @@
+"""Fifty endpoints that hang: the other stores' messages are routed and delivered as if they were not there."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from flask import Flask, Response, jsonify, request
+from tests.stack.hub_endpoint import HubEndpoint
+from tests.stack.project import until
+from tests.stack.running import RunningStack
+from tests.stack.test_hub import Shop
+from werkzeug.serving import make_server
+
+pytestmark = pytest.mark.stack
+
+HANGERS = 50
+VICTIMS = 10
+WITHIN_S = 60.0
+"""How long a victim's message may take while everything runs on two processors: far less than the three minutes that an endpoint may hang."""
+
+
+class Hanging:
+    """An endpoint whose services answer nothing until it is closed."""
+
+    def __init__(self) -> None:
+        self._free = threading.Event()
+        self._lock = threading.Lock()
+        self.asked: set[str] = set()
+        app = Flask("hanging")
+
+        @app.post("/<name>")
+        def hang(name: str) -> Response:
+            with self._lock:
+                self.asked.add(name)
+            self._free.wait()
+            return jsonify(message_id=request.get_json()["message_id"])
+
+        self._server = make_server("127.0.0.1", 0, app, threaded=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Answer everything, then stop."""
+        self._free.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    endpoint = Hanging()
+    yield endpoint
+    endpoint.close()
+
+
+def test_a_stores_messages_are_delivered_in_time_while_fifty_endpoints_hang(
+    stack: RunningStack, hanging: Hanging, record_property: Callable[[str, object], None]
+) -> None:
+    # Given a store whose every message goes to fifty services that hang, twice
+    bad, good = stack.make_project(), stack.make_project()
+    with HubEndpoint() as endpoint:
+        theirs = Shop(stack.base_url, bad.project_id, bad.token, endpoint)
+        for number in range(HANGERS):
+            theirs.map("hang:now", f"/hang{number}", url=f"{hanging.url}/hang{number}")
+        ours = Shop(stack.base_url, good.project_id, good.token, endpoint)
+        ours.map("order:new", "/take")
+        for _ in range(2):
+            theirs.push("hang:now")
+        until(
+            lambda: len(hanging.asked) == HANGERS or None,
+            WITHIN_S * 2,
+            lambda: f"only {len(hanging.asked)} hang",
+        )
+        # When another store pushes while they hang
+        delays = []
+        for number in range(VICTIMS):
+            pushed_at = time.monotonic()
+            message_id = ours.push("order:new", number=f"V{number}")
+            ours.copies(message_id, ["completed"])
+            delays.append(time.monotonic() - pushed_at)
+            # Then each of its messages is routed and delivered long before one of them lets go
+            assert delays[-1] < WITHIN_S, delays
+        # And a burst of them too
+        with ThreadPoolExecutor(max_workers=8) as side_by_side:
+            burst = list(side_by_side.map(lambda number: ours.push("order:new", number=f"B{number}"), range(40)))
+        pushed_at = time.monotonic()
+        for message_id in burst:
+            ours.copies(message_id, ["completed"])
+        took = time.monotonic() - pushed_at
+        assert took < WITHIN_S, took
+        record_property("victims_s", [round(each, 1) for each in sorted(delays)])
+        record_property("burst_of_40_s", round(took, 1))
