@@ -61,6 +61,7 @@ def full_message(**changes: Any) -> Message:
         "subscriber_ids": ("a1a2a3a4a5a6", "b1b2b3b4b5b6"),
         "unicast": True,
         "hops": 2,
+        "root": "1910848478410441216",
         "cause": "an error",
     }
     return message(**(fields | changes))

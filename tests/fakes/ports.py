@@ -10,6 +10,7 @@ from typing import Any
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
+from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
 from tests.fakes.line_store import FakeLineStore
@@ -48,6 +49,7 @@ STRUCK = {
     "route_queue": "route_queue",
     "settings": "settings",
     "log": "log",
+    "descendants": "descendants",
     "topics": "topics",
     "backlogs": "backlogs",
     "connections": "connections",
@@ -103,6 +105,7 @@ class FakePorts:
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.settings = FakeHubSettings()
         self.log = FakeHubLog()
+        self.descendants = FakeDescendants()
         self.matches: Matches = re_matches
         self.topics = FakeTopicStore()
         self.backlogs = FakeBacklogStore()

@@ -154,6 +154,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
         "PUBLIC_BASE_URL": "https://hub.example",
         "IN_FLIGHT_LIMIT": "100000",
+        "DESCENDANTS_LIMIT": "10000",
         "BACKLOG_HOURS": "36",
         "BACKLOG_BYTES": "100000",
         "SIGNING_SECRET": SIGNING_SECRET,

@@ -484,6 +484,81 @@ def test_messages_that_lead_to_one_another_for_ever_are_stopped_and_told_of() ->
     assert notification.subject == "Taken for a loop"
 
 
+def test_messages_that_double_are_stopped_at_their_number_and_told_of_once() -> None:
+    # Given a service that answers each message with two of the same type
+    world = HubWorld()
+    world.descendants.most = 100
+    two = {"messages": [{"message": "rabbit", "payload": {}}] * 2}
+    world.map("rabbit", says=lambda _: two)
+    # When one is pushed
+    incoming = world.push_message("rabbit")
+    world.run(seconds=3600)
+    # Then no more than so many follow from it
+    assert len(world.of_type("rabbit")) == 1 + 100
+    assert len(world.asked) == 101
+    # And that is said once, at the message that was pushed, and raises one message
+    [notification] = world.log.notifications(PROJECT)
+    assert notification.subject == "Cut off: too many messages followed from this one"
+    assert to_object_id(notification.message_id) == incoming
+    assert len(world.of_type("notification:error")) == 1
+    # And another message has as many of its own
+    world.push_message("rabbit")
+    world.run(seconds=3600)
+    assert len(world.of_type("rabbit")) == 2 * (1 + 100)
+
+
+def test_notifications_that_messages_raise_count_as_descendants_too() -> None:
+    world = HubWorld()
+    world.descendants.most = 10
+    notes = [{"level": "info", "subject": f"n{number}"} for number in range(30)]
+    world.map("order:new", says=lambda _: {"notifications": notes})
+    world.push_message()
+    world.run(seconds=60)
+    assert len(world.of_type("notification:info")) == 10
+    assert len(list(world.log.notifications(PROJECT))) == 30
+
+
+def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever() -> None:
+    # Given an endpoint that only ever asks to come again at once, and a mapping that allows one failure
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 0}, options=ServiceOptions(max_attempts=1))
+    incoming = world.push_message()
+    # Then it is asked less and less often
+    world.run(seconds=600)
+    assert len(world.asked) < 25
+    # And in the end a person is asked
+    world.run(seconds=30 * DAY)
+    [copy] = world.copies(incoming)
+    assert (copy.state, copy.last_error) == (HubState.PARKED, "Postponed 100 times")
+    assert len(world.asked) == 101
+    # When that person has it tried again, it may be put off as often again
+    [delivery] = world.deliveries(copy.message_id)
+    world.messages.save(resume(delivery, world.clock.now()))
+    world.run(seconds=30 * DAY)
+    assert len(world.asked) == 202
+
+
+def test_a_poll_that_is_asked_for_at_once_each_time_is_made_less_and_less_often() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 0, "update_url": "/s"})
+    world.endpoints["https://acme.example/s"] = lambda _: {"delay": 0, "update_url": "/s"}
+    incoming = world.push_message()
+    world.run(seconds=3 * DAY)
+    # Once a minute at most, but without end: the work was accepted
+    assert 3 * 1400 < len(world.asked) < 3 * 1500
+    assert world.poll_queue.dead == []
+    assert world.copies(incoming)[0].state is HubState.SCHEDULED
+
+
+def test_a_wait_that_an_endpoint_asks_for_is_kept_to() -> None:
+    world = HubWorld()
+    world.map("order:new", says=lambda _: {"delay": 1200})
+    world.push_message()
+    world.run(seconds=1200 * 20 + 600)
+    # Waits of more than a quarter of an hour end with the minute in which the hub looks for them.
+    assert 19 <= len(world.asked) <= 21
+
+
 def test_a_failure_is_kept_whole_and_shown() -> None:
     world = HubWorld()
     page = b"<html>" + b"x" * 20_000

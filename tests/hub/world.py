@@ -39,6 +39,7 @@ class HubWorld(World):
         super().__init__(plan)
         self.settings = self.ports.settings
         self.log = self.ports.log
+        self.descendants = self.ports.descendants
         self.slow_patterns_ms = 0
         self.endpoints: dict[str, Says] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []

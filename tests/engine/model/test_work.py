@@ -37,7 +37,7 @@ def test_an_order_comes_out_as_it_went_in(body: bytes, header: str) -> None:
 
 def test_a_claim_check_a_round_and_hops_come_through() -> None:
     ref = BodyRef(key="bodies/p/x", offset=7, length=9)
-    order = an_order(None, body_ref=ref, hops=3, unicast=True, subscriber_ids=("b", "a"), subscriber_id="*")
+    order = an_order(None, body_ref=ref, hops=3, root="7", unicast=True, subscriber_ids=("b", "a"), subscriber_id="*")
     back = WorkOrder.decode(order.encode())
     assert back == order
     assert back.carries_body

@@ -210,6 +210,24 @@ class MessageStore(MessageSink, Messages, Deliveries, DueIndex, Unsettled, Proto
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 
+class Descendants(Protocol):
+    """Counts the messages that follow from accepted ones, so that none leads to more than it may."""
+
+    def spend(self, project_id: str, root_id: str, *, cause: str, count: int) -> bool:
+        """Take some of the descendants that an accepted message may have.
+
+        Args:
+            project_id: Its project.
+            root_id: The accepted message, see :attr:`pushhub.engine.model.message.Message.root`.
+            cause: What they are made for: repeating the call for it takes them once.
+            count: How many.
+
+        Returns:
+            Whether there were that many left; if not, none were taken.
+        """
+        ...
+
+
 class BodyStore(Protocol):
     """Bodies too large for a table (claim-check)."""
 

@@ -16,6 +16,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
+from pushhub.engine.ports import Descendants
 from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import MAX_CHAIN, HubMessage
@@ -26,6 +27,7 @@ from pushhub.hub.model.notice import (
     message_type,
     notification_id,
 )
+from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import Parameter, ReturnedParameter, data_type_of, parameter_id
 from pushhub.hub.ports import HubLog, HubSettings
 from pushhub.hub.wire.answer import Child, ServiceAnswer
@@ -77,12 +79,14 @@ class HubEffects:
         settings: Parameters and mappings.
         log: Notifications and children.
         intake: Accepts children and the messages of notifications.
+        descendants: Counts them, so that no message leads to more than it may.
     """
 
-    def __init__(self, *, settings: HubSettings, log: HubLog, intake: HubIntake) -> None:
+    def __init__(self, *, settings: HubSettings, log: HubLog, intake: HubIntake, descendants: Descendants) -> None:
         self._settings = settings
         self._log = log
         self._intake = intake
+        self._descendants = descendants
 
     def apply(self, answered: Answered) -> None:
         """Do everything.
@@ -94,11 +98,44 @@ class HubEffects:
         if answered.reading.children:
             if answered.message.hops >= MAX_CHAIN:
                 notifications.append(_loop(answered))
-            else:
+            elif self._may_have(answered, _children_cause(answered), len(answered.reading.children)):
                 self._accept_children(answered)
+            else:
+                self._cut_off(answered)
         self._set_parameters(answered, answered.reading.parameters)
         for returned, times in _counted(notifications):
             self._notify(answered, returned, times)
+
+    def _may_have(self, answered: Answered, cause: str, count: int) -> bool:
+        return self._descendants.spend(answered.project, answered.message.root_id, cause=cause, count=count)
+
+    def _cut_off(self, answered: Answered) -> None:
+        """Say at the accepted message, once, that what follows from it was more than it may be."""
+        at, root_id = answered.answer.finished_at, answered.message.root_id
+        told = ReturnedNotification(
+            level=Level.ERROR,
+            subject="Cut off: too many messages followed from this one",
+            description=f"What {answered.mapping.name} asked for in its answer to message "
+            f"{to_object_id(answered.message.message_id)} was not accepted, and so was whatever came after that",
+        )
+        stored = self._log.count_notification(
+            Notification(
+                project=answered.project,
+                notification_id=notification_id(answered.project, root_id, told.level, told.subject),
+                message_id=root_id,
+                level=told.level,
+                subject=told.subject,
+                description=told.description,
+                origin=answered.mapping.name,
+                occurrences=1,
+                logged_at=at,
+                updated_at=at,
+                first_attempt=1,
+                attempt=1,
+            )
+        )
+        if not answered.content.quiet:
+            self._raise(answered, stored, told)
 
     def _accept_children(self, answered: Answered) -> None:
         children = list(enumerate(answered.reading.children))
@@ -120,11 +157,12 @@ class HubEffects:
         return self._intake.derive(
             answered.project,
             message,
-            cause=f"child/{answered.delivery.delivery_id}/{answered.attempt}/{index}",
+            cause=f"{_children_cause(answered)}/{index}",
             # A millisecond apart, so that their ids stand in the answer's order and do not meet.
             at=answered.answer.finished_at + index,
             parent_id=answered.message.message_id,
             hops=answered.message.hops + 1,
+            root=answered.message.root_id,
         )
 
     def _set_parameters(self, answered: Answered, returned: Sequence[ReturnedParameter]) -> None:
@@ -191,7 +229,9 @@ class HubEffects:
         )
         # Only its first occurrence raises a message, and none in the wake of another notification's message: a service that
         # notifies of notifications would never come to an end.
-        if stored.first_attempt == answered.attempt and not answered.content.quiet:
+        if stored.first_attempt != answered.attempt or answered.content.quiet:
+            return
+        if self._may_have(answered, f"notification/{stored.notification_id}", 1):
             self._raise(answered, stored, returned)
 
     def _raise(self, answered: Answered, stored: Notification, returned: ReturnedNotification) -> None:
@@ -206,9 +246,14 @@ class HubEffects:
             message,
             cause=f"notification/{stored.notification_id}",
             at=stored.logged_at,
-            parent_id=answered.message.message_id,
+            parent_id=stored.message_id,
             hops=answered.message.hops + 1,
+            root=answered.message.root_id,
         )
+
+
+def _children_cause(answered: Answered) -> str:
+    return f"child/{answered.delivery.delivery_id}/{answered.attempt}"
 
 
 def _counted(notifications: Sequence[ReturnedNotification]) -> list[tuple[ReturnedNotification, int]]:

@@ -77,7 +77,15 @@ class HubIntake:
         return accepted
 
     def derive(
-        self, project_id: str, message: HubMessage, *, cause: str, at: int, parent_id: str | None, hops: int
+        self,
+        project_id: str,
+        message: HubMessage,
+        *,
+        cause: str,
+        at: int,
+        parent_id: str | None,
+        hops: int,
+        root: str | None = None,
     ) -> Message:
         """Accept a message that the hub itself made. Repeating the call does not make another one.
 
@@ -88,6 +96,7 @@ class HubIntake:
             at: When that was, epoch milliseconds; the same each time.
             parent_id: Decimal id of the message that led to it.
             hops: How many messages led to it.
+            root: The accepted message it descends from.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
@@ -104,6 +113,7 @@ class HubIntake:
                 cause=cause,
                 parent_id=parent_id,
                 hops=hops,
+                root=root,
             )
 
         accepted, _ = self._accept.once(self._messages, made, cause=cause, at=at)
@@ -144,6 +154,7 @@ class HubIntake:
                 expires_at=now + LIFE_MS,
                 subscriber_ids=(mapping_id,),
                 hops=incoming.hops,
+                root=incoming.root_id,
                 cause=cause,
             )
 
@@ -184,6 +195,7 @@ def _incoming(
     cause: str | None = None,
     parent_id: str | None = None,
     hops: int = 0,
+    root: str | None = None,
 ) -> Message:
     return Message(
         project=project_id,
@@ -199,5 +211,6 @@ def _incoming(
         expires_at=now + LIFE_MS,
         subscriber_ids=(ROUTER,),
         hops=hops,
+        root=root,
         cause=cause,
     )

@@ -22,7 +22,7 @@ from pushhub.hub.model.message import DIALECT, HubMessage
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import HubLog, HubSettings
 from pushhub.hub.router import HubRouter
-from pushhub.hub.wire.answer import ANSWER_LIMIT, read_answer
+from pushhub.hub.wire.answer import ANSWER_LIMIT, paced, read_answer
 from pushhub.hub.wire.request import request_body, request_headers
 
 __all__ = ["KEPT_OF_FAILURE", "HubTarget"]
@@ -105,7 +105,8 @@ class HubTarget:
         if recorded is None:
             recorded = self._record(order, self._ask(order, mapping, content, object_id))
         answer = self._whole(recorded)
-        reading = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
+        read = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
+        reading = paced(read, deferrals=order.delivery.deferrals)
         self._effects.apply(
             Answered(
                 message=order.message,

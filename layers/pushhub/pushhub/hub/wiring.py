@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pushhub.cloud.settings import Setting, text
+from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import BodyStore
+    from pushhub.engine.ports import BodyStore, Descendants
     from pushhub.hub.api.api import HubApi
     from pushhub.hub.api.posting import HubPostingApi
     from pushhub.hub.intake import HubIntake
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 HUB_TABLE = text("HUB_TABLE")
+DESCENDANTS_LIMIT = number("DESCENDANTS_LIMIT", least=1, most=1_000_000)
+"""Messages that may follow from one accepted message."""
 
 
 class HubPorts(Protocol):
@@ -47,6 +49,11 @@ class HubPorts(Protocol):
     @property
     def kept_bodies(self) -> BodyStore:
         """Bodies that stay as long as messages of the hub do."""
+        ...
+
+    @property
+    def descendants(self) -> Descendants:
+        """Counts what follows from accepted messages."""
         ...
 
     @property
@@ -92,6 +99,14 @@ class AwsHubPorts:
         return S3BodyStore(self._aws.clients.of("s3"), bucket, prefix="hub")
 
     @cached_property
+    def descendants(self) -> Descendants:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_descendants import DynamoDBDescendants
+
+        most = self._aws.settings[DESCENDANTS_LIMIT]
+        return DynamoDBDescendants(self._aws.clients.of("dynamodb"), self._table, self._aws.clock, most=most)
+
+    @cached_property
     def matches(self) -> Matches:
         """In a process of their own."""
         from pushhub.hub.store.pattern_process import matches
@@ -108,9 +123,10 @@ class Hub:
     """
 
     aws_ports = AwsHubPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = dict.fromkeys(
-        ("ingest", "control", "push", "poll", "wake"), (HUB_TABLE,)
-    )
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        **dict.fromkeys(("ingest", "control", "wake"), (HUB_TABLE,)),
+        **dict.fromkeys(("push", "poll"), (HUB_TABLE, DESCENDANTS_LIMIT)),
+    }
 
     @staticmethod
     def routes() -> Sequence[Route[Any, Any]]:
@@ -233,6 +249,6 @@ class Hub:
             router=HubRouter(
                 settings=settings, log=log, intake=self.intake, clock=outside.clock, matches=self.ports.matches
             ),
-            effects=HubEffects(settings=settings, log=log, intake=self.intake),
+            effects=HubEffects(settings=settings, log=log, intake=self.intake, descendants=self.ports.descendants),
             clock=outside.clock,
         )

@@ -158,6 +158,7 @@ class Delivery:
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
         update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
+        deferrals: Answers so far that asked to wait, since a person last had it tried: postponing ones and those that are polled.
         settled_at: Epoch milliseconds when it was settled.
         parked: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
@@ -180,6 +181,7 @@ class Delivery:
     statuses: Mapping[str, TargetStatus] = field(default_factory=dict)
     last: Attempt | None = None
     update_url: str | None = None
+    deferrals: int = 0
     settled_at: int | None = None
     parked: bool = False
     version: int = 0
@@ -344,6 +346,7 @@ def settle(
         tries=tries,
         cursor=delivery.cursor + 1 if round_goes_on else 0,
         update_url=asks_at,
+        deferrals=delivery.deferrals + (verdict in (Verdict.POLL, Verdict.POSTPONED)),
         settled_at=settled_at,
     )
 
@@ -496,6 +499,7 @@ def resume(delivery: Delivery, now: int) -> Delivery:
         state=DeliveryState.RETRYING if left_alone else delivery.state,
         due_at=now,
         tries=0 if left_alone else delivery.tries,
+        deferrals=0,
         parked=True,
         version=delivery.version + 1,
     )

@@ -59,6 +59,7 @@ class Message:
         subscriber_ids: Whom it is owed to, in the order of the queue's subscribers at acceptance; empty on pull queues.
         unicast: One of ``subscriber_ids`` is enough.
         hops: See :class:`NewMessage`.
+        root: Id of the accepted message that this one descends from; None when it is no descendant.
         cause: Set on messages the hub itself made: what they were made for, so that making them twice is noticed.
     """
 
@@ -76,7 +77,13 @@ class Message:
     subscriber_ids: tuple[str, ...] = ()
     unicast: bool = False
     hops: int = 0
+    root: str | None = None
     cause: str | None = None
+
+    @property
+    def root_id(self) -> str:
+        """Id of the accepted message that this one's descendants count for: the one it descends from, or itself."""
+        return self.root or self.message_id
 
     @property
     def delivery_subscribers(self) -> tuple[str, ...]:

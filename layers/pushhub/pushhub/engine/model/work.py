@@ -69,6 +69,8 @@ class WorkOrder:
             fields["headers"] = dict(message.headers)
         if message.hops:
             fields["hops"] = message.hops
+        if message.root is not None:
+            fields["root"] = message.root
         if message.body_ref is not None:
             ref = message.body_ref
             fields["body_ref"] = [ref.key, ref.offset, ref.length]
@@ -113,6 +115,7 @@ class WorkOrder:
                 subscriber_ids=tuple(fields["targets"]) if unicast else (subscriber_id,),
                 unicast=unicast,
                 hops=int(fields.get("hops", 0)),
+                root=fields.get("root"),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error

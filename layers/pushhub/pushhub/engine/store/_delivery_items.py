@@ -71,6 +71,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         "cursor": delivery.cursor or None,
         "acknowledged_attempt": delivery.acknowledged_attempt,
         "settled_at": delivery.settled_at,
+        "deferrals": delivery.deferrals or None,
     }
     item |= {name: number(value) for name, value in optional.items() if value is not None}
     if delivery.targets != (delivery.subscriber_id,):
@@ -110,6 +111,7 @@ def decode_delivery(image: Item) -> Delivery:
         statuses={target: _decode_status(each["M"]) for target, each in statuses.items()},
         last=_decode_attempt(image["last"]["M"], subscriber_id) if "last" in image else None,
         update_url=image["update_url"]["S"] if "update_url" in image else None,
+        deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
         parked="parked" in image,
         version=int(image["version"]["N"]),

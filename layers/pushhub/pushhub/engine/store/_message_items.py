@@ -36,6 +36,8 @@ def encode_fields(message: Message) -> Item:
         item["unicast"] = {"BOOL": True}
     if message.hops:
         item["hops"] = number(message.hops)
+    if message.root is not None:
+        item["root"] = text(message.root)
     if message.cause is not None:
         item["cause"] = text(message.cause)
     return item
@@ -66,5 +68,6 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         subscriber_ids=tuple(each["S"] for each in item.get("subscriber_ids", {"L": []})["L"]),
         unicast="unicast" in item,
         hops=int(item["hops"]["N"]) if "hops" in item else 0,
+        root=item["root"]["S"] if "root" in item else None,
         cause=item["cause"]["S"] if "cause" in item else None,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pushhub.base.errors import Invalid
@@ -48,6 +48,15 @@ MAX_NOTIFICATIONS = 100
 
 MAX_DELAY_S = 31_536_000
 """The longest delay taken: a year. The shortest is one second, so that nothing spins."""
+
+MAX_POSTPONEMENTS = 100
+"""How often a message may be put off before that counts as a failure, with which it is tried again or parked as its mapping says."""
+
+QUICK_DEFERRALS = 4
+"""So many answers may ask for as short a wait as they like; the least wait doubles with each further one."""
+
+LONGEST_LEAST_WAIT_S = 60
+"""The wait that no answer is made to take more than."""
 
 MAX_NAME = 255
 """Longest parameter name, in characters."""
@@ -204,6 +213,24 @@ def _later(fields: dict[str, Any], *, wait_s: int, update_url: str | None) -> Se
         events=_events(fields),
         result=_extra(fields),
     )
+
+
+def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
+    """A reading with a wait that grows where an endpoint asks again and again for a short one, and with an end to postponing.
+
+    The work that is polled was accepted, so it is asked for without end; a message that is only ever put off is not being worked on.
+
+    Args:
+        reading: What an answer means by itself.
+        deferrals: How often such an answer came before.
+    """
+    if reading.verdict not in (Verdict.POLL, Verdict.POSTPONED):
+        return reading
+    if reading.verdict is Verdict.POSTPONED and deferrals >= MAX_POSTPONEMENTS:
+        told = f"Postponed {MAX_POSTPONEMENTS} times"
+        return replace(reading, verdict=Verdict.FAILED, wait_s=0, error=told)
+    least = min(LONGEST_LEAST_WAIT_S, 1 << min(max(0, deferrals - QUICK_DEFERRALS), 10))
+    return replace(reading, wait_s=max(reading.wait_s, least))
 
 
 def _delay(value: Any) -> int:
