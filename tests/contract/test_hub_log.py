@@ -16,7 +16,7 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
-from pushhub.hub.model.notice import Level, Notification
+from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.ports import HubLog
 from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
 
@@ -151,8 +151,8 @@ def test_the_last_answer_is_that_of_the_highest_attempt(log: HubLog) -> None:
     assert log.last_answer(PROJECT, IDS[1]) is None
 
 
-def note(subject: str = "Quota", *, number: int = 0, attempt: int = 1, times: int = 1, at: int = NOW) -> Notification:
-    return Notification(
+def note(subject: str = "Quota", *, number: int = 0, attempt: int = 1, times: int = 1, at: int = NOW) -> Notice:
+    return Notice(
         project=PROJECT,
         notification_id=f"{number:02d}{subject}",
         message_id=IDS[number],

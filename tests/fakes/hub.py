@@ -10,7 +10,7 @@ from pushhub.base.errors import Conflict
 from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 
@@ -140,7 +140,7 @@ class FakeHubLog:
         self._entries: dict[_Key, LoggedMessage] = {}
         self._children: dict[_Key, tuple[str, ...]] = {}
         self._answers: dict[tuple[str, str, int], RecordedAnswer] = {}
-        self._notifications: dict[_Key, Notification] = {}
+        self._notifications: dict[_Key, Notice] = {}
 
     def put(self, entry: LoggedMessage) -> None:
         """See the port."""
@@ -196,7 +196,7 @@ class FakeHubLog:
         attempts = [key for key in self._answers if key[:2] == (project_id, message_id)]
         return self._answers[max(attempts)] if attempts else None
 
-    def count_notification(self, notification: Notification) -> Notification:
+    def count_notification(self, notification: Notice) -> Notice:
         """See the port."""
         key = (notification.project, notification.notification_id)
         with self._lock:
@@ -212,14 +212,14 @@ class FakeHubLog:
                 )
             return self._notifications[key]
 
-    def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
+    def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
         """See the port."""
         every = list(self.notifications(project_id))
         return [each for each in reversed(every) if each.message_id == message_id]
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
-    ) -> Iterator[Notification]:
+    ) -> Iterator[Notice]:
         """See the port."""
         found = [
             each

@@ -538,18 +538,6 @@ def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever() ->
     assert len(world.asked) == 202
 
 
-def test_a_poll_that_is_asked_for_at_once_each_time_is_made_less_and_less_often() -> None:
-    world = HubWorld()
-    world.map("order:new", says=lambda _: {"delay": 0, "update_url": "/s"})
-    world.endpoints["https://acme.example/s"] = lambda _: {"delay": 0, "update_url": "/s"}
-    incoming = world.push_message()
-    world.run(seconds=3 * DAY)
-    # Once a minute at most, but without end: the work was accepted
-    assert 3 * 1400 < len(world.asked) < 3 * 1500
-    assert world.poll_queue.dead == []
-    assert world.copies(incoming)[0].state is HubState.SCHEDULED
-
-
 def test_a_wait_that_an_endpoint_asks_for_is_kept_to() -> None:
     world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 1200})

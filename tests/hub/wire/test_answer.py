@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
-from pushhub.hub.model.notice import Level, ReturnedNotification
+from pushhub.hub.model.notice import Level, ReturnedNotice
 from pushhub.hub.model.parameters import ReturnedParameter
 from pushhub.hub.wire.answer import (
     ANSWER_LIMIT,
@@ -82,10 +82,8 @@ def test_a_synchronous_answer_with_everything() -> None:
         ),
         parameters=(ReturnedParameter(name="acme.last_updated_after", value="2013-08-16T01:30:00Z"),),
         notifications=(
-            ReturnedNotification(
-                level=Level.INFO, subject="Sent", description="An email", extra={"reference_type": "order"}
-            ),
-            ReturnedNotification(level=Level.WARN, subject="Slow", description="Slow"),
+            ReturnedNotice(level=Level.INFO, subject="Sent", description="An email", extra={"reference_type": "order"}),
+            ReturnedNotice(level=Level.WARN, subject="Slow", description="Slow"),
         ),
         events=({"code": 400, "error": "text"},),
         result={"mandrill_response": {"status": "sent"}, "code": 200},
@@ -179,9 +177,7 @@ def test_a_failure_with_notifications_keeps_them() -> None:
     )
     assert answer.error == "HTTP 500: Quota"
     assert answer.notifications == (
-        ReturnedNotification(
-            level=Level.ERROR, subject="Quota", description="QuotaExceeded", extra={"backtrace": "a\nb"}
-        ),
+        ReturnedNotice(level=Level.ERROR, subject="Quota", description="QuotaExceeded", extra={"backtrace": "a\nb"}),
     )
 
 

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import read_change_save
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
@@ -22,23 +23,18 @@ from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import MAX_CHAIN, HubMessage
 from pushhub.hub.model.notice import (
     Level,
-    Notification,
-    ReturnedNotification,
+    Notice,
+    ReturnedNotice,
     message_type,
     notification_id,
 )
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import Parameter, ReturnedParameter, data_type_of, parameter_id
-from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.ports import CountNotices, Mappings, Parameters, WriteEntries
 from pushhub.hub.wire.answer import Child, ServiceAnswer
-
-__all__ = ["Answered", "HubEffects"]
 
 CHILDREN_AT_ONCE = 8
 """Children written side by side, when there are more than that."""
-
-ATTACH_ROUNDS = 8
-"""How often a parameter is attached to a mapping that keeps changing before the answer is left for later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +68,14 @@ class Answered:
         return self.delivery.attempts + 1
 
 
+class EffectSettings(Mappings, Parameters, Protocol):
+    """Parameters, and the mappings they are attached to."""
+
+
+class EffectLog(WriteEntries, CountNotices, Protocol):
+    """Children and notifications."""
+
+
 class HubEffects:
     """Does what answers ask for.
 
@@ -82,7 +86,9 @@ class HubEffects:
         descendants: Counts them, so that no message leads to more than it may.
     """
 
-    def __init__(self, *, settings: HubSettings, log: HubLog, intake: HubIntake, descendants: Descendants) -> None:
+    def __init__(
+        self, *, settings: EffectSettings, log: EffectLog, intake: HubIntake, descendants: Descendants
+    ) -> None:
         self._settings = settings
         self._log = log
         self._intake = intake
@@ -112,14 +118,14 @@ class HubEffects:
     def _cut_off(self, answered: Answered) -> None:
         """Say at the accepted message, once, that what follows from it was more than it may be."""
         at, root_id = answered.answer.finished_at, answered.message.root_id
-        told = ReturnedNotification(
+        told = ReturnedNotice(
             level=Level.ERROR,
             subject="Cut off: too many messages followed from this one",
             description=f"What {answered.mapping.name} asked for in its answer to message "
             f"{to_object_id(answered.message.message_id)} was not accepted, and so was whatever came after that",
         )
         stored = self._log.count_notification(
-            Notification(
+            Notice(
                 project=answered.project,
                 notification_id=notification_id(answered.project, root_id, told.level, told.subject),
                 message_id=root_id,
@@ -194,24 +200,28 @@ class HubEffects:
             self._attach_to(answered.project, each, ids)
 
     def _attach_to(self, project_id: str, mapping: ServiceMapping, ids: Sequence[str]) -> None:
-        current: ServiceMapping | None = mapping
-        for _ in range(ATTACH_ROUNDS):
+        def attached(current: ServiceMapping | None) -> ServiceMapping | None:
             if current is None or set(ids) <= set(current.parameter_ids):
-                return
-            attached = tuple(dict.fromkeys((*current.parameter_ids, *ids)))
-            try:
-                self._settings.put_mapping(project_id, replace(current, parameter_ids=attached))
-            except Conflict:
-                current = self._settings.mapping(project_id, mapping.mapping_id)
-            else:
-                return
-        raise Unavailable("attaching a parameter to a mapping under contention")
+                return None
+            return replace(current, parameter_ids=tuple(dict.fromkeys((*current.parameter_ids, *ids))))
 
-    def _notify(self, answered: Answered, returned: ReturnedNotification, times: int) -> None:
+        def save(changed: ServiceMapping | None) -> None:
+            if changed is not None:
+                self._settings.put_mapping(project_id, changed)
+
+        if attached(mapping) is not None:
+            read_change_save(
+                lambda: self._settings.mapping(project_id, mapping.mapping_id),
+                attached,
+                save,
+                doing="attaching a parameter to a mapping under contention",
+            )
+
+    def _notify(self, answered: Answered, returned: ReturnedNotice, times: int) -> None:
         at = answered.answer.finished_at
         message_id = answered.message.message_id
         stored = self._log.count_notification(
-            Notification(
+            Notice(
                 project=answered.project,
                 notification_id=notification_id(answered.project, message_id, returned.level, returned.subject),
                 message_id=message_id,
@@ -234,7 +244,7 @@ class HubEffects:
         if self._may_have(answered, f"notification/{stored.notification_id}", 1):
             self._raise(answered, stored, returned)
 
-    def _raise(self, answered: Answered, stored: Notification, returned: ReturnedNotification) -> None:
+    def _raise(self, answered: Answered, stored: Notice, returned: ReturnedNotice) -> None:
         message = HubMessage(
             type=message_type(stored.level),
             payload={"subject": returned.subject, "description": returned.description},
@@ -256,16 +266,16 @@ def _children_cause(answered: Answered) -> str:
     return f"child/{answered.delivery.delivery_id}/{answered.attempt}"
 
 
-def _counted(notifications: Sequence[ReturnedNotification]) -> list[tuple[ReturnedNotification, int]]:
+def _counted(notifications: Sequence[ReturnedNotice]) -> list[tuple[ReturnedNotice, int]]:
     """Each notification once, with the number of times the answer holds it."""
     times = Counter((each.level, each.subject) for each in notifications)
     firsts = {(each.level, each.subject): each for each in reversed(notifications)}
     return [(firsts[key], count) for key, count in times.items()]
 
 
-def _loop(answered: Answered) -> ReturnedNotification:
+def _loop(answered: Answered) -> ReturnedNotice:
     count = len(answered.reading.children)
-    return ReturnedNotification(
+    return ReturnedNotice(
         level=Level.ERROR,
         subject="Taken for a loop",
         description=f"{MAX_CHAIN} messages led to one another; the {count} that this answer asks for were not accepted",

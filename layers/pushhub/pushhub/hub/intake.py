@@ -25,7 +25,7 @@ from pushhub.hub.model.message import (
     headers_of,
     service_queue,
 )
-from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.ports import MessageTypes, WriteEntries
 
 
 class HubIntake:
@@ -47,8 +47,8 @@ class HubIntake:
         accept: Accept,
         messages: MessageSink,
         bodies: BodyStore,
-        settings: HubSettings,
-        log: HubLog,
+        settings: MessageTypes,
+        log: WriteEntries,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:

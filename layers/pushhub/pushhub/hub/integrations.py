@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import CheckUrl, Clock, PushRequest, Sender
@@ -16,17 +16,19 @@ from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import DataType, Parameter, parameter_id
 from pushhub.hub.model.schedule import Scheduler, period_ms
-from pushhub.hub.ports import HubSettings
+from pushhub.hub.ports import Integrations, Mappings, Parameters, Schedulers
 from pushhub.hub.settings import check_target, replace_parameter
 from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, declared_types, description_url, read_description
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_parameter
 from pushhub.hub.wire.request import service_url
 
-__all__ = ["HubIntegrations"]
-
 DESCRIPTION_SECONDS = 10
 """How long an endpoint may take to describe itself; whoever registers it waits for that."""
+
+
+class IntegrationSettings(Integrations, Mappings, Schedulers, Parameters, Protocol):
+    """Integrations, and what is made for them."""
 
 
 class HubIntegrations:
@@ -43,7 +45,7 @@ class HubIntegrations:
     def __init__(
         self,
         *,
-        settings: HubSettings,
+        settings: IntegrationSettings,
         config: ProjectStore,
         check_url: CheckUrl,
         sender: Sender,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
+from pushhub.base.conflicts import read_change_save
+from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
@@ -23,21 +25,16 @@ from pushhub.hub.model.log import (
     log_entry,
 )
 from pushhub.hub.model.message import INCOMING_UID, HubMessage
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
-from pushhub.hub.ports import HubLog
+from pushhub.hub.ports import Answers, Entries, Notices
 from pushhub.hub.wire.fields import InvalidObject
-
-__all__ = ["HubMessages", "MessageDetails", "Page", "Query"]
 
 PER_PAGE = 25
 """Messages on a page (hub protocol v5)."""
 
 LOOKED_AT = 2500
 """Messages that one listing looks at, the newest first: a hundred pages; older ones are found by date or id."""
-
-CHANGE_ROUNDS = 8
-"""How often a person's decision is made again on top of an attempt under way before it is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +117,11 @@ class MessageDetails:
     content: HubMessage | None
     recorded: RecordedAnswer | None
     children: Sequence[LoggedMessage]
-    notifications: Sequence[Notification]
+    notifications: Sequence[Notice]
+
+
+class MessageLog(Entries, Answers, Notices, Protocol):
+    """Everything the log knows of a message."""
 
 
 class HubMessages:
@@ -137,7 +138,7 @@ class HubMessages:
     def __init__(
         self,
         *,
-        log: HubLog,
+        log: MessageLog,
         messages: MessageStore,
         bodies: BodyStore,
         retry_queue: Callable[[], WorkQueue],
@@ -222,23 +223,26 @@ class HubMessages:
 
     def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Message:
         entry = self._entry(project_id, object_id)
-        for _ in range(CHANGE_ROUNDS):
+
+        def read() -> tuple[Message, Delivery]:
             found = self._messages.message_with_deliveries(project_id, _uid(entry), entry.message_id)
             if found is None or entry.mapping_id is None:
                 raise InvalidObject({"base": ["The message is not in the accepted queue"]})
             message, deliveries = found
-            delivery = deliveries[0] if deliveries else opening(message, message.subscriber_ids[0])
+            return message, deliveries[0] if deliveries else opening(message, message.subscriber_ids[0])
+
+        def decided(current: tuple[Message, Delivery]) -> tuple[Message, Delivery]:
+            message, delivery = current
             if delivery.settled:
                 self._log.put(log_entry(message, delivery, self._clock.now()))
                 raise InvalidObject({"base": ["The message is not in the accepted queue"]})
-            decided = decide(delivery)
-            try:
-                self._messages.save(decided)
-            except Conflict:
-                continue
-            self._log.put(log_entry(message, decided, self._clock.now()))
-            return replace(message, body=None, body_ref=None)
-        raise Unavailable("changing a delivery under contention")
+            return message, decide(delivery)
+
+        message, delivery = read_change_save(
+            read, decided, lambda changed: self._messages.save(changed[1]), doing="changing a delivery under contention"
+        )
+        self._log.put(log_entry(message, delivery, self._clock.now()))
+        return replace(message, body=None, body_ref=None)
 
     def _entry(self, project_id: str, object_id: str) -> LoggedMessage:
         message_id = from_object_id(object_id)

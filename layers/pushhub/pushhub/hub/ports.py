@@ -11,19 +11,21 @@ from typing import Protocol
 from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 
-__all__ = ["HubLog", "HubSettings"]
 
-
-class HubSettings(Protocol):
-    """Mappings, integrations, schedulers and parameters of stores. All reads are consistent."""
+class ReadMapping(Protocol):
+    """One mapping of a store at a time. Reads are consistent."""
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
         """The mapping, or None."""
         ...
+
+
+class Mappings(ReadMapping, Protocol):
+    """Mappings of stores. All reads are consistent."""
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         """All mappings of a store, in the order they were made."""
@@ -41,6 +43,10 @@ class HubSettings(Protocol):
         """Remove a mapping; whether there was one."""
         ...
 
+
+class Integrations(Protocol):
+    """Integrations of stores. All reads are consistent."""
+
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
         """The integration, or None."""
         ...
@@ -50,12 +56,32 @@ class HubSettings(Protocol):
         ...
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
-        """As :meth:`put_mapping`."""
+        """As :meth:`Mappings.put_mapping`."""
         ...
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
         """Remove an integration; whether there was one."""
         ...
+
+
+class TickingSchedulers(Protocol):
+    """Schedulers as the clock sees them."""
+
+    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
+        """The scheduler, or None."""
+        ...
+
+    def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
+        """As :meth:`Mappings.put_mapping`."""
+        ...
+
+    def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
+        """Schedulers of all stores whose next tick has come (eventually consistent)."""
+        ...
+
+
+class Schedulers(Protocol):
+    """Schedulers of stores. All reads are consistent."""
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         """The scheduler, or None."""
@@ -66,20 +92,24 @@ class HubSettings(Protocol):
         ...
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
-        """As :meth:`put_mapping`."""
+        """As :meth:`Mappings.put_mapping`."""
         ...
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
         """Remove a scheduler; whether there was one."""
         ...
 
-    def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
-        """Schedulers of all stores whose next tick has come (eventually consistent)."""
-        ...
+
+class ReadParameters(Protocol):
+    """Parameters as services are sent them. Reads are consistent."""
 
     def parameters(self, project_id: str) -> list[Parameter]:
         """All parameters of a store, by name."""
         ...
+
+
+class Parameters(ReadParameters, Protocol):
+    """Parameters of stores. All reads are consistent."""
 
     def set_parameter(self, parameter: Parameter) -> bool:
         """Create or update a parameter by its name; one that exists keeps its type.
@@ -93,6 +123,10 @@ class HubSettings(Protocol):
         """Remove a parameter; whether there was one."""
         ...
 
+
+class MessageTypes(Protocol):
+    """The message types that a store has had."""
+
     def note_type(self, project_id: str, message_type: str) -> None:
         """Remember that messages of that type exist in the store."""
         ...
@@ -100,6 +134,10 @@ class HubSettings(Protocol):
     def types(self, project_id: str) -> list[str]:
         """Every type noted, sorted."""
         ...
+
+
+class Claims(Protocol):
+    """Which message has which identity for a mapping."""
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """Claim an identity for a message.
@@ -110,8 +148,12 @@ class HubSettings(Protocol):
         ...
 
 
-class HubLog(Protocol):
-    """How each message of a store stands, what was answered, and the notifications. A projection: it may lag, it never decides."""
+class HubSettings(Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, Claims, Protocol):
+    """All settings of stores, as one adapter keeps them; whoever reads asks for a narrower port."""
+
+
+class WriteEntries(Protocol):
+    """The log as it follows the deliveries. It is a projection: it may lag, it never decides."""
 
     def put(self, entry: LoggedMessage) -> None:
         """Write an entry unless one with its version or a higher one is there. Children stay as they are."""
@@ -120,6 +162,10 @@ class HubLog(Protocol):
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
         """Note the messages that a message led to; the entry may not exist yet."""
         ...
+
+
+class Entries(WriteEntries, Protocol):
+    """How each message of a store stands."""
 
     def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
         """The entry, read consistently, or None."""
@@ -147,6 +193,10 @@ class HubLog(Protocol):
         """How many entries a list has; of long lists, at least so many as were counted in bounded time."""
         ...
 
+
+class Answers(Protocol):
+    """What was answered to each attempt."""
+
     def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
         """Record the answer of an attempt; the first one counts.
 
@@ -163,7 +213,11 @@ class HubLog(Protocol):
         """The recorded answer of the last attempt that has one."""
         ...
 
-    def count_notification(self, notification: Notification) -> Notification:
+
+class CountNotices(Protocol):
+    """Where notifications are told."""
+
+    def count_notification(self, notification: Notice) -> Notice:
         """Add a notification's occurrences to those stored, unless its attempt (or a later one) is counted already.
 
         Returns:
@@ -171,13 +225,17 @@ class HubLog(Protocol):
         """
         ...
 
-    def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
+
+class Notices(CountNotices, Protocol):
+    """Notifications of stores."""
+
+    def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
         """Notifications of a message."""
         ...
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
-    ) -> Iterator[Notification]:
+    ) -> Iterator[Notice]:
         """Notifications of a store by their first occurrence, newest first (eventually consistent), read as they are asked for.
 
         Args:
@@ -186,3 +244,7 @@ class HubLog(Protocol):
             end_at: Only those before, epoch milliseconds.
         """
         ...
+
+
+class HubLog(Entries, Answers, Notices, Protocol):
+    """The whole log, as one adapter keeps it; whoever reads asks for a narrower port."""

@@ -8,10 +8,8 @@ from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.hub.model.mapping import ServicePush
 from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
-from pushhub.hub.ports import HubSettings
+from pushhub.hub.ports import ReadMapping
 from pushhub.hub.wire.request import ANSWER_SECONDS
-
-__all__ = ["HubQueues", "IncomingPush"]
 
 ROUTING_SECONDS = 30
 """How long comparing a message with the mappings may take at most."""
@@ -39,7 +37,7 @@ class HubQueues:
         settings: Mappings.
     """
 
-    def __init__(self, *, settings: HubSettings) -> None:
+    def __init__(self, *, settings: ReadMapping) -> None:
         self._settings = settings
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:  # noqa: ARG002 (always is)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 from pushhub.base.ports import Clock
 from pushhub.engine.model.message import Message
@@ -19,9 +20,9 @@ from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Level, Notification, notification_id
+from pushhub.hub.model.notice import Level, Notice, notification_id
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.ports import Claims, CountNotices, Entries, Mappings
 
 ROUTING_MS = 30_000
 """How long one message is compared at a time; what is left is compared when it is looked at again."""
@@ -45,6 +46,14 @@ class Routed:
     finished: bool = True
 
 
+class RoutingSettings(Mappings, Claims, Protocol):
+    """Mappings, and who has which identity."""
+
+
+class RoutingLog(Entries, CountNotices, Protocol):
+    """What a message led to, and what its owner is told."""
+
+
 class HubRouter:
     """Routes incoming messages.
 
@@ -57,7 +66,7 @@ class HubRouter:
     """
 
     def __init__(
-        self, *, settings: HubSettings, log: HubLog, intake: HubIntake, clock: Clock, matches: Matches
+        self, *, settings: RoutingSettings, log: RoutingLog, intake: HubIntake, clock: Clock, matches: Matches
     ) -> None:
         self._matches = matches
         self._settings = settings
@@ -134,7 +143,7 @@ class HubRouter:
         subject = f"Not yet sent to {mapping.name}"
         now = self._clock.now()
         self._log.count_notification(
-            Notification(
+            Notice(
                 project=incoming.project,
                 notification_id=notification_id(incoming.project, incoming.message_id, Level.ERROR, subject),
                 message_id=incoming.message_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import CheckUrl, Clock
@@ -13,12 +13,10 @@ from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
-from pushhub.hub.ports import HubSettings
+from pushhub.hub.ports import Mappings, Parameters, Schedulers
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.mapping import read_mapping
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
-
-__all__ = ["HubSettingsOfStore", "check_target"]
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: CheckUrl) -> None:
@@ -32,7 +30,7 @@ def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: 
         raise InvalidObject({"url": [refusal]})
 
 
-def replace_parameter(settings: HubSettings, parameter: Parameter) -> Parameter:
+def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
     """Set a parameter with the type it is given; an update alone would keep the type it was made with."""
     stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
     if stored is not None and stored.data_type is not parameter.data_type:
@@ -40,12 +38,16 @@ def replace_parameter(settings: HubSettings, parameter: Parameter) -> Parameter:
     return set_by_a_person(settings, parameter)
 
 
-def set_by_a_person(settings: HubSettings, parameter: Parameter) -> Parameter:
+def set_by_a_person(settings: Parameters, parameter: Parameter) -> Parameter:
     """Set a parameter as a person wants it now, even if its value is from a moment ahead of this clock."""
     if not settings.set_parameter(parameter):
         settings.delete_parameter(parameter.project, parameter.name)
         settings.set_parameter(parameter)
     return parameter
+
+
+class OwnersSettings(Mappings, Schedulers, Parameters, Protocol):
+    """What a store's owner changes directly."""
 
 
 class HubSettingsOfStore:
@@ -58,7 +60,7 @@ class HubSettingsOfStore:
         clock: Time.
     """
 
-    def __init__(self, *, settings: HubSettings, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
+    def __init__(self, *, settings: OwnersSettings, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
         self._settings = settings
         self._config = config
         self._check_url = check_url

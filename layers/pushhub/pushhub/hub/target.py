@@ -20,12 +20,10 @@ from pushhub.hub.model.log import RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServicePush
 from pushhub.hub.model.message import DIALECT, HubMessage
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.ports import HubLog, HubSettings
+from pushhub.hub.ports import Answers, ReadParameters
 from pushhub.hub.router import HubRouter
 from pushhub.hub.wire.answer import ANSWER_LIMIT, paced, read_answer
 from pushhub.hub.wire.request import request_body, request_headers
-
-__all__ = ["KEPT_OF_FAILURE", "HubTarget"]
 
 KEPT_OF_FAILURE = 65_536
 """Bytes kept (and read) of the body of a failure."""
@@ -62,8 +60,8 @@ class HubTarget:
         self,
         *,
         config: ProjectStore,
-        settings: HubSettings,
-        log: HubLog,
+        settings: ReadParameters,
+        log: Answers,
         sender: Sender,
         bodies: BodyStore,
         kept_bodies: BodyStore,

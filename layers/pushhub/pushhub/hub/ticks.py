@@ -10,9 +10,7 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
-from pushhub.hub.ports import HubSettings
-
-__all__ = ["HubTicks"]
+from pushhub.hub.ports import TickingSchedulers
 
 BATCH = 100
 """Schedulers looked at per query."""
@@ -31,7 +29,7 @@ class HubTicks:
         telemetry: Metrics.
     """
 
-    def __init__(self, *, settings: HubSettings, intake: HubIntake, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(self, *, settings: TickingSchedulers, intake: HubIntake, clock: Clock, telemetry: Telemetry) -> None:
         self._settings = settings
         self._intake = intake
         self._clock = clock

@@ -7,9 +7,7 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import SERVICE_QUEUES
-from pushhub.hub.ports import HubLog
-
-__all__ = ["HubWatch"]
+from pushhub.hub.ports import WriteEntries
 
 
 class HubWatch:
@@ -20,7 +18,7 @@ class HubWatch:
         clock: Time.
     """
 
-    def __init__(self, *, log: HubLog, clock: Clock) -> None:
+    def __init__(self, *, log: WriteEntries, clock: Clock) -> None:
         self._log = log
         self._clock = clock
 

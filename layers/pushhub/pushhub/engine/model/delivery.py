@@ -158,7 +158,7 @@ class Delivery:
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
         update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
-        deferrals: Answers so far that asked to wait, since a person last had it tried: postponing ones and those that are polled.
+        deferrals: Postponing answers so far, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
         parked: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
@@ -346,7 +346,7 @@ def settle(
         tries=tries,
         cursor=delivery.cursor + 1 if round_goes_on else 0,
         update_url=asks_at,
-        deferrals=delivery.deferrals + (verdict in (Verdict.POLL, Verdict.POSTPONED)),
+        deferrals=delivery.deferrals + (verdict is Verdict.POSTPONED),
         settled_at=settled_at,
     )
 

@@ -12,7 +12,7 @@ from pushhub.base.errors import Invalid, NotFound
 from pushhub.hub.messages import Query
 from pushhub.hub.model.log import HubState, Location
 from pushhub.hub.model.object_ids import is_object_id
-from pushhub.hub.notifications import NotificationQuery
+from pushhub.hub.notices import NoticeQuery
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.form import parse_form
 from pushhub.hub.wire.json import parse_object
@@ -104,13 +104,13 @@ class HubCall(Call):
             end_at=self._moment("end_date"),
         )
 
-    def notification_query(self) -> NotificationQuery:
+    def notification_query(self) -> NoticeQuery:
         """Which notifications are looked for.
 
         Raises:
             InvalidObject: A value that cannot be understood.
         """
-        return NotificationQuery(
+        return NoticeQuery(
             page=self._page(),
             level=self.chosen("level"),
             reference_type=self.chosen("reference_type"),

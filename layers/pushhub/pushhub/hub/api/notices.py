@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.use_cases import HubUseCases
-from pushhub.hub.notifications import HubNotifications
+from pushhub.hub.notices import HubNotices
 from pushhub.hub.wire.views import notification_view
 from pushhub.web.api import Route
 from pushhub.web.http import Response
 
 
 def _list(hub: HubUseCases, call: HubCall) -> Response:
-    found = HubNotifications(hub.log).page(call.store, call.notification_query())
+    found = HubNotices(hub.log).page(call.store, call.notification_query())
     rows = [notification_view(each) for each in found.notifications]
     if call.bare:
         return Response(status=200, body=rows)

@@ -16,18 +16,6 @@ from typing import Any
 from pushhub.base.errors import HubError, Invalid
 from pushhub.hub.model.paths import values_at
 
-__all__ = [
-    "MAX_PATTERN",
-    "Filter",
-    "MatchRule",
-    "Matches",
-    "Operator",
-    "PatternTimeout",
-    "check_pattern",
-    "passes",
-    "text_of",
-]
-
 MAX_PATTERN = 500
 """Longest regular expression taken, in characters."""
 

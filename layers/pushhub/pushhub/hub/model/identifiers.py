@@ -10,8 +10,6 @@ from typing import Any
 from pushhub.hub.model.filters import text_of
 from pushhub.hub.model.paths import values_at
 
-__all__ = ["identity_of"]
-
 
 def identity_of(identifiers: Mapping[str, str], message: dict[str, Any]) -> str | None:
     """The identity of a message for a mapping, or None when the mapping does not tell messages apart.

@@ -8,8 +8,6 @@ from typing import Any
 from pushhub.hub.model.filters import Filter
 from pushhub.hub.model.mapping import ServiceOptions
 
-__all__ = ["EndpointDescription", "Integration", "Recommendation", "Service"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:

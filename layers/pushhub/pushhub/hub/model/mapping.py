@@ -9,8 +9,6 @@ from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings
 from pushhub.hub.model.filters import Filter
 
-__all__ = ["ServiceMapping", "ServiceOptions", "ServicePush"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceOptions:

@@ -15,23 +15,6 @@ from typing import Any, TypeGuard
 
 from pushhub.engine.model.message import Message
 
-__all__ = [
-    "INCOMING_QUEUE",
-    "INCOMING_UID",
-    "LIFE_MS",
-    "MAX_CHAIN",
-    "ROUTER",
-    "SERVICE_QUEUES",
-    "HubMessage",
-    "consumer_of",
-    "headers_of",
-    "is_message_type",
-    "mapping_of_queue",
-    "parent_of",
-    "service_queue",
-    "type_of",
-]
-
 DIALECT = "hub"
 """What services of the hub are sent, in the word of the delivery records; and the scheme of the internal queues' subscribers."""
 

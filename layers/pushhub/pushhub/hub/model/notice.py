@@ -8,8 +8,6 @@ from typing import Any
 
 from pushhub.hub.model.object_ids import derived_object_id
 
-__all__ = ["Level", "Notification", "ReturnedNotification", "message_type", "notification_id"]
-
 
 class Level(StrEnum):
     """How serious it is (hub protocol v5)."""
@@ -20,7 +18,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReturnedNotification:
+class ReturnedNotice:
     """A notification as an answer gives it.
 
     Attributes:
@@ -37,7 +35,7 @@ class ReturnedNotification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class Notice:
     """A notification of a store.
 
     Attributes:

@@ -12,16 +12,6 @@ import secrets
 
 from pushhub.base.ids import EPOCH_MS, SEQUENCE_BITS, WORKER_BITS
 
-__all__ = [
-    "derived_object_id",
-    "first_message_id_at",
-    "from_object_id",
-    "is_object_id",
-    "message_time",
-    "new_object_id",
-    "to_object_id",
-]
-
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}\Z")
 _LOW_BITS = WORKER_BITS + SEQUENCE_BITS
 _FIRST_MS = 10**18 >> _LOW_BITS

@@ -9,8 +9,6 @@ from typing import Any
 
 from pushhub.hub.model.object_ids import derived_object_id
 
-__all__ = ["DataType", "Parameter", "ReturnedParameter", "data_type_of", "parameter_id", "sent_parameters"]
-
 
 class DataType(StrEnum):
     """What kind of value a parameter holds (hub protocol v5; endpoints also use ``password``)."""

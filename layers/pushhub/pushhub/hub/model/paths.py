@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["MAX_VALUES", "values_at"]
-
 MAX_VALUES = 10_000
 """Values one path yields at most; a star in a star over a large message must not run away."""
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["MAX_PERIOD_MS", "MIN_PERIOD_MS", "Scheduler", "period_ms", "tick_after"]
-
 _UNITS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 
 MIN_PERIOD_MS = 60_000

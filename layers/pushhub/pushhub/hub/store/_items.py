@@ -17,34 +17,9 @@ from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
 from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
-from pushhub.hub.model.notice import Level, Notification
+from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
-
-__all__ = [
-    "OPTIONAL_OF_ENTRY",
-    "SHARDS",
-    "decode_answer",
-    "decode_entry",
-    "decode_integration",
-    "decode_mapping",
-    "decode_notification",
-    "decode_parameter",
-    "decode_scheduler",
-    "encode_answer",
-    "encode_entry",
-    "encode_integration",
-    "encode_mapping",
-    "encode_notification",
-    "encode_parameter",
-    "encode_scheduler",
-    "list_key",
-    "log_key",
-    "note_list_key",
-    "note_place",
-    "store_key",
-    "tick_key",
-]
 
 SHARDS = 4
 """Partitions that each list of a store is spread over."""
@@ -295,7 +270,7 @@ def decode_answer(item: Item) -> RecordedAnswer:
     )
 
 
-def encode_notification(notification: Notification) -> Item:
+def encode_notification(notification: Notice) -> Item:
     """All attributes but the key."""
     place = f"{note_place(notification.logged_at)}#{notification.notification_id}"
     return {
@@ -315,10 +290,10 @@ def encode_notification(notification: Notification) -> Item:
     }
 
 
-def decode_notification(item: Item) -> Notification:
+def decode_notification(item: Item) -> Notice:
     """The notification from its item."""
     project, _, message_id = item["pk"]["S"].split("#")
-    return Notification(
+    return Notice(
         project=project,
         notification_id=item["id"]["S"],
         message_id=message_id,

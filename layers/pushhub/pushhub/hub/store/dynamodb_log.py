@@ -11,7 +11,7 @@ from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text, texts
 from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.store._items import (
     OPTIONAL_OF_ENTRY,
     SHARDS,
@@ -30,7 +30,6 @@ from pushhub.hub.store._items import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBHubLog"]
 
 _ENTRY = "ENTRY"
 _ANSWER = "ANSWER#"
@@ -148,7 +147,7 @@ class DynamoDBHubLog:
         item = next(items, None)
         return decode_answer(item) if item else None
 
-    def count_notification(self, notification: Notification) -> Notification:
+    def count_notification(self, notification: Notice) -> Notice:
         """See the port. One conditional write, so that two duplicates cannot both count the same attempt."""
         item = encode_notification(notification)
         settings = [
@@ -169,14 +168,14 @@ class DynamoDBHubLog:
             stored = refused.stored
         return decode_notification(stored)
 
-    def notifications_of(self, project_id: str, message_id: str) -> list[Notification]:
+    def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
         """See the port."""
         found = [decode_notification(each) for each in self._about(project_id, message_id, _NOTE)]
         return sorted(found, key=lambda each: (each.logged_at, each.notification_id))
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
-    ) -> Iterator[Notification]:
+    ) -> Iterator[Notice]:
         """See the port."""
         # Places begin with the time; none of a moment is below its bare number.
         low, high = note_place(start_at or 0), "9" if end_at is None else note_place(end_at)

@@ -32,7 +32,6 @@ from pushhub.hub.store._items import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBHubSettings"]
 
 _MAPPING = "MAPPING#"
 _INTEGRATION = "INTEGRATION#"

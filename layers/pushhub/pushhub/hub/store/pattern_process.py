@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pushhub.base.errors import Unavailable
 from pushhub.hub.model.filters import PatternTimeout
 
-__all__ = ["MATCH_SECONDS", "MAX_TEXT", "matches"]
-
 MATCH_SECONDS = 1.0
 """How long one expression may take over all its texts, the start of the process (some 20 ms) included."""
 

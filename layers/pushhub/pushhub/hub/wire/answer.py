@@ -16,23 +16,10 @@ from pushhub.base.errors import Invalid
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import is_message_type
-from pushhub.hub.model.notice import Level, ReturnedNotification
+from pushhub.hub.model.notice import Level, ReturnedNotice
 from pushhub.hub.model.parameters import ReturnedParameter
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.request import poll_address
-
-__all__ = [
-    "ANSWER_LIMIT",
-    "MAX_CHILDREN",
-    "MAX_DELAY_S",
-    "MAX_NOTIFICATIONS",
-    "MAX_PARAMETERS",
-    "MAX_VALUE",
-    "Child",
-    "ServiceAnswer",
-    "read_answer",
-    "read_child",
-]
 
 ANSWER_LIMIT = 2_097_152
 """Bytes of an answer's body that are read (2 MiB); a larger one is a failure."""
@@ -121,7 +108,7 @@ class ServiceAnswer:
     update_url: str | None = None
     children: tuple[Child, ...] = ()
     parameters: tuple[ReturnedParameter, ...] = ()
-    notifications: tuple[ReturnedNotification, ...] = ()
+    notifications: tuple[ReturnedNotice, ...] = ()
     events: tuple[Any, ...] = ()
     result: dict[str, Any] = field(default_factory=dict)
 
@@ -216,17 +203,17 @@ def _later(fields: dict[str, Any], *, wait_s: int, update_url: str | None) -> Se
 
 
 def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
-    """A reading with a wait that grows where an endpoint asks again and again for a short one, and with an end to postponing.
+    """A reading with a wait that grows where an endpoint puts a message off again and again for a short one, and with an end to that.
 
-    The work that is polled was accepted, so it is asked for without end; a message that is only ever put off is not being worked on.
+    Work that is polled was accepted, so it is asked for as often as its endpoint says; a message that is only ever put off is not being worked on.
 
     Args:
         reading: What an answer means by itself.
-        deferrals: How often such an answer came before.
+        deferrals: How often it was put off before.
     """
-    if reading.verdict not in (Verdict.POLL, Verdict.POSTPONED):
+    if reading.verdict is not Verdict.POSTPONED:
         return reading
-    if reading.verdict is Verdict.POSTPONED and deferrals >= MAX_POSTPONEMENTS:
+    if deferrals >= MAX_POSTPONEMENTS:
         told = f"Postponed {MAX_POSTPONEMENTS} times"
         return replace(reading, verdict=Verdict.FAILED, wait_s=0, error=told)
     least = min(LONGEST_LEAST_WAIT_S, 1 << min(max(0, deferrals - QUICK_DEFERRALS), 10))
@@ -297,7 +284,7 @@ def _read_parameter(item: Any) -> ReturnedParameter:
     return ReturnedParameter(name=name, value=item["value"])
 
 
-def _notifications(fields: dict[str, Any]) -> tuple[ReturnedNotification, ...]:
+def _notifications(fields: dict[str, Any]) -> tuple[ReturnedNotice, ...]:
     """Those that can be read. They are talk about the work, not the work: a bad one must not undo it."""
     items = fields.get("notifications")
     if not isinstance(items, list):
@@ -306,7 +293,7 @@ def _notifications(fields: dict[str, Any]) -> tuple[ReturnedNotification, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _read_notification(item: Any) -> ReturnedNotification | None:
+def _read_notification(item: Any) -> ReturnedNotice | None:
     if not isinstance(item, dict):
         return None
     stated = str(item.get("level", "")).strip().lower()
@@ -316,7 +303,7 @@ def _read_notification(item: Any) -> ReturnedNotification | None:
     if not texts:
         return None
     extra = {key: value for key, value in item.items() if key not in ("level", "subject", "description")}
-    return ReturnedNotification(
+    return ReturnedNotice(
         level=level,
         subject=texts[0][:MAX_SUBJECT],
         description=texts[-1][:MAX_DESCRIPTION],

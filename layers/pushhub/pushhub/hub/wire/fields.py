@@ -12,8 +12,6 @@ from typing import Any
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["Fields", "InvalidObject"]
-
 MAX_TEXT = 1000
 """Longest text field taken, in characters, unless told otherwise."""
 

@@ -9,8 +9,6 @@ from urllib.parse import parse_qsl
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["parse_form"]
-
 MAX_FIELDS = 2000
 MAX_NESTING = 6
 

@@ -7,8 +7,6 @@ from typing import Any, NoReturn
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["MAX_DEPTH", "parse_object"]
-
 MAX_DEPTH = 100
 """Deepest nesting taken. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
 

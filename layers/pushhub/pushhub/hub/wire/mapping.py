@@ -13,8 +13,6 @@ from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
 
-__all__ = ["mapping_view", "read_filters", "read_identifiers", "read_mapping", "read_options"]
-
 MAX_MESSAGES = 200
 MAX_PARAMETERS = 200
 MAX_FILTERS = 50

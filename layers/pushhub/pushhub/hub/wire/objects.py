@@ -17,8 +17,6 @@ from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.request import MAX_URL, checked_url
 
-__all__ = ["read_integration", "read_parameter", "read_pushed", "read_scheduler"]
-
 _INTEGRATION_NAME = re.compile(r"[a-z0-9_-]{1,100}\Z")
 
 

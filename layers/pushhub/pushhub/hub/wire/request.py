@@ -12,8 +12,6 @@ from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.parameters import Parameter, sent_parameters
 
-__all__ = ["ANSWER_SECONDS", "MAX_URL", "checked_url", "poll_address", "request_body", "request_headers", "service_url"]
-
 ANSWER_SECONDS = 180
 """How long the hub waits for an answer (hub protocol v5)."""
 

@@ -11,21 +11,12 @@ from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.log import LoggedMessage, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import mapping_view
-
-__all__ = [
-    "integration_view",
-    "message_view",
-    "notification_view",
-    "parameter_view",
-    "row_view",
-    "scheduler_view",
-]
 
 SHOWN_ANSWER = 65_536
 """Bytes shown of an answer that is not JSON."""
@@ -81,7 +72,7 @@ def message_view(
     icon_url: str | None,
     recorded: RecordedAnswer | None,
     children: Sequence[LoggedMessage],
-    notifications: Sequence[Notification],
+    notifications: Sequence[Notice],
     store_name: str,
 ) -> dict[str, Any]:
     """A message with everything about it.
@@ -150,7 +141,7 @@ def _answer_view(recorded: RecordedAnswer) -> dict[str, Any]:
     }
 
 
-def notification_view(notification: Notification) -> dict[str, Any]:
+def notification_view(notification: Notice) -> dict[str, Any]:
     """A notification."""
     extra = notification.extra
     return {

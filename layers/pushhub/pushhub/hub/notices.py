@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
 
-from pushhub.hub.model.notice import Notification
+from pushhub.hub.model.notice import Notice
+from pushhub.hub.ports import Notices
 
 PER_PAGE = 25
 """Notifications on a page."""
@@ -16,18 +16,8 @@ LOOKED_AT = 10_000
 """Notifications that one listing looks at, the newest of its period first; a shorter period shows the older ones."""
 
 
-class ReadsNotifications(Protocol):
-    """Where notifications are read."""
-
-    def notifications(
-        self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
-    ) -> Iterator[Notification]:
-        """See :class:`pushhub.hub.ports.HubLog`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotificationQuery:
+class NoticeQuery:
     """What is looked for.
 
     Attributes:
@@ -46,7 +36,7 @@ class NotificationQuery:
     end_at: int | None = None
     page: int = 1
 
-    def wants(self, notification: Notification) -> bool:
+    def wants(self, notification: Notice) -> bool:
         """Whether a notification of the period is looked for."""
         extra = notification.extra
         return (
@@ -57,7 +47,7 @@ class NotificationQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotificationPage:
+class NoticePage:
     """One page of notifications.
 
     Attributes:
@@ -68,25 +58,25 @@ class NotificationPage:
 
     page: int
     pages: int
-    notifications: Sequence[Notification]
+    notifications: Sequence[Notice]
 
 
-class HubNotifications:
+class HubNotices:
     """Finds notifications.
 
     Args:
         log: Where they are kept.
     """
 
-    def __init__(self, log: ReadsNotifications) -> None:
+    def __init__(self, log: Notices) -> None:
         self._log = log
 
-    def page(self, project_id: str, query: NotificationQuery) -> NotificationPage:
+    def page(self, project_id: str, query: NoticeQuery) -> NoticePage:
         """A page of the notifications that are looked for."""
         listed = self._log.notifications(project_id, start_at=query.start_at, end_at=query.end_at)
         found = [each for each in islice(listed, LOOKED_AT) if query.wants(each)]
         start = (query.page - 1) * PER_PAGE
-        return NotificationPage(
+        return NoticePage(
             page=query.page,
             pages=max(1, -(-len(found) // PER_PAGE)),
             notifications=found[start : start + PER_PAGE],
