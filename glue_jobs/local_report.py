@@ -55,7 +55,9 @@ def main(argv: Sequence[str]) -> None:
         raise SystemExit("report: the stack has recorded nothing yet: post some messages, or 'make run', and try again")
     _logger.info("Synced %d objects of records, %d of them new, to %s", found, fetched, records)
     use_bundled_java()
-    job.main(["--input", f"file://{records}", "--output", f"file://{home / 'report'}", *argv], master="local[*]")
+    os.environ.update(_environment(description))
+    places = ["--input", f"file://{records}", "--output", f"file://{home / 'report'}"]
+    job.main([*places, "--tables", _tables(description["outputs"]), *argv], master="local[*]")
 
 
 def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
@@ -93,6 +95,22 @@ def _description(file: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise SystemExit(f"report: no running stack ({file} is missing): 'make up' or 'make run' starts one") from error
     return described
+
+
+def _tables(outputs: dict[str, str]) -> str:
+    """The tables that the records are held against."""
+    named = {"messages": "MessagesTableName", "lines": "LinesTableName", "topics": "BacklogsTableName"}
+    return ",".join(f"{each}={outputs[output]}" for each, output in named.items())
+
+
+def _environment(description: dict[str, Any]) -> dict[str, str]:
+    """What makes the job's own AWS clients talk to the stack."""
+    return {
+        "AWS_ENDPOINT_URL_DYNAMODB": description["aws_endpoint_url"],
+        "AWS_DEFAULT_REGION": description["region"],
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
 
 
 def _client(description: dict[str, Any]) -> S3Client:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 __all__ = ["Arguments", "BadInput", "parse"]
@@ -27,6 +27,7 @@ class Arguments:
         now: Deliveries are judged as they stand at this time (UTC).
         grace: How long past its due time a delivery may go without a record before it counts as missing.
         baseline_days: Days before an hour that it is compared with.
+        tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with none.
     """
 
     input: str
@@ -37,6 +38,7 @@ class Arguments:
     now: datetime
     grace: timedelta = timedelta(hours=1)
     baseline_days: int = 14
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def days(self) -> list[date]:
@@ -71,6 +73,9 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     parser.add_argument("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
     parser.add_argument("--grace-minutes", type=int, default=60, help="how late a record may be")
     parser.add_argument("--baseline-days", type=int, default=14, help="days an hour is compared with")
+    parser.add_argument(
+        "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
+    )
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
     if unknown and "--JOB_NAME" not in argv:
         raise BadInput(f"unknown arguments: {' '.join(unknown)}")
@@ -87,6 +92,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         now=parsed.now,
         grace=timedelta(minutes=parsed.grace_minutes),
         baseline_days=parsed.baseline_days,
+        tables=parsed.tables,
     )
 
 
@@ -97,6 +103,13 @@ class _Parser(argparse.ArgumentParser):
 
 def _day(text: str) -> date:
     return date.fromisoformat(text)
+
+
+def _tables(text: str) -> dict[str, str]:
+    named = dict(each.split("=", 1) for each in text.split(",") if each)
+    if unknown := named.keys() - {"messages", "lines", "topics"}:
+        raise argparse.ArgumentTypeError(f"no such tables: {', '.join(sorted(unknown))}")
+    return named
 
 
 def _moment(text: str) -> datetime:

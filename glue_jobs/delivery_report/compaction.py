@@ -5,6 +5,7 @@ A day is made anew only when its objects have changed since (:mod:`.manifest`), 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from pyspark.sql import Column, GroupedData, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from .files import Stored, listed, remove
+from .files import Stored, as_json, listed, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .manifest import Manifest, files_of, read_manifest, write_manifest
 from .schema import CORRUPT, CURATED, RAW
@@ -55,6 +56,7 @@ class DayIntake:
         gone: Objects that an earlier run read and that are no longer there.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
         unchanged: Whether what an earlier run had kept was taken as it is.
+        digest: Of the names, sizes and marks of the objects.
     """
 
     day: date
@@ -68,6 +70,7 @@ class DayIntake:
     gone: frozenset[str] = frozenset()
     spoiled: bool = False
     unchanged: bool = False
+    digest: str = ""
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
@@ -95,13 +98,13 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         done = [each for each in side_by_side.map(one, days) if each is not None]
     made = [intake.day for intake, _ in done if intake.objects and not intake.unchanged]
     if not made:
-        return [intake for intake, _ in done]
+        return [_digested(intake, raw) for intake, raw in done]
     kept = read_days(spark, layout.records, CURATED, min(made), max(made)).where(F.col("dt").isin(made))
     used = _counted(kept.groupBy("dt", "source"))
     finished = []
     for intake, raw in done:
         if intake.day not in made:
-            finished.append(intake)
+            finished.append(_digested(intake, raw))
             continue
         counted = used.get(intake.day, {})
         if sum(counted.values()) != intake.used:
@@ -122,7 +125,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
                 incomplete=whole.incomplete,
             ),
         )
-        finished.append(whole)
+        finished.append(_digested(whole, raw))
     return finished
 
 
@@ -215,6 +218,10 @@ def _filed_under(path: Column) -> Column:
 def _source(path: Column) -> Column:
     """An object's key below its day: ``hour=05/messages-...json.gz``."""
     return F.substring_index(path, "/", -2)
+
+
+def _digested(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
+    return replace(intake, digest=hashlib.sha256(repr(as_json(raw)).encode()).hexdigest())
 
 
 def _below_day(day: date, name: str) -> str:

@@ -8,21 +8,21 @@ breaks the balance, as does a delivery that was never owed (``unexpected``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
+from .findings import FINDING, NAMED
 from .schema import SETTLED
+from .silence import silences
 from .storage import small_table
 
 __all__ = [
-    "FINDING",
     "STANDINGS",
     "balance",
     "delivery_findings",
@@ -37,30 +37,20 @@ STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "parked", "hel
 """Where a delivery stands: its state, but ``parked`` while it waits in the due index, ``held`` while it is left to a person, and
 ``missing`` when it was due and nothing was heard of it."""
 
-FINDING: Final = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("severity", "finding", "project", "queue", "message_id")),
-        StructField("delivery_id", StringType()),
-        StructField("hour", TimestampType()),
-        StructField("detail", StringType()),
-    ]
-)
-"""Columns of a finding; ``severity`` is ``breach`` or ``notice``, ``hour`` that of the message's acceptance."""
-
-NAMED: Final = 5
-"""Objects that a finding names; of more it says how many."""
-
 SWEEP: Final = timedelta(days=4)
 """Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
 
 
-def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> DataFrame:
+def with_standing(
+    deliveries: DataFrame, now: datetime, grace: timedelta, settled_by_hand: Column | None = None
+) -> DataFrame:
     """Deliveries with their ``standing`` and the ``hour`` of their acceptance.
 
     Args:
         deliveries: See :mod:`.deliveries`.
         now: As of when.
         grace: How late a record may be before its delivery counts as missing.
+        settled_by_hand: Whether a person has settled a delivery; what is missing then counts as held.
     """
     moment = F.lit(now)
     settled = F.col("state").isin(*SETTLED)
@@ -81,12 +71,17 @@ def with_standing(deliveries: DataFrame, now: datetime, grace: timedelta) -> Dat
         .when(F.col("parked") & (looked_at > moment), "parked")
         .otherwise(F.col("state"))
     )
+    standing = (
+        F.when(settled, F.col("state"))
+        .when(F.col("acceptances") == 0, "missing")
+        .when(F.col("pull") | F.col("notification"), waiting_standing)
+        .otherwise(push_standing)
+    )
+    if settled_by_hand is not None:
+        standing = F.when(settled_by_hand & (standing == "missing"), "held").otherwise(standing)
     return deliveries.withColumns(
         {
-            "standing": F.when(settled, F.col("state"))
-            .when(F.col("acceptances") == 0, "missing")
-            .when(F.col("pull") | F.col("notification"), waiting_standing)
-            .otherwise(push_standing),
+            "standing": standing,
             "hour": F.date_trunc("hour", "accepted_at"),
         }
     )
@@ -149,6 +144,9 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     label = F.concat_ws(" ", "kind", "attempt", F.concat(F.lit("at "), F.date_format("at", "yyyy-MM-dd HH:mm:ss.SSS")))
     lives = events.groupBy(*IDENTITY).agg(
         F.sort_array(F.collect_set("step")).alias("steps"),
+        F.max(F.greatest("step", F.when(F.col("pull"), F.col("reservations")))).alias("top"),
+        F.sort_array(F.collect_set(F.when(asked & ~F.col("notification"), F.col("attempt")))).alias("attempt_numbers"),
+        F.count(F.when(asked & ~F.col("notification"), F.col("attempt"))).alias("attempts"),
         F.max(F.when(F.col("accepted") & F.col("pull"), F.col("reservations"))).alias("base"),
         F.max(F.col("pull").cast("int")).alias("pull"),
         F.count(F.lit(1)).alias("records"),
@@ -165,9 +163,12 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     )
     lives = named.join(lives, list(IDENTITY)).join(accepted, ["project", "queue_uid", "message_id"], "left")
     known = F.coalesce(F.col("message_accepted"), F.lit(False))
-    top = F.array_max("steps")
+    top = F.col("top")
     base = F.coalesce("base", F.lit(0))
     lost = F.when(top > base, F.array_except(F.sequence(base + 1, top), "steps"))
+    whole = F.coalesce(F.size(lost), F.lit(-1)) <= 0
+    last_attempt = F.array_max("attempt_numbers")
+    lost_attempts = F.when(last_attempt > 0, F.array_except(F.sequence(F.lit(1), last_attempt), "attempt_numbers"))
     late = F.filter("others", lambda each: each["rank"] > F.col("end"))
     number = F.when(F.col("pull") == 1, "reservation").otherwise("version")
     listed = F.array_join(F.transform(late, lambda each: each["label"]), ", ")
@@ -182,6 +183,19 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
             "record_missing",
             F.size(lost) > 0,
             F.format_string("no record of %s %s of %s", number, F.array_join(lost, ", "), top),
+        ),
+        (
+            "record_missing",
+            whole & (F.size(lost_attempts) > 0),
+            F.format_string("no record of attempt %s of %s", F.array_join(lost_attempts, ", "), last_attempt),
+        ),
+        (
+            "attempts_differ",
+            whole
+            & (F.size(lost_attempts) == 0)
+            & (F.col("attempts") > F.size("attempt_numbers"))
+            & (F.col("records") == F.size("record_ids")),
+            F.format_string("%s attempts, numbered %s", "attempts", F.array_join("attempt_numbers", ", ")),
         ),
         ("conflicting_records", F.col("records") > F.size("record_ids"), F.lit("two records of one id differ")),
         ("delivered_twice", F.size("wins") > 1, F.array_join("wins", "; ")),
@@ -235,6 +249,68 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
                 f"dt={intake.day}: {copied['records']} records lie in each of {', '.join(names)}; counted once",
             )
     return small_table(spark, found, FINDING)
+
+
+def state_findings(
+    spark: SparkSession, lost: Iterable[date], spoiled: Iterable[date], settled: Sequence[date]
+) -> DataFrame:
+    """What is wrong with the states that are carried from night to night.
+
+    Args:
+        spark: Session.
+        lost: Days at which the state of open deliveries was lost.
+        spoiled: Days whose state could not be used.
+        settled: Losses that a person has settled.
+    """
+    found = [
+        {
+            "severity": "breach",
+            "finding": "open_deliveries_lost",
+            "detail": f"what was open before {day} is not known: its state was lost; run once from the day it is to be judged from",
+        }
+        for day in lost
+        if day not in settled
+    ]
+    found += [
+        {
+            "severity": "notice",
+            "finding": "state_made_anew",
+            "detail": f"what was kept of deliveries open at the end of {day} was not as it had been written",
+        }
+        for day in spoiled
+    ]
+    return small_table(spark, found, FINDING)
+
+
+def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *, compared: bool) -> DataFrame:
+    """Hours without records among busy ones, and records that stopped.
+
+    Args:
+        spark: Session.
+        records: Records of the report's days.
+        until: Records of events before this time should be there.
+        compared: Whether all tables were found to hold nothing that is not recorded: then silence is news, but no loss.
+    """
+    counted = records.groupBy(F.date_trunc("hour", "at").alias("hour")).count().collect()
+    counts = {each["hour"].replace(tzinfo=UTC): int(each["count"]) for each in counted}
+    found = [
+        {
+            "severity": "notice" if compared else "breach",
+            "finding": "silence",
+            "hour": start,
+            "detail": f"no record of anything between {start:%Y-%m-%d %H:%M} and {stop:%Y-%m-%d %H:%M}, and many before"
+            + (" and after" if stop + timedelta(hours=1) < until else "; records have stopped"),
+        }
+        for start, stop in silences(counts, until)
+    ]
+    return small_table(spark, found, FINDING)
+
+
+def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:
+    """Findings, those about a delivery that a person has settled as notices."""
+    severity = F.when(settled_by_hand, "notice").otherwise(F.col("severity"))
+    detail = F.when(settled_by_hand, F.concat("detail", F.lit("; settled by hand"))).otherwise(F.col("detail"))
+    return findings.withColumns({"severity": severity, "detail": detail})
 
 
 def order_findings(records: DataFrame) -> DataFrame:

@@ -74,6 +74,8 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     ("step_bits", LongType()),
     ("releases", LongType()),
     ("release_bits", LongType()),
+    ("top_attempt", IntegerType()),
+    ("attempt_bits", LongType()),
 )
 
 DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS])
@@ -81,7 +83,7 @@ DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS]
 
 ``attempts`` counts requests, polls too; ``won_attempt`` is the number of the one that was taken for good. ``held_at``: end of the last attempt
 answered 202. ``leads_message`` is 1 for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message owed to
-nobody. ``wins``: records that say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
+nobody. ``top_attempt`` and ``attempt_bits``: the numbers of attempts, but of notifications'. ``wins``: records that say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
 """
 
 
@@ -134,6 +136,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
     last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + F.coalesce("parked", F.lit(False)).cast("long")
     due = F.shiftleft("rank", _DUE_BITS) + F.coalesce(F.unix_millis("due_at"), F.lit(0))
     release = F.when(kind == "released", F.col("reservations"))
+    numbered = F.when(asked & ~F.col("notification"), F.col("attempt"))
     grouped = (
         delivery_events(records)
         .groupBy(*IDENTITY)
@@ -162,10 +165,13 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             F.max(F.when(~settles & ~(asked & (state == "acknowledged")), F.col("rank"))).alias("open"),
             F.count("step").alias("steps"),
             F.max(F.when(accepted & F.col("pull"), F.col("reservations"))).alias("base_step"),
-            F.max("step").alias("top_step"),
+            # What ends or gives back a pull message tells how often it was reserved, which shows reservations lost at the end of a life.
+            F.max(F.greatest("step", F.when(F.col("pull"), F.col("reservations")))).alias("top_step"),
             F.sum(_bit(F.col("step"))).alias("step_bits"),
             F.count(release).alias("releases"),
             F.sum(_bit(release)).alias("release_bits"),
+            F.max(numbered).alias("top_attempt"),
+            F.sum(_bit(numbered)).alias("attempt_bits"),
         )
     )
     due_ms = F.col("due").bitwiseAND((1 << _DUE_BITS) - 1)
@@ -194,9 +200,9 @@ def is_suspicious() -> Column:
     """Whether a delivery's records do not add up to one complete life, or it lived too long to tell by bits."""
     whole = F.expr("shiftleft(1L, top_step) - shiftleft(1L, base_step)")
     complete = (F.col("top_step") <= BITS) & (F.col("steps") == F.col("top_step") - F.col("base_step"))
-    steps_fine = F.col("top_step").isNull() | (complete & (F.col("step_bits") == whole))
+    steps_fine = F.col("top_step").isNull() | (complete & (F.coalesce("step_bits", F.lit(0)) == whole))
     once = (F.col("acceptances") == 1) & (F.col("settlements") <= 1) & (F.col("wins") <= 1) & ~F.col("went_on")
-    return ~(steps_fine & once & ~_released_twice())
+    return ~(steps_fine & once & _attempts_whole() & ~_released_twice())
 
 
 def repeated(deliveries: DataFrame) -> DataFrame:
@@ -207,12 +213,22 @@ def repeated(deliveries: DataFrame) -> DataFrame:
 def is_repeated() -> Column:
     """Whether some record of a delivery may be there more than once. Also right for those whose life began before the records read."""
     steps_repeat = F.col("top_step").isNotNull() & (
-        (F.col("top_step") > BITS) | (F.bit_count("step_bits") != F.col("steps"))
+        (F.col("top_step") > BITS) | (F.bit_count(F.coalesce("step_bits", F.lit(0))) != F.col("steps"))
     )
     ends_repeat = (F.col("settlements") > 1) | (F.col("acceptances") > 1)
     # Attempts of notifications have no number, so those sent twice are looked at too.
     sends_repeat = F.col("notification") & (F.col("attempts") > 1)
     return steps_repeat | ends_repeat | sends_repeat | _released_twice()
+
+
+def _attempts_whole() -> Column:
+    """Whether attempts are numbered without a gap, which those of notifications are not."""
+    tried = ~F.col("notification") & (F.col("attempts") > 0)
+    top = F.coalesce("top_attempt", F.lit(0))
+    whole = (
+        (top <= BITS) & (top == F.col("attempts")) & (F.col("attempt_bits") == F.expr("shiftleft(1L, top_attempt) - 1"))
+    )
+    return ~tried | F.coalesce(whole, F.lit(False))
 
 
 def _released_twice() -> Column:

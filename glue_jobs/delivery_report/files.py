@@ -71,6 +71,16 @@ def write_text(path: str, text: str, content_type: str) -> None:
     unfinished.replace(file)
 
 
+def remove_file(path: str) -> None:
+    """Remove one file, if there is one."""
+    scheme, rest = _split(path)
+    if scheme in _S3:
+        bucket, key = _place(rest)
+        _client().delete_object(Bucket=bucket, Key=key)
+        return
+    Path(rest).unlink(missing_ok=True)
+
+
 def remove(path: str) -> None:
     """Remove everything below a path, hidden files too; nothing happens when there is no such path."""
     scheme, rest = _split(path)

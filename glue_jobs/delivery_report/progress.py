@@ -12,7 +12,7 @@ __all__ = ["Steps"]
 
 _logger = logging.getLogger(__name__)
 
-COUNT: Final = 6
+COUNT: Final = 8
 
 
 class Steps:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
+from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_by_hand, state_records
 from .compaction import DayIntake, compact, note_duplicates
 from .conservation import (
     delivery_findings,
@@ -18,17 +20,19 @@ from .conservation import (
     object_findings,
     order_findings,
     overdue_findings,
+    silence_findings,
+    state_findings,
     with_standing,
+    without_settled,
 )
 from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .files import listed
+from .ledger import compared
 from .manifest import read_manifest
 from .progress import Steps
 from .schema import CURATED
-from .storage import Layout, kept, newest_day, read_days, write_days
-
-__all__ = ["Proof", "prove"]
+from .storage import Layout, kept, newest_day, read_days, small_table, write_days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,95 +42,197 @@ class Proof:
     Attributes:
         records: Compacted records from the first day of the report on.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
+        carried: The same of deliveries accepted before, and open when the report's days began.
         findings: Everything that is wrong.
-        intakes: What became of each day's raw objects.
+        intakes: What became of the raw objects of the report's days.
         as_of: When deliveries were judged.
+        since: Deliveries accepted from this day on were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
     """
 
     records: DataFrame
     deliveries: DataFrame
+    carried: DataFrame
     findings: DataFrame
     intakes: Sequence[DayIntake]
     as_of: datetime
+    since: date
     set_aside: int
 
 
-def prove(spark: SparkSession, arguments: Arguments, layout: Layout, steps: Steps) -> Proof:
-    """Compact the report's days, rebuild the deliveries accepted on them, and hold them against what was owed.
+def _dynamodb() -> Any:
+    import boto3  # noqa: PLC0415 (needed only to compare with tables)
+
+    return boto3.client("dynamodb")
+
+
+def prove(
+    spark: SparkSession,
+    arguments: Arguments,
+    layout: Layout,
+    steps: Steps,
+    *,
+    client: Callable[[], Any] = _dynamodb,
+) -> Proof:
+    """Compact the report's days, rebuild the deliveries accepted on them and those carried over, and hold them against what was owed.
 
     Args:
         spark: Session.
         arguments: What to do.
         layout: Where to write.
         steps: Told of progress.
+        client: Makes the DynamoDB client that tables are read with.
 
     Raises:
-        BadInput: There are no records on these days, neither raw nor compacted.
+        BadInput: There are no records on these days, neither raw nor compacted; or what a person has settled cannot be read.
     """
+    start = carried_to(layout, arguments.date_from)
+    try:
+        by_hand, lost_settled = settled_by_hand(layout)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    settled = is_settled_by_hand(by_hand)
+    first = start.first(arguments.date_from)
     with steps("Compacting raw records"):
-        intakes = compact(spark, arguments.input, layout, arguments.days)
-    records = read_days(spark, layout.records, CURATED, arguments.date_from)
-    last_day = newest_day(records)
-    if last_day is None and not intakes:
+        days = [first + timedelta(days=n) for n in range((arguments.date_to - first).days + 1)]
+        intakes = compact(spark, arguments.input, layout, days)
+    history = _history(spark, layout, start, first)
+    last_day = newest_day(read_days(spark, layout.records, CURATED, first))
+    if last_day is None and not intakes and start.state is None:
         raise BadInput(
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
     # Judged up to the end of what was asked for, whether records came until then or not; later records that are there already may say more.
-    until = max(arguments.date_to, last_day or arguments.date_to)
-    as_of = min(arguments.now, datetime.combine(until + timedelta(days=1), datetime.min.time(), UTC))
+    last = max(arguments.date_to, last_day or arguments.date_to)
+    as_of = min(arguments.now, datetime.combine(last + timedelta(days=1), datetime.min.time(), UTC))
     with steps("Rebuilding deliveries"):
-        counted = _rebuild(records, arguments, as_of, layout)
-        lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
-        if counted["repeated"] or counted["repeated_elsewhere"]:
-            rows = delivery_rows(records) if counted["repeated_elsewhere"] else lives
-            changed = _without_duplicates(spark, records, rows, layout, intakes)
-        else:
-            changed = intakes
-        if changed != intakes:
-            intakes = changed
-            records = read_days(spark, layout.records, CURATED, arguments.date_from)
-            counted = _rebuild(records, arguments, as_of, layout)
-            lives = read_days(spark, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
+        rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
+        if rebuilt.counted["repeated"] or rebuilt.counted["repeated_elsewhere"]:
+            rows = delivery_rows(history) if rebuilt.counted["repeated_elsewhere"] else rebuilt.all
+            changed = _without_duplicates(spark, _read(spark, layout, first), rows, layout, intakes)
+            if changed != intakes:
+                intakes = changed
+                history = _history(spark, layout, start, first)
+                rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
     with steps("Proving conservation"):
-        deliveries = with_standing(lives, as_of, arguments.grace)
-        found = object_findings(spark, intakes).unionByName(order_findings(records))
-        if counted["overdue"]:
-            found = found.unionByName(overdue_findings(deliveries))
-        if counted["suspicious"]:
-            suspects = kept(suspicious(deliveries), f"{layout.work}/suspects")
-            found = found.unionByName(delivery_findings(records, suspects))
-        findings = kept(found.coalesce(1), f"{layout.work}/findings")
+        judged = with_standing(rebuilt.all, as_of, arguments.grace, settled)
+        found = object_findings(spark, intakes).unionByName(
+            state_findings(spark, start.lost, start.spoiled, lost_settled)
+        )
+        records = read_days(spark, layout.records, CURATED, arguments.date_from)
+        found = found.unionByName(order_findings(records))
+        if rebuilt.counted["overdue"]:
+            found = found.unionByName(overdue_findings(judged))
+        if rebuilt.counted["suspicious"]:
+            suspects = kept(suspicious(judged), f"{layout.work}/suspects")
+            found = found.unionByName(delivery_findings(history, suspects))
+    with steps("Comparing with the tables"):
+        found = found.unionByName(_compared(spark, history, arguments, layout, client, as_of))
+        findings = kept(without_settled(found, settled).coalesce(1), f"{layout.work}/findings")
         set_aside = len(listed(f"{arguments.input}/quarantine"))
+    with steps("Carrying open deliveries over"):
+        named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
+        advance(
+            history,
+            start,
+            layout,
+            date_from=arguments.date_from,
+            as_of=as_of,
+            raw={each.day: each.digest for each in intakes},
+            named=named.select("project", "queue", "delivery_id").distinct(),
+            settled=settled,
+        )
     return Proof(
         records=records,
-        deliveries=deliveries,
+        deliveries=with_standing(rebuilt.deliveries, as_of, arguments.grace, settled),
+        carried=with_standing(rebuilt.carried, as_of, arguments.grace, settled),
         findings=findings,
-        intakes=intakes,
+        intakes=[each for each in intakes if each.day >= arguments.date_from],
         as_of=as_of,
+        since=start.since,
         set_aside=set_aside,
     )
 
 
-def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout) -> dict[str, int]:
-    """Write the deliveries accepted on the report's days; what was seen on the way.
+def _compared(  # noqa: PLR0917 (all of what a run is about)
+    spark: SparkSession,
+    history: DataFrame,
+    arguments: Arguments,
+    layout: Layout,
+    client: Callable[[], Any],
+    as_of: datetime,
+) -> DataFrame:
+    """What the tables hold and no record tells of, and silences among records."""
+    end = datetime.combine(arguments.date_to + timedelta(days=1), datetime.min.time(), UTC)
+    until = min(as_of, end) - arguments.grace
+    records = history.where(F.col("dt") >= F.lit(arguments.date_from))
+    if not arguments.tables:
+        return silence_findings(spark, records, until, compared=False)
+    lost = compared(
+        spark, history, client(), arguments.tables, layout=layout, date_from=arguments.date_from, until=until
+    )
+    lost = kept(lost.coalesce(1), f"{layout.work}/not_recorded")
+    vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
+    return lost.unionByName(silence_findings(spark, records, until, compared=vouched))
 
-    Returns:
-        How many deliveries are ``suspicious``, ``overdue``, ``repeated``, and ``repeated_elsewhere``: accepted on other days.
+
+@dataclass(frozen=True, slots=True)
+class _Rebuilt:
+    """Deliveries rebuilt from records, without their standing.
+
+    Attributes:
+        deliveries: Those accepted on the report's days.
+        carried: Those accepted before, as far as they are judged.
+        counted: How many of both are ``suspicious``, ``overdue`` and ``repeated``, and ``repeated_elsewhere``: accepted after the report's days.
     """
-    rows = with_standing(delivery_rows(records), as_of, arguments.grace).withColumn("dt", F.to_date("accepted_at"))
-    in_report = F.col("dt").between(F.lit(arguments.date_from), F.lit(arguments.date_to))
+
+    deliveries: DataFrame
+    carried: DataFrame
+    counted: Mapping[str, int]
+
+    @property
+    def all(self) -> DataFrame:
+        return self.deliveries.select(*DELIVERY.fieldNames()).unionByName(self.carried.select(*DELIVERY.fieldNames()))
+
+
+def _history(spark: SparkSession, layout: Layout, start: Carried, first: date) -> DataFrame:
+    """All records that a run judges by: those of open deliveries, and of every day since."""
+    records = _read(spark, layout, first)
+    return records if start.state is None else records.unionByName(state_records(spark, layout, start.state))
+
+
+def _read(spark: SparkSession, layout: Layout, first: date) -> DataFrame:
+    return read_days(spark, layout.records, CURATED, first)
+
+
+def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout, since: date) -> _Rebuilt:
+    """Write the deliveries accepted on the report's days, and those carried to them."""
+    begin, from_then = (F.lit(datetime.combine(day, datetime.min.time(), UTC)) for day in (since, arguments.date_from))
+    accepted = F.col("accepted_at")
+    rows = with_standing(delivery_rows(records.where(accepted >= from_then)), as_of, arguments.grace)
+    rows = rows.withColumn("dt", F.to_date("accepted_at"))
+    in_report = F.col("dt") <= F.lit(arguments.date_to)
+    seen = Observation("deliveries")
     conditions = {
         "suspicious": in_report & is_suspicious(),
         "overdue": in_report & is_overdue(),
         "repeated": in_report & is_repeated(),
         "repeated_elsewhere": ~in_report & is_repeated(),
     }
-    seen = Observation("deliveries")
     watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()))
     write_days(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), layout.deliveries, arguments.days)
-    return dict(seen.get)
+    counted = Counter(dict(seen.get))
+    lives = read_days(records.sparkSession, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
+    carried = small_table(records.sparkSession, [], DELIVERY)
+    if since < arguments.date_from:
+        earlier = delivery_rows(records.where((accepted >= begin) & (accepted < from_then)))
+        carried = kept(earlier, f"{layout.work}/carried")
+        standing = with_standing(carried, as_of, arguments.grace)
+        there = {"suspicious": is_suspicious(), "overdue": is_overdue(), "repeated": is_repeated()}
+        sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in there.items())).first()
+        counted.update(sums.asDict() if sums else {})
+    return _Rebuilt(lives, carried, counted)
 
 
 def _without_duplicates(

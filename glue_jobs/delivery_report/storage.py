@@ -29,6 +29,8 @@ class Layout:
         self.work = f"{output}/work"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
+        self.open = f"{output}/curated/open"
+        self.settled = f"{output}/settled"
         self.rejected = f"{output}/quarantine"
         self.reports = f"{output}/reports"
         self.report = f"{output}/reports/{report}"

@@ -162,6 +162,32 @@ def test_a_lost_reservation_is_named_by_number(spark: SparkSession) -> None:
     assert found[::2] == ("record_missing", "no record of reservation 5 of 6")
 
 
+def test_a_lost_last_reservation_shows_in_what_the_end_tells(spark: SparkSession) -> None:
+    # Given a pull message reserved three times and then deleted, and the record of the last reservation lost
+    lives = Lives()
+    line = lives.put()
+    for n in range(3):
+        line = lives.reserve(line, NOON + n * 2 * MINUTE)
+    lives.remove(line, NOON + 5 * MINUTE)
+    assert findings(spark, lives) == []
+    del lives.records[3]
+    (found,) = findings(spark, lives)
+    assert found[::2] == ("record_missing", "no record of reservation 3 of 3")
+
+
+def test_a_jump_in_the_numbers_of_attempts_is_named(spark: SparkSession) -> None:
+    # Given three attempts whose versions are whole, of which the last says that it was the fifth
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.attempt(lives.attempt(lives.attempt(delivery, 503), 503))
+    assert findings(spark, lives) == []
+    lives.records[3] = replace(lives.records[3], attempt=5)
+    assert findings(spark, lives) == [("record_missing", delivery.delivery_id, "no record of attempt 3, 4 of 5")]
+    # And so is a number that is there twice
+    lives.records[3] = replace(lives.records[3], attempt=2)
+    assert findings(spark, lives) == [("attempts_differ", delivery.delivery_id, "3 attempts, numbered 1, 2")]
+
+
 def test_a_delivery_taken_twice_is_named_by_both_attempts(spark: SparkSession) -> None:
     # Given a delivery that was recorded as delivered by two attempts (which the hub's own rules rule out)
     lives = Lives()

@@ -1,0 +1,291 @@
+"""What is carried from night to night: the records of deliveries that have not ended, so that none escapes by growing old.
+
+A state stands for the end of one day: all records, up to that day, of the deliveries that were open then, of those that ended in its last
+:data:`LINGER`, and of those that a finding names. It follows from the state before and the days between, and from nothing else but those names. A run takes the newest
+state before its first day, and reads on from there.
+
+``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0010.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructField, StructType
+
+from .deliveries import IDENTITY, delivery_rows
+from .files import Stored, as_json, from_json, listed, read_text, remove, remove_file, write_text
+from .schema import CURATED, SETTLED
+from .storage import Layout, small_table
+
+_logger = logging.getLogger(__name__)
+
+LINGER: Final = timedelta(hours=2)
+"""How long a delivery that has ended stays in the state: the answer of an attempt may come after its acknowledgement."""
+
+UNFINISHED: Final = timedelta(hours=24)
+"""A day is taken into a state once it is over for so long: a stream holds its changes back for 24 hours at most."""
+
+KEPT: Final = 14
+"""States kept, so that a report may begin on an earlier day."""
+
+_VERSION: Final = 1
+_WITH_DAY: Final = StructType([*CURATED.fields, StructField("dt", DateType())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What is known of open deliveries at the end of a day.
+
+    Attributes:
+        day: The day.
+        since: Deliveries accepted from this day on are known.
+        fingerprint: Of everything that went into it.
+        lost: Days at which an earlier state was lost, and with it what was open then.
+        rows: Records in it.
+        files: Its files.
+    """
+
+    day: date
+    since: date
+    fingerprint: str
+    lost: tuple[date, ...] = ()
+    rows: int = 0
+    files: Mapping[str, Stored]
+
+    @property
+    def following(self) -> date:
+        """The first day that it knows nothing of."""
+        return self.day + timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """What a run starts from.
+
+    Attributes:
+        state: The newest state before the report's first day, None when there is none.
+        since: Deliveries accepted from this day on are judged.
+        lost: Days at which a state was lost.
+        spoiled: States that could not be used.
+        lookback: Whether the report begins before all that is kept, so that nothing may follow from it.
+    """
+
+    state: State | None
+    since: date
+    lost: tuple[date, ...] = ()
+    spoiled: tuple[date, ...] = ()
+    lookback: bool = False
+
+    def first(self, date_from: date) -> date:
+        """The first day whose records are to be read for a report."""
+        return self.state.following if self.state else date_from
+
+
+def carried_to(layout: Layout, date_from: date) -> Carried:
+    """What is carried to a report.
+
+    Args:
+        layout: Where it lies.
+        date_from: The report's first day.
+    """
+    days = _days(layout)
+    spoiled: list[date] = []
+    readable: list[State] = []
+    for day in reversed(days):
+        state = _read(layout, day)
+        if state is None:
+            spoiled.append(day)
+            continue
+        readable.append(state)
+        if day < date_from:
+            return Carried(state=state, since=state.since, lost=state.lost, spoiled=tuple(spoiled))
+    if readable and min(each.since for each in readable) < date_from:
+        return Carried(state=None, since=date_from, spoiled=tuple(spoiled), lookback=True)
+    ran_before = bool(spoiled) or _was_kept_before(layout, date_from)
+    lost = (date_from,) if ran_before and not readable else ()
+    return Carried(state=None, since=date_from, lost=lost, spoiled=tuple(spoiled))
+
+
+def state_records(spark: SparkSession, layout: Layout, state: State) -> DataFrame:
+    """The records of a state, with the day (``dt``) of each."""
+    if not state.files:
+        return small_table(spark, [], _WITH_DAY)
+    return spark.read.schema(_WITH_DAY).parquet(f"{layout.open}/{state.day}")
+
+
+def advance(
+    history: DataFrame,
+    carried: Carried,
+    layout: Layout,
+    *,
+    date_from: date,
+    as_of: datetime,
+    raw: Mapping[date, str],
+    named: DataFrame,
+    settled: Column,
+) -> State | None:
+    """Write the next state: up to the report's first day, or as far as days are surely whole. Writes nothing when it is there already.
+
+    Args:
+        history: Records of the state before and of all days since, with their ``dt``.
+        carried: What this run started from.
+        layout: Where to.
+        date_from: The report's first day.
+        as_of: When deliveries were judged.
+        raw: A digest of the objects of each day since.
+        named: ``project``, ``queue``, ``delivery_id`` of what a finding names.
+        settled: Whether a person has settled a delivery.
+
+    Returns:
+        The state, None when this run may not make one.
+
+    Raises:
+        OSError: What was written is not what can be read back.
+    """
+    if carried.lookback:
+        return None
+    first = carried.first(date_from)
+    whole = (as_of - UNFINISHED).date() - timedelta(days=1)
+    day = max(min(date_from, whole), first - timedelta(days=1))
+    before = carried.state.fingerprint if carried.state else f"{carried.since}"
+    fingerprint = _chained(before, [raw.get(first + timedelta(days=n), "") for n in range((day - first).days + 1)])
+    known = _read(layout, day)
+    if known is not None and (known.fingerprint, known.lost) == (fingerprint, carried.lost):
+        return known
+    until = history.where((F.col("dt") <= F.lit(day)) & (F.col("accepted_at") >= F.lit(_midnight(carried.since))))
+    rows = delivery_rows(until)
+    end = _midnight(day + timedelta(days=1))
+    ended = F.col("state").isin(*SETTLED)
+    open_still = ((F.col("owed") > 0) | (F.col("acceptances") == 0)) & ~ended
+    lingers = F.col("settled_at") >= F.lit(end - LINGER)
+    of_a_finding = rows.join(F.broadcast(named), ["project", "queue", "delivery_id"], "left_semi")
+    keep = rows.where(open_still | lingers).unionByName(of_a_finding).where(~settled).select(*IDENTITY).distinct()
+    folder = f"{layout.open}/{day}"
+    remove_file(f"{folder}.json")
+    remove(folder)
+    _records_of(until, keep).select(*CURATED.fieldNames(), "dt").coalesce(1).write.mode("overwrite").parquet(folder)
+    state = State(
+        day=day,
+        since=carried.since,
+        fingerprint=fingerprint,
+        lost=carried.lost,
+        rows=history.sparkSession.read.schema(_WITH_DAY).parquet(folder).count(),
+        files=listed(folder, digests=True),
+    )
+    _write(layout, state)
+    # Later ones followed from other records than these.
+    later = [each for each in _days(layout) if each > day]
+    for each in [*later, *_days(layout)[: -KEPT - len(later)]]:
+        remove_file(f"{layout.open}/{each}.json")
+        remove(f"{layout.open}/{each}")
+    _logger.info("      %d records of open deliveries carried over from %s", state.rows, day)
+    return state
+
+
+def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
+    """What a person has settled, from the JSON lines below ``settled/``: deliveries (``project``, ``queue``, ``delivery_id``) and lost states (``lost``).
+
+    Raises:
+        ValueError: A line is neither.
+    """
+    deliveries: list[dict[str, str]] = []
+    lost: list[date] = []
+    for name in sorted(listed(layout.settled)):
+        for number, line in enumerate((read_text(f"{layout.settled}/{name}") or "").splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                said: dict[str, Any] = json.loads(line)
+                if "lost" in said:
+                    lost.append(date.fromisoformat(said["lost"]))
+                else:
+                    deliveries.append({each: str(said[each]) for each in ("project", "queue", "delivery_id")})
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{layout.settled}/{name}, line {number}: {error!r}") from error
+    return deliveries, lost
+
+
+def is_settled_by_hand(deliveries: Sequence[Mapping[str, str]]) -> Column:
+    """Whether a row's delivery is one of these."""
+    if not deliveries:
+        return F.lit(False)
+    parts = ("project", "queue", "delivery_id")
+    keys = ["\0".join(each[part] for part in parts) for each in deliveries]
+    return F.coalesce(F.concat_ws("\0", *parts).isin(*keys), F.lit(False))
+
+
+def _records_of(records: DataFrame, keep: DataFrame) -> DataFrame:
+    """The records of some deliveries; an acceptance with those of them that it owes, and no others."""
+    message = ("project", "queue_uid", "message_id")
+    accepted = F.col("kind") == "accepted"
+    events = records.where(~accepted).join(keep, list(IDENTITY), "left_semi")
+    whose = keep.groupBy(*message).agg(F.collect_set("delivery_id").alias("kept"))
+    acceptances = records.where(accepted).join(whose, list(message))
+    trimmed = acceptances.withColumn("owed", F.array_intersect("owed", "kept")).drop("kept")
+    return events.unionByName(trimmed)
+
+
+def _chained(fingerprint: str, raw: Sequence[str]) -> str:
+    for each in raw:
+        fingerprint = hashlib.sha256(f"{fingerprint}/{each}".encode()).hexdigest()
+    return fingerprint
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time(), UTC)
+
+
+def _days(layout: Layout) -> list[date]:
+    """The days that have a state, in order."""
+    found = (re.fullmatch(r"(\d{4}-\d\d-\d\d)\.json", name) for name in listed(layout.open))
+    return sorted(date.fromisoformat(each[1]) for each in found if each)
+
+
+def _was_kept_before(layout: Layout, day: date) -> bool:
+    """Whether an earlier run has kept days before this one, with their manifests."""
+    days = {each.split("/", 1)[0].removeprefix("dt=") for each in listed(layout.records)}
+    return any(each < day.isoformat() and read_text(f"{layout.records}/dt={each}/_manifest.json") for each in days)
+
+
+def _read(layout: Layout, day: date) -> State | None:
+    """A state, None when there is none or when it is not what was written."""
+    text = read_text(f"{layout.open}/{day}.json")
+    if text is None:
+        return None
+    try:
+        said = json.loads(text)
+        state = State(
+            day=date.fromisoformat(said["day"]),
+            since=date.fromisoformat(said["since"]),
+            fingerprint=str(said["fingerprint"]),
+            lost=tuple(date.fromisoformat(each) for each in said["lost"]),
+            rows=int(said["rows"]),
+            files=from_json(said["files"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    good = said["version"] == _VERSION and state.day == day
+    return state if good and listed(f"{layout.open}/{day}", digests=True) == state.files else None
+
+
+def _write(layout: Layout, state: State) -> None:
+    said = {
+        "version": _VERSION,
+        "day": f"{state.day}",
+        "since": f"{state.since}",
+        "fingerprint": state.fingerprint,
+        "lost": [f"{each}" for each in state.lost],
+        "rows": state.rows,
+        "files": as_json(state.files),
+    }
+    write_text(f"{layout.open}/{state.day}.json", json.dumps(said), "application/json")

@@ -1,0 +1,181 @@
+"""What the tables themselves hold, read beside the records: a message of which every record is lost has left no trace in them, but its item is there.
+
+Push queues' messages and notifications' commits stay in their tables a day longer than they are owed, pull queues' messages until they leave. Only
+keys and times are read, no bodies (the role may read no other attributes). Decision 0010.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from itertools import islice
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from .files import remove, write_text
+from .findings import FINDING, NAMED
+from .storage import Layout, small_table
+
+SEGMENTS: Final = 8
+"""Parts of a table that are read side by side."""
+
+ROWS_PER_FILE: Final = 50_000
+
+COMMIT_BITS: Final = 7
+"""A notification's position is its commit's number, shifted by so many bits, and its place in the commit."""
+
+_KINDS: Final = {
+    "messages": ("message", "queue"),
+    "lines": ("line", "queue"),
+    "topics": ("commit", "topic_uid"),
+}
+"""What is read of each table: items of a kind, and what else of them than their keys and time."""
+
+ENTRY: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in ("project", "queue", "queue_uid", "id")),
+        StructField("accepted_ms", LongType()),
+    ]
+)
+"""Something accepted that a table holds; ``id`` is a message's, or the number of a commit."""
+
+
+def entries(
+    client: Any, tables: Mapping[str, str], *, since: datetime, until: datetime, segment: int, segments: int
+) -> Iterator[dict[str, Any]]:
+    """What the tables hold of the messages accepted within a time, as :data:`ENTRY` describes it.
+
+    Args:
+        client: DynamoDB client.
+        tables: Their names by ``messages``, ``lines`` and ``topics``.
+        since: From then on.
+        until: Before then.
+        segment: Which part of each table.
+        segments: Of how many.
+    """
+    within = {
+        ":since": {"N": str(round(since.timestamp() * 1000))},
+        ":until": {"N": str(round(until.timestamp() * 1000) - 1)},
+    }
+    for which, table in tables.items():
+        kind, more = _KINDS[which]
+        pages = client.get_paginator("scan").paginate(
+            TableName=table,
+            Segment=segment,
+            TotalSegments=segments,
+            ProjectionExpression="pk, sk, accepted_at, #more",
+            FilterExpression="#kind = :kind AND accepted_at BETWEEN :since AND :until",
+            ExpressionAttributeNames={"#kind": "kind", "#more": more},
+            ExpressionAttributeValues={**within, ":kind": {"S": kind}},
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield _entry(kind, item)
+
+
+def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    pk, sk, accepted = item["pk"]["S"], item["sk"]["S"], int(item["accepted_at"]["N"])
+    if kind == "commit":
+        project, _, _, topic = pk.split("#", 3)
+        said = {"project": project, "queue": topic, "queue_uid": item["topic_uid"]["S"], "id": str(int(sk))}
+    elif kind == "line":
+        project, uid = pk.rsplit("#", 1)
+        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": sk}
+    else:
+        project, uid, message_id = pk.rsplit("#", 2)
+        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": message_id}
+    return {**said, "accepted_ms": accepted}
+
+
+def read_tables(
+    spark: SparkSession, client: Any, tables: Mapping[str, str], *, layout: Layout, since: datetime, until: datetime
+) -> DataFrame:
+    """:func:`entries` of all segments, read side by side and kept below ``work/``.
+
+    Raises:
+        ClientError: A table could not be read.
+    """
+    folder = f"{layout.work}/ledger"
+    remove(folder)
+
+    def read(segment: int) -> int:
+        found, files = entries(client, tables, since=since, until=until, segment=segment, segments=SEGMENTS), 0
+        while rows := list(islice(found, ROWS_PER_FILE)):
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            write_text(f"{folder}/{segment}-{files}.json", text, "application/x-ndjson")
+            files += 1
+        return files
+
+    with ThreadPoolExecutor(max_workers=SEGMENTS) as side_by_side:
+        written = sum(side_by_side.map(read, range(SEGMENTS)))
+    return spark.read.schema(ENTRY).json(folder) if written else small_table(spark, [], ENTRY)
+
+
+def compared(
+    spark: SparkSession,
+    records: DataFrame,
+    client: Any,
+    tables: Mapping[str, str],
+    *,
+    layout: Layout,
+    date_from: date,
+    until: datetime,
+) -> DataFrame:
+    """What a comparison with the tables found; that they could not be read is a finding as well.
+
+    Args:
+        spark: Session.
+        records: Delivery records.
+        client: DynamoDB client.
+        tables: See :func:`entries`.
+        layout: Where to keep what was read.
+        date_from: Messages accepted from this day on are looked for.
+        until: And before this time.
+    """
+    since = datetime.combine(date_from, datetime.min.time(), UTC)
+    try:
+        ledger = read_tables(spark, client, tables, layout=layout, since=since, until=until)
+    except (BotoCoreError, ClientError) as error:
+        detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
+        return small_table(spark, [{"severity": "breach", "finding": "not_compared", "detail": detail}], FINDING)
+    return unrecorded_findings(ledger, records, date_from)
+
+
+def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:
+    """What the tables hold and no record tells of: one finding for each queue and hour, with the first ids.
+
+    Args:
+        ledger: See :func:`read_tables`.
+        records: Delivery records.
+        date_from: First day of the ledger.
+    """
+    notification = F.col("dialect") == "notifications"
+    recorded = records.where(F.to_date("accepted_at") >= F.lit(date_from)).select(
+        "queue_uid",
+        F.when(notification, F.shiftright("sequence", COMMIT_BITS).cast("string"))
+        .otherwise(F.col("message_id"))
+        .alias("id"),
+    )
+    lost = ledger.join(recorded.where(F.col("id").isNotNull()), ["queue_uid", "id"], "left_anti")
+    accepted = F.timestamp_millis("accepted_ms")
+    by_hour = lost.groupBy("project", "queue", F.date_trunc("hour", accepted).alias("hour")).agg(
+        F.count(F.lit(1)).alias("lost"), F.slice(F.array_sort(F.collect_set("id")), 1, NAMED).alias("ids")
+    )
+    more = F.when(F.col("lost") > NAMED, F.format_string(" and %d more", F.col("lost") - NAMED)).otherwise("")
+    detail = F.concat(F.lit("the table holds what no record tells of: "), F.array_join("ids", ", "), more)
+    return by_hour.select(
+        F.lit("breach").alias("severity"),
+        F.lit("not_recorded").alias("finding"),
+        "project",
+        "queue",
+        F.when(F.col("lost") == 1, F.col("ids")[0]).alias("message_id"),
+        F.lit(None).cast("string").alias("delivery_id"),
+        "hour",
+        detail.alias("detail"),
+    ).select(*FINDING.fieldNames())

@@ -1,0 +1,212 @@
+"""What the tables hold is held against the records: even a message without a single record is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from glue_jobs.delivery_report.arguments import BadInput, parse
+from glue_jobs.delivery_report.ledger import COMMIT_BITS
+from glue_jobs.delivery_report.progress import Steps
+from glue_jobs.delivery_report.proof import prove
+from glue_jobs.delivery_report.silence import BUSY, silences
+from glue_jobs.delivery_report.storage import Layout
+from pyspark.sql import SparkSession
+from tests.glue.frames import rows_of
+from tests.glue.lives import HOUR, MINUTE, NOON, Lives
+from tests.glue.runs import asked
+
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.notifications.model.topic import position_at
+
+TABLES = {"messages": "m", "lines": "l", "topics": "t"}
+
+
+class Client:
+    """Tables as DynamoDB hands them out, page by page."""
+
+    def __init__(self, items: Mapping[str, Sequence[dict[str, Any]]], *, refuse: str = "") -> None:
+        self.items = items
+        self.refuse = refuse
+        self.asked: list[dict[str, Any]] = []
+
+    def get_paginator(self, operation: str) -> Client:
+        assert operation == "scan"
+        return self
+
+    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
+        self.asked.append(asked)
+        if asked["TableName"] == self.refuse:
+            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "Scan")
+        values = asked["ExpressionAttributeValues"]
+        for place, item in enumerate(self.items[asked["TableName"]]):
+            within = int(values[":since"]["N"]) <= int(item["accepted_at"]["N"]) <= int(values[":until"]["N"])
+            if place % asked["TotalSegments"] == asked["Segment"] and item["kind"] == values[":kind"] and within:
+                yield {"Items": [item]}
+        yield {"Items": []}
+
+
+def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
+    """The item of which a record of acceptance tells."""
+    at = str(round(datetime.fromisoformat(record.accepted_at).timestamp() * 1000))
+    keys = {
+        "message": (f"{record.project}#{record.queue_uid}#{record.message_id}", "M"),
+        "line": (f"{record.project}#{record.queue_uid}", record.message_id),
+        "commit": (f"{record.project}#L#p#{record.queue}", f"{(record.sequence or 0) >> COMMIT_BITS:019d}"),
+    }
+    pk, sk = keys[kind]
+    named = {"topic_uid": {"S": record.queue_uid}} if kind == "commit" else {"queue": {"S": record.queue}}
+    return {"pk": {"S": pk}, "sk": {"S": sk}, "kind": {"S": kind}, "accepted_at": {"N": at}, **named}
+
+
+def found(spark: SparkSession, folder: Path, client: Client, **changes: Any) -> list[tuple[str, str, str | None, str]]:
+    arguments = replace(asked(folder), tables=TABLES, **changes)
+    proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps(), client=lambda: client)
+    rows = rows_of(proof.findings)
+    return sorted((row["severity"], row["finding"], row["message_id"], row["detail"]) for row in rows)
+
+
+def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    # Given messages of a push queue and a pull queue, and notifications
+    lives = Lives()
+    for n in range(12):
+        lives.attempt(lives.post(NOON + n)[0])
+    lines = [lives.put(NOON + n) for n in range(3)]
+    for n in range(3):
+        lives.records.append(
+            replace(
+                lives.records[0],
+                record_id=f"t/{n}/-/accepted/1",
+                queue="measurements",
+                queue_uid="t",
+                message_id=f"n{n}",
+                dialect="notifications",
+                owed=(),
+                sequence=position_at(40 + n, 1),
+            )
+        )
+    accepted = [each for each in lives.records if each.kind == "accepted"]
+    pushed = [each for each in accepted if each.queue == "orders"]
+    noted = [each for each in accepted if each.queue == "measurements"]
+    pulled = [each for each in accepted if each.queue == "tasks"]
+    client = Client(
+        {
+            "m": [*(item(each) for each in pushed), {**item(pushed[0]), "kind": {"S": "delivery"}}],
+            "l": [item(each, "line") for each in pulled],
+            "t": [item(each, "commit") for each in noted],
+        }
+    )
+    # When everything is recorded, nothing is found, and no body was asked for
+    lives.write(tmp_path / "records")
+    assert found(spark, tmp_path, client) == []
+    assert {each["ProjectionExpression"] for each in client.asked} == {"pk, sk, accepted_at, #more"}
+    # When every record of one is lost, and of seven more of another hour's
+    gone = {pushed[3].message_id, lines[1].message.message_id, "n2"}
+    kept = [each for each in lives.records if each.message_id not in gone]
+    whole = tmp_path / "lost"
+    replace_records(lives, kept).write(whole / "records")
+    # Then each is named, though no record tells of it
+    told = "the table holds what no record tells of: "
+    assert found(spark, whole, client) == [
+        ("breach", "not_recorded", pushed[3].message_id, told + pushed[3].message_id),
+        ("breach", "not_recorded", lines[1].message.message_id, told + lines[1].message.message_id),
+        ("breach", "not_recorded", "42", told + "42"),
+    ]
+
+
+def replace_records(lives: Lives, records: list[DeliveryRecord]) -> Lives:
+    return replace(lives, records=records)
+
+
+def test_when_records_stop_all_that_was_accepted_since_is_missed(spark: SparkSession, tmp_path: Path) -> None:
+    # Given two busy hours, after which records stop while messages are accepted on
+    lives = Lives()
+    for n in range(200):
+        lives.attempt(lives.post(NOON - 4 * HOUR + n * MINUTE)[0])
+    cut = NOON - 2 * HOUR
+    items = [item(each) for each in lives.records if each.kind == "accepted"]
+    lives.records = [each for each in lives.records if datetime.fromisoformat(each.at).timestamp() * 1000 < cut]
+    lives.write(tmp_path / "records")
+    # When judged at two o'clock
+    rows = found(spark, tmp_path, Client({"m": items, "l": [], "t": []}))
+    # Then each hour since is named with how many, and so is the silence
+    assert [(severity, finding) for severity, finding, _, _ in rows] == [("breach", "not_recorded")] * 2 + [
+        ("breach", "silence")
+    ]
+    assert [detail.rsplit(" and ")[-1] for _, finding, _, detail in rows if finding == "not_recorded"] == [
+        "15 more",
+        "55 more",
+    ]
+    assert rows[-1][3].endswith("and many before; records have stopped")
+
+
+def test_tables_that_cannot_be_read_are_no_proof(spark: SparkSession, tmp_path: Path) -> None:
+    lives = Lives()
+    lives.attempt(lives.post()[0])
+    lives.write(tmp_path / "records")
+    rows = found(spark, tmp_path, Client({"m": [], "l": [], "t": []}, refuse="l"))
+    assert [row[:2] for row in rows] == [("breach", "not_compared")]
+    assert "AccessDeniedException" in rows[0][3]
+
+
+def test_positions_are_read_as_the_hub_makes_them() -> None:
+    assert position_at(77, 100) >> COMMIT_BITS == 77
+
+
+def test_unknown_tables_are_refused() -> None:
+    today = date(2026, 11, 18)
+    now = datetime(2026, 11, 18, tzinfo=UTC)
+    given = parse(["--input", "i", "--output", "o", "--tables", "messages=a,topics=b"], today=today, now=now)
+    assert given.tables == {"messages": "a", "topics": "b"}
+    with pytest.raises(BadInput, match="no such tables: queues"):
+        parse(["--input", "i", "--output", "o", "--tables", "queues=a"], today=today, now=now)
+
+
+def hours(text: str, busy: int = BUSY) -> dict[datetime, int]:
+    """A day's hours from 05:00 on: ``#`` busy, ``+`` a few records, ``.`` none."""
+    return {
+        datetime(2026, 11, 18 + (5 + n) // 24, (5 + n) % 24, tzinfo=UTC): {"#": busy, "+": 3, ".": 0}[each]
+        for n, each in enumerate(text)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "silent"),
+    [
+        ("####.####", [(9, 10)]),
+        ("###...##", [(8, 11)]),
+        ("##.##.##", [(7, 8), (10, 11)]),
+        ("####....", [(9, 13)]),
+        # quiet beforehand or afterwards, so it may just have gone on
+        ("##++.####", []),
+        ("####.++##", []),
+        ("########", []),
+        ("........", []),
+        (".....##", []),
+    ],
+)
+def test_silence_among_busy_hours(text: str, silent: list[tuple[int, int]]) -> None:
+    counts = hours(text)
+    until = max(counts).replace(minute=59)
+    until = datetime(2026, 11, 18, 5 + len(text), tzinfo=UTC)
+    assert [(start.hour, stop.hour) for start, stop in silences(counts, until)] == silent
+
+
+def test_a_hub_that_rests_every_night_is_not_silent() -> None:
+    # Given three days, busy from 5 to 17, with nothing at night
+    counts = hours(("#" * 12 + "." * 12) * 3)
+    assert list(silences(counts, datetime(2026, 11, 21, 5, tzinfo=UTC))) == []
+    # When one hour of a day is missing, that is found
+    counts[datetime(2026, 11, 19, 9, tzinfo=UTC)] = 0
+    assert [start.hour for start, _ in silences(counts, datetime(2026, 11, 21, 5, tzinfo=UTC))] == [9]
+
+
+def test_whole_days_without_records_are_found_though_the_nights_are_quiet() -> None:
+    counts = hours("#" * 12 + "." * 12 + "#" * 12)
+    (stopped,) = silences(counts, datetime(2026, 11, 22, tzinfo=UTC))
+    assert stopped == (datetime(2026, 11, 19, 17, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC))
