@@ -4,7 +4,7 @@ A state stands for the end of one day: all records, up to that day, of the deliv
 :data:`LINGER`, and of those that a finding names. It follows from the state before and the days between, and from nothing else but those names. A run takes the newest
 state before its first day, and reads on from there.
 
-``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0010.
+``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0012.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
 
 
 def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: Mapping[str, Stored]) -> DayIntake:
-    """Read a day's objects and replace what is kept of it. Not by dynamic partition overwrite, see decision 0010."""
+    """Read a day's objects and replace what is kept of it. Not by dynamic partition overwrite, see decision 0012."""
     counts = Observation(f"intake {day}")
     file = F.col("_metadata.file_path")
     lines = (

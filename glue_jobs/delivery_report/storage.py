@@ -87,7 +87,7 @@ def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
     """Replace days of a table kept by day, whole; other days are left alone.
 
     Days are removed and then appended to. Spark's own way, dynamic partition overwrite, leaves the old files where they are under some committers
-    (SPARK-56588), so that a day would be there twice: see decision 0010.
+    (SPARK-56588), so that a day would be there twice: see decision 0012.
 
     Args:
         table: Rows of these days, with their ``dt``.
