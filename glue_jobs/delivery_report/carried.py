@@ -173,7 +173,7 @@ def advance(
     folder = f"{layout.open}/{day}"
     remove_file(f"{folder}.json")
     remove(folder)
-    _records_of(until, keep).select(*CURATED.fieldNames(), "dt").coalesce(1).write.mode("overwrite").parquet(folder)
+    _records_of(until, keep).select(*CURATED.fieldNames(), "dt").write.mode("overwrite").parquet(folder)
     state = State(
         day=day,
         since=carried.since,

@@ -73,7 +73,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
         cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
         hours = hourly(cells).withColumn("dt", F.to_date("hour"))
-        write_days(hours.coalesce(1), layout.hours, arguments.days)
+        write_days(hours.repartition("dt"), layout.hours, arguments.days)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
         since = arguments.date_from - timedelta(days=arguments.baseline_days)

@@ -129,7 +129,8 @@ def prove(
             found = found.unionByName(delivery_findings(history, suspects))
     with steps("Comparing with the tables"):
         found = found.unionByName(_compared(spark, history, arguments, layout, client, as_of))
-        findings = kept(without_settled(found, settled).coalesce(1), f"{layout.work}/findings")
+        # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
+        findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
         set_aside = len(listed(f"{arguments.input}/quarantine"))
     with steps("Carrying open deliveries over"):
         named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
@@ -172,7 +173,7 @@ def _compared(  # noqa: PLR0917 (all of what a run is about)
     lost = compared(
         spark, history, client(), arguments.tables, layout=layout, date_from=arguments.date_from, until=until
     )
-    lost = kept(lost.coalesce(1), f"{layout.work}/not_recorded")
+    lost = kept(lost.repartition(1), f"{layout.work}/not_recorded")
     vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
     return lost.unionByName(silence_findings(spark, records, until, compared=vouched))
 

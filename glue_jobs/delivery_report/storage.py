@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -14,6 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
 from .files import listed, remove, write_text
+
+SMALL_BYTES: Final = 16 * 1024 * 1024
+"""Parquet up to this size is worked on by one task."""
 
 
 class Layout:
@@ -79,8 +82,13 @@ def kept(table: DataFrame, path: str) -> DataFrame:
 
 
 def kept_small(table: DataFrame, path: str) -> DataFrame:
-    """The same for a table that stays small however many records there are: read back as a whole, so that what is made of it needs no shuffle."""
-    return kept(table, path).coalesce(1)
+    """The same for a table that is small however many records there are: read back as a whole, so that what is made of it needs no shuffle.
+
+    A hub of a million subscribers makes it large after all; then it is read back in as many parts as its size asks for.
+    """
+    stored = kept(table, path)
+    size = sum(each.size for each in listed(path).values())
+    return stored.coalesce(1) if size <= SMALL_BYTES else stored
 
 
 def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
