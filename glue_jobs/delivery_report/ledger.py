@@ -7,7 +7,7 @@ keys and times are read, no bodies (the role may read no other attributes). Deci
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from .files import remove, write_text
 from .findings import FINDING, NAMED
+from .holdings import entries
 from .storage import Layout, small_table
 
 SEGMENTS: Final = 8
@@ -30,13 +31,6 @@ ROWS_PER_FILE: Final = 50_000
 COMMIT_BITS: Final = 7
 """A notification's position is its commit's number, shifted by so many bits, and its place in the commit."""
 
-_KINDS: Final = {
-    "messages": ("message", "queue"),
-    "lines": ("line", "queue"),
-    "topics": ("commit", "topic_uid"),
-}
-"""What is read of each table: items of a kind, and what else of them than their keys and time."""
-
 ENTRY: Final = StructType(
     [
         *(StructField(name, StringType()) for name in ("project", "queue", "queue_uid", "id")),
@@ -44,54 +38,6 @@ ENTRY: Final = StructType(
     ]
 )
 """Something accepted that a table holds; ``id`` is a message's, or the number of a commit."""
-
-
-def entries(
-    client: Any, tables: Mapping[str, str], *, since: datetime, until: datetime, segment: int, segments: int
-) -> Iterator[dict[str, Any]]:
-    """What the tables hold of the messages accepted within a time, as :data:`ENTRY` describes it.
-
-    Args:
-        client: DynamoDB client.
-        tables: Their names by ``messages``, ``lines`` and ``topics``.
-        since: From then on.
-        until: Before then.
-        segment: Which part of each table.
-        segments: Of how many.
-    """
-    within = {
-        ":since": {"N": str(round(since.timestamp() * 1000))},
-        ":until": {"N": str(round(until.timestamp() * 1000) - 1)},
-    }
-    for which, table in tables.items():
-        kind, more = _KINDS[which]
-        pages = client.get_paginator("scan").paginate(
-            TableName=table,
-            Segment=segment,
-            TotalSegments=segments,
-            Select="SPECIFIC_ATTRIBUTES",
-            ProjectionExpression="pk, sk, accepted_at, #more",
-            FilterExpression="#kind = :kind AND accepted_at BETWEEN :since AND :until",
-            ExpressionAttributeNames={"#kind": "kind", "#more": more},
-            ExpressionAttributeValues={**within, ":kind": {"S": kind}},
-        )
-        for page in pages:
-            for item in page["Items"]:
-                yield _entry(kind, item)
-
-
-def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    pk, sk, accepted = item["pk"]["S"], item["sk"]["S"], int(item["accepted_at"]["N"])
-    if kind == "commit":
-        project, _, _, topic = pk.split("#", 3)
-        said = {"project": project, "queue": topic, "queue_uid": item["topic_uid"]["S"], "id": str(int(sk))}
-    elif kind == "line":
-        project, uid = pk.rsplit("#", 1)
-        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": sk}
-    else:
-        project, uid, message_id = pk.rsplit("#", 2)
-        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": message_id}
-    return {**said, "accepted_ms": accepted}
 
 
 def read_tables(
