@@ -26,6 +26,9 @@ DAY = 24 * HOUR
 RECORDS_PER_MESSAGE = 2.36
 """Measured over the default mix."""
 
+SMALL_QUEUES = 50
+"""Queues of a project when there are very many subscribers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -37,6 +40,7 @@ class Plan:
         last_day: The last of them; lives are cut off at its end.
         seed: The same seed makes the same records.
         projects: Number of projects; the first is the busiest.
+        subscribers: When not 0: so many queues of one subscriber each, all alike busy, instead of projects of few and busy queues.
         part: This process's share of the projects, of ``parts``.
     """
 
@@ -45,6 +49,7 @@ class Plan:
     last_day: date = date(2026, 11, 20)
     seed: int = 1
     projects: int = 24
+    subscribers: int = 0
     part: int = 0
     parts: int = 1
 
@@ -168,6 +173,7 @@ def generate(plan: Plan, out: Path, *, processes: int = 1) -> dict[str, int]:
             last_day=plan.last_day,
             seed=plan.seed,
             projects=plan.projects,
+            subscribers=plan.subscribers,
             part=part,
             parts=processes,
         )
@@ -185,7 +191,7 @@ def generate(plan: Plan, out: Path, *, processes: int = 1) -> dict[str, int]:
 
 
 def _generate_part(plan: Plan, out: Path) -> Counter[str]:
-    queues = _queues(plan)
+    queues = [] if plan.subscribers else _queues(plan)
     total_weight = sum(queue.weight for queue in queues)
     mine = [queue for n, queue in enumerate(queues) if n % plan.parts == plan.part]
     randomness = random.Random(plan.seed * 1000 + plan.part)
@@ -196,6 +202,10 @@ def _generate_part(plan: Plan, out: Path) -> Counter[str]:
     load = [_load(hour) for hour in range(plan.days * 24)]
     for hour, share in enumerate(load):
         hour_ms = plan.start_ms + hour * HOUR
+        if plan.subscribers:
+            for at in _moments(randomness, hour_ms, round(messages * share / sum(load) / plan.parts)):
+                number = randomness.randrange(plan.subscribers // plan.parts) * plan.parts + plan.part
+                life.message(_small_queue(plan, number), at)
         for queue in mine:
             due = messages * share / sum(load) * queue.weight / total_weight
             count = max(0, round(randomness.gauss(due, math.sqrt(due))))
@@ -250,6 +260,20 @@ def _queues(plan: Plan) -> list[_Queue]:
                 )
             )
     return queues
+
+
+def _small_queue(plan: Plan, number: int) -> _Queue:
+    """One of very many queues, the same whenever it is asked for."""
+    randomness = random.Random(number)
+    return _Queue(
+        project=f"{number // SMALL_QUEUES:024x}",
+        name=f"queue-{number % SMALL_QUEUES}",
+        uid=f"{number:012x}",
+        weight=1,
+        subscribers=[_subscriber(randomness, plan, number, 1, 1)],
+        retries=3,
+        retries_delay_ms=60_000,
+    )
 
 
 def _subscriber(randomness: random.Random, plan: Plan, project: int, queue: int, number: int) -> Subscriber:
@@ -480,10 +504,13 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--last-day", type=date.fromisoformat, default=date(2026, 11, 20))
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--subscribers", type=int, default=0, help="so many queues of one subscriber each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    plan = Plan(records=given.records, days=given.days, last_day=given.last_day, seed=given.seed)
+    plan = Plan(
+        records=given.records, days=given.days, last_day=given.last_day, seed=given.seed, subscribers=given.subscribers
+    )
     truth = generate(plan, given.out, processes=given.processes)
     print(json.dumps(truth, sort_keys=True))
 

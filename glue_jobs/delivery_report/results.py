@@ -167,16 +167,20 @@ class _Written:
 
 
 def _write_table(table: Table, root: str, name: str) -> _Written:
-    """Write a table as one Parquet file and its first rows as JSON."""
+    """Write a table as Parquet and its first rows as JSON.
+
+    A small one is one file in order. A large one is written as it comes and only its first rows are put in order, so that no task has to sort all of it.
+    """
     path = f"{root}/{name}"
     counted = Observation(name)
-    whole = table.rows.repartition(1) if table.large else table.rows.coalesce(1)
-    ordered = whole.sortWithinPartitions(*table.order) if table.order else whole
+    whole = table.rows if table.large else table.rows.coalesce(1)
+    ordered = whole.sortWithinPartitions(*table.order) if table.order and not table.large else whole
     wanted = {"rows": F.count(F.lit(1)), **table.totals}
     watched = ordered.observe(counted, *(value.alias(each) for each, value in wanted.items()))
     watched.write.mode("overwrite").parquet(path)
     stored = table.rows.sparkSession.read.schema(table.rows.schema).parquet(path)
-    rows = [each.asDict() for each in stored.limit(table.shown).collect()]
+    first = stored.orderBy(*table.order) if table.order and table.large else stored
+    rows = [each.asDict() for each in first.limit(table.shown).collect()]
     write_json(f"{root}/{name}.json", rows)
     sums = {each: value or 0 for each, value in counted.get.items()}
     return _Written(rows, sums.pop("rows"), sums)
