@@ -13,8 +13,6 @@ from typing import Any
 from local.place import REPOSITORY
 from tests.stack.running import RunningStack
 
-__all__ = ["make_report", "records_of", "rows"]
-
 REPORT_PYTHON = Path(os.environ.get("PUSHHUB_REPORT_PYTHON", REPOSITORY / ".venv-glue" / "bin" / "python"))
 """The environment that has Spark: ``make report-environment``."""
 
@@ -32,14 +30,25 @@ def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]
 
 def make_report(stack: RunningStack, project_id: str) -> Path:
     """Run the job; the folder of its report, which says that everything is accounted for."""
+    run = report_on(stack, project_id)
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert "Conserved: " in run.stderr
+    report = folder_of(run)
+    assert "Nothing is lost." in (report / "report.html").read_text()
+    return report
+
+
+def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the job as ``make report`` does."""
     assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
-    run = subprocess.run(
-        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id],
+    home = str(stack.place.home)
+    return subprocess.run(
+        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id, *arguments],
         cwd=REPOSITORY,
         env={
-            "PUSHHUB_HOME": str(stack.place.home),
+            "PUSHHUB_HOME": home,
             "PATH": "/usr/bin:/bin",
-            "HOME": str(stack.place.home),
+            "HOME": home,
             "PYTHONPATH": f"{REPOSITORY / 'layers' / 'pushhub'}:{REPOSITORY}",
         },
         capture_output=True,
@@ -47,12 +56,12 @@ def make_report(stack: RunningStack, project_id: str) -> Path:
         timeout=600,
         check=False,
     )
-    assert run.returncode == 0, run.stderr[-4000:]
-    assert "Conserved: " in run.stderr
+
+
+def folder_of(run: subprocess.CompletedProcess[str]) -> Path:
+    """Where a run has left its report."""
     (page,) = [line.removeprefix("Report: ") for line in run.stderr.splitlines() if line.startswith("Report: ")]
-    file = Path(page.removeprefix("file://"))
-    assert "Nothing is lost." in file.read_text()
-    return file.parent
+    return Path(page.removeprefix("file://")).parent
 
 
 def rows(report: Path, table: str) -> list[dict[str, Any]]:

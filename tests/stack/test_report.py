@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stack.delivery_report import make_report, records_of, rows
+from tests.stack.delivery_report import folder_of, make_report, records_of, report_on, rows
 from tests.stack.endpoints import Recorder
 from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
@@ -226,3 +227,38 @@ def test_outcomes_are_those_that_subscribers_gave(report: Path, told: Told) -> N
     assert all(counted[code] >= last[code] for code in last)
     assert set(counted) == {200, 202, 500, 503}
     assert sum(counted.values()) == sum(each.attempts for each in told.deliveries.values())
+
+
+def test_a_message_of_which_every_record_is_lost_is_missed(stack: RunningStack) -> None:
+    # Given a delivered message, recorded, and then every object that tells of it lost
+    lost = ProjectClient.another(stack)
+    with Recorder() as recorder:
+        queue = unique("lost")
+        lost.make_push(queue, recorder.endpoint())
+        (message_id,) = lost.post(queue, "nobody will know")
+        lost.wait_codes(queue, message_id, [200], seconds=60)
+
+    def told() -> list[dict[str, Any]] | None:
+        found = list(records_of(stack, lost.project_id))
+        return found if {each["kind"] for each in found} == {"accepted", "attempt"} else None
+
+    until(told, 60, lambda: "it was not recorded")
+    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
+    objects = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/dt="):
+        for entry in page.get("Contents", []):
+            content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            if message_id.encode() in gzip.decompress(content):
+                objects[entry["Key"]] = content
+    try:
+        for key in objects:
+            s3.delete_object(Bucket=bucket, Key=key)
+        # When the report is made, with no time left for records that are late
+        run = report_on(stack, lost.project_id, "--grace-minutes", "0")
+    finally:
+        for key, content in objects.items():
+            s3.put_object(Bucket=bucket, Key=key, Body=content)
+    # Then it misses the message, which its table still holds
+    assert run.returncode == 2, run.stderr[-4000:]
+    (found,) = [row for row in rows(folder_of(run), "findings") if row["finding"] == "not_recorded"]
+    assert (found["queue"], found["message_id"]) == (queue, message_id)
