@@ -130,20 +130,19 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
 
 
 def note_duplicates(
-    layout: Layout, intake: DayIntake, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]], rows: int
-) -> DayIntake:
-    """Note in a day's manifest which objects share records, once the day holds each record once.
+    layout: Layout, day: date, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]], rows: int
+) -> tuple[Mapping[str, Any], ...]:
+    """Note in a day's manifest which objects share records, once the day holds each record once; all that is noted of it.
 
     Args:
         layout: Where it lies.
-        intake: The day.
+        day: The day.
         manifest: As it was before.
         duplicates: ``sources`` and ``records``.
         rows: Records that the day holds now.
     """
-    folder = f"{layout.records}/dt={intake.day}"
-    noted = replace(intake, duplicates=(*intake.duplicates, *duplicates))
-    write_manifest(folder, replace(manifest, rows=rows, duplicates=noted.duplicates))
+    noted = (*manifest.duplicates, *duplicates)
+    write_manifest(f"{layout.records}/dt={day}", replace(manifest, rows=rows, duplicates=noted))
     return noted
 
 

@@ -291,8 +291,8 @@ def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *
         until: Records of events before this time should be there.
         compared: Whether all tables were found to hold nothing that is not recorded: then silence is news, but no loss.
     """
-    counted = records.groupBy(F.date_trunc("hour", "at").alias("hour")).count().collect()
-    counts = {each["hour"].replace(tzinfo=UTC): int(each["count"]) for each in counted}
+    counted = records.groupBy(F.unix_seconds(F.date_trunc("hour", "at")).alias("hour")).count().collect()
+    counts = {datetime.fromtimestamp(each["hour"], UTC): int(each["count"]) for each in counted}
     found = [
         {
             "severity": "notice" if compared else "breach",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -110,9 +110,8 @@ def prove(
         rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
         if rebuilt.counted["repeated"] or rebuilt.counted["repeated_elsewhere"]:
             rows = delivery_rows(history) if rebuilt.counted["repeated_elsewhere"] else rebuilt.all
-            changed = _without_duplicates(spark, _read(spark, layout, first), rows, layout, intakes)
-            if changed != intakes:
-                intakes = changed
+            intakes, changed = _without_duplicates(spark, _read(spark, layout, first), rows, layout, intakes)
+            if changed:
                 history = _history(spark, layout, start, first)
                 rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
     with steps("Proving conservation"):
@@ -238,21 +237,20 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
 
 def _without_duplicates(
     spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout, intakes: Sequence[DayIntake]
-) -> list[DayIntake]:
-    """Take records that are there twice out of the compacted days; the intakes with the objects they were in."""
+) -> tuple[list[DayIntake], bool]:
+    """Take records that are there twice out of the compacted days; the intakes with the objects they were in, and whether any day changed."""
     duplicates = kept(duplicated_records(records, repeated(rows)), f"{layout.work}/duplicates")
     objects: dict[date, list[dict[str, Any]]] = {}
     for each in duplicated_objects(duplicates).collect():
         objects.setdefault(each["dt"], []).append({"sources": list(each["sources"]), "records": each["records"]})
-    found = []
-    for intake in intakes:
-        manifest = read_manifest(f"{layout.records}/dt={intake.day}") if intake.day in objects else None
+    noted = {}
+    # Later days may be there from earlier runs; they are judged by, so they must not hold a record twice either.
+    for day, found in objects.items():
+        manifest = read_manifest(f"{layout.records}/dt={day}")
         if manifest is not None:
-            rows_left = _rewrite_day(spark, layout, intake.day, duplicates.where(F.col("dt") == F.lit(intake.day)))
-            found.append(note_duplicates(layout, intake, manifest, objects[intake.day], rows_left))
-        else:
-            found.append(intake)
-    return found
+            rows_left = _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
+            noted[day] = note_duplicates(layout, day, manifest, found, rows_left)
+    return [replace(each, duplicates=noted.get(each.day, each.duplicates)) for each in intakes], bool(noted)
 
 
 def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> int:
