@@ -203,8 +203,9 @@ def test_what_goes_on_days_after_its_end_is_named(spark: SparkSession, tmp_path:
     lives.answer_late(acknowledged, late, at=NOON + 12 * HOUR + 90)
     lives.write(tmp_path / "records")
     nights = [night(spark, tmp_path, day, window=1) for day in (0, 1, 2, 4)]
-    # Then only the first is named, on the fifth day
-    assert [each.named for each in nights] == [[], [], [], [("never_accepted", ended.delivery_id)]]
+    # Then only the first is named, on the fifth day: of what it was before, nothing is kept any more
+    named = [(finding, ended.delivery_id) for finding in ("never_accepted", "record_missing")]
+    assert [each.named for each in nights] == [[], [], [], named]
 
 
 def test_what_a_person_wrote_must_be_readable(spark: SparkSession, tmp_path: Path) -> None:
