@@ -6,7 +6,8 @@ otherwise:
 * It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused handshake is asked for
   again over HTTP, where the same use case says what it would answer.
 * It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is held back for a moment.
-* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed on in one frame.
+* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed on in one frame, and
+  no more frames than it can work off.
 * It does not tell when a connection was last active, so connections that idle are closed here.
 * It sends what a failing function leaves behind ("Worker process died") to the consumer, whose client would take it for a notification or
   stop listening. Only notifications are handed on. (AWS sends an error object of its own in that place, see ``docs/notifications.md``.)
@@ -42,6 +43,12 @@ IDLE_S = 300.0
 GATHER_S = 0.005
 """How long acknowledgements may wait for others."""
 
+APART_S = 0.02
+"""How long the emulator takes for a frame: acknowledgements of all connections are handed on no faster, but more at a time.
+
+Frames that wait in the emulator keep it from noticing that their connection has ended.
+"""
+
 _ACK_ID = re.compile(r"[A-Za-z0-9+/]{15}=")
 _NOTIFICATION = re.compile(r"[A-Za-z0-9+/]{15}=\n/")
 """How every notification begins: its ack id, then its description."""
@@ -58,12 +65,14 @@ class WebSocketDoor:
         websocket_url: The emulator's address of the WebSocket API and stage, ``ws://...``.
         http_url: That of the HTTP API and stage.
         idle_s: After how many seconds without traffic connections are closed.
+        apart_s: Seconds between two frames of acknowledgements, of all connections.
     """
 
-    def __init__(self, websocket_url: str, http_url: str, *, idle_s: float = IDLE_S) -> None:
+    def __init__(self, websocket_url: str, http_url: str, *, idle_s: float = IDLE_S, apart_s: float = APART_S) -> None:
         self._websocket_url = websocket_url
         self._http_url = http_url
         self._idle_s = idle_s
+        self._turns = _Turns(apart_s)
         self._open: set[web.WebSocketResponse] = set()
         self._leaving = False
         self._ended: OrderedDict[str, float] = OrderedDict()
@@ -97,7 +106,7 @@ class WebSocketDoor:
             self._open.add(client)
             traffic = _Traffic()
             tasks = [
-                asyncio.create_task(_inwards(client, upstream, traffic)),
+                asyncio.create_task(_inwards(client, upstream, traffic, self._turns)),
                 asyncio.create_task(_outwards(upstream, client, traffic)),
                 asyncio.create_task(traffic.ceased(self._idle_s)),
             ]
@@ -116,6 +125,7 @@ class WebSocketDoor:
     async def _connect(self, query: str) -> aiohttp.ClientWebSocketResponse | web.Response:
         """The connection to the emulator, or the answer to a handshake that is refused."""
         deadline = time.monotonic() + HOLD_BACK_S
+        pause_s = _LOOK_AGAIN_S
         url = URL(f"{self._websocket_url}?{query}", encoded=True)
         while not self._leaving:
             try:
@@ -129,12 +139,17 @@ class WebSocketDoor:
             passing = answer.status == 426 or (answer.status == 409 and self._ended_lately(query))
             if not passing or time.monotonic() >= deadline:
                 return answer if answer.status != 426 else web.Response(status=503)
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            # Ever longer, as those who ask keep the emulator from what they wait for.
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, 1.0)
         return _going()
 
     async def _reason(self, query: str) -> web.Response:
         """What the hub says about such a handshake."""
         url = URL(f"{self._http_url}/notification2/consumer/?{query}", encoded=True)
+        if len(url.query.getall("token", [])) > 1:
+            # The handshake is refused for that, where HTTP would take the first.
+            url = url.without_query_params("token")
         try:
             async with self._session.get(url) as answer:
                 body = await answer.read()
@@ -175,20 +190,44 @@ class _Traffic:
             await asyncio.sleep(left)
 
 
-async def _inwards(client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic) -> None:
-    acks = _Acks(upstream)
+async def _inwards(
+    client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic, turns: _Turns
+) -> None:
+    acks = _Acks(upstream, turns)
     with suppress(ConnectionError):
         async for message in client:
             traffic.seen()
             if message.type is WSMsgType.TEXT and _ACK_ID.fullmatch(message.data):
                 await acks.add(message.data)
-            elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+            elif message.type is WSMsgType.TEXT:
                 await acks.flush()
-                send = upstream.send_str if message.type is WSMsgType.TEXT else upstream.send_bytes
-                await send(message.data)
+                await upstream.send_str(message.data)
+            elif message.type is WSMsgType.BINARY:
+                # As API Gateway does; the emulator would take it for text, and for an acknowledgement.
+                await acks.flush()
+                await client.close(code=WSCloseCode.UNSUPPORTED_DATA)
             elif message.type is WSMsgType.PING:
                 await client.pong(message.data)
         await acks.flush()
+
+
+class _Turns:
+    """Gives turns, one after the other.
+
+    Args:
+        apart_s: Seconds between two of them.
+    """
+
+    def __init__(self, apart_s: float) -> None:
+        self._apart_s = apart_s
+        self._next = 0.0
+
+    async def next(self) -> None:
+        """Wait for a turn."""
+        now = time.monotonic()
+        turn = max(now, self._next)
+        self._next = turn + self._apart_s
+        await asyncio.sleep(turn - now)
 
 
 class _Acks:
@@ -196,15 +235,17 @@ class _Acks:
 
     Args:
         upstream: The emulator.
+        turns: Keep frames of all connections apart.
     """
 
-    def __init__(self, upstream: aiohttp.ClientWebSocketResponse) -> None:
+    def __init__(self, upstream: aiohttp.ClientWebSocketResponse, turns: _Turns) -> None:
         self._upstream = upstream
+        self._turns = turns
         self._gathered: list[str] = []
         self._flushing: asyncio.Task[None] | None = None
 
     async def add(self, ack_id: str) -> None:
-        """Take one; it is sent within :data:`GATHER_S`, or once a frame is full."""
+        """Take one; it is sent with others when it is this connection's turn, or once a frame is full."""
         self._gathered.append(ack_id)
         if len(self._gathered) * (len(ack_id) + 1) > FRAME_LIMIT - len(ack_id):
             await self.flush()
@@ -219,6 +260,7 @@ class _Acks:
 
     async def _soon(self) -> None:
         await asyncio.sleep(GATHER_S)
+        await self._turns.next()
         self._flushing = None
         with suppress(ConnectionError):
             await self.flush()

@@ -50,11 +50,11 @@ USAGE: Final = (
         price="sqs_standard_request",
         units="(deliveries * 3 + retries * 2) / 10.0 + inline_bytes / 65536.0",
     ),
-    # Wake-ups of the pump: sent, received, deleted.
+    # Wake-ups of the sender: sent, received, deleted.
     Usage(item="SQS FIFO requests", price="sqs_fifo_request", units="notified * 3"),
     # One frame with the notification, one with its acknowledgement.
     Usage(item="WebSocket messages", price="websocket_message", units="notified * 2"),
-    # Ingest per message, dispatch and push per ten, records per hundred changes; the pump and the acknowledgement per notification.
+    # Ingest per message, dispatch and push per ten, records per hundred changes; the sender and the acknowledgement per notification.
     Usage(
         item="Lambda requests",
         price="lambda_request",

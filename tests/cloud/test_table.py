@@ -13,7 +13,7 @@ from tests.cloud.aws_services import Intercepted
 from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import Item, Table, WritesRefused, text
 
 Answer = Callable[[Callable[..., Any], dict[str, Any]], Any]
 
@@ -127,6 +127,7 @@ def test_pages_are_read_only_as_far_as_asked_for(bench: Bench) -> None:
         ("query", lambda table: list(table.items(**everything()))),
         ("batch_get_item", lambda table: table.get_many(items(1))),
         ("batch_write_item", lambda table: table.put_many(items(1))),
+        ("transact_write_items", lambda table: table.write_together([put("000")])),
     ],
 )
 def test_what_goes_wrong_is_unavailable_with_its_cause(
@@ -139,6 +140,47 @@ def test_what_goes_wrong_is_unavailable_with_its_cause(
         call(bench.table)
     assert raised.value.operation == "dynamodb:" + operation.title().replace("_", "")
     assert isinstance(raised.value.__cause__, ClientError | ReadTimeoutError)
+
+
+def put(sort_key: str) -> tuple[str, dict[str, Any]]:
+    return "Put", {"Item": {"pk": text("p"), "sk": text(sort_key)}, "ConditionExpression": "attribute_not_exists(pk)"}
+
+
+def test_writes_that_belong_together_are_all_made_or_none(bench: Bench) -> None:
+    # Given an item that is there already
+    bench.table.write_together([put("000"), put("001")])
+    # When writes are made of which one may not be, then it is told which, and none was made
+    with pytest.raises(WritesRefused) as refused:
+        bench.table.write_together([put("002"), put("001")])
+    assert refused.value.conditions == (False, True)
+    assert [each["sk"]["S"] for each in bench.table.items(**everything())] == ["000", "001"]
+
+
+def cancelled(*codes: str) -> Answer:
+    def answer(_: Callable[..., Any], __: dict[str, Any]) -> Any:
+        reasons = [{"Code": code} for code in codes]
+        error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
+        raise ClientError(error, "TransactWriteItems")
+
+    return answer
+
+
+def test_writes_that_meet_others_are_made_again_under_the_same_token(bench: Bench) -> None:
+    # Given a service that is busy with one of the items, twice
+    bench.client.next("transact_write_items", cancelled("None", "TransactionConflict"))
+    bench.client.next("transact_write_items", cancelled("ThrottlingError", "None"))
+    # When they are written, then they are there in the end, and DynamoDB can tell that it was one request
+    bench.table.write_together([put("000"), put("001")])
+    assert len(list(bench.table.items(**everything()))) == 2
+    tokens = {call["ClientRequestToken"] for _, call in bench.client.calls if "ClientRequestToken" in call}
+    assert (bench.client.count("transact_write_items"), len(tokens)) == (3, 1)
+
+
+def test_writes_that_meet_others_for_too_long_are_unavailable(bench: Bench) -> None:
+    for _ in range(5):
+        bench.client.next("transact_write_items", cancelled("TransactionConflict", "None"))
+    with pytest.raises(Unavailable, match="TransactWriteItems"):
+        bench.table.write_together([put("000"), put("001")])
 
 
 def everything() -> dict[str, Any]:

@@ -9,17 +9,6 @@ from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.model.topic import Commit, Notification, Topic
 from pushhub.notifications.ports import Connection
 
-__all__ = [
-    "NOW",
-    "TOPIC",
-    "VOLATILE",
-    "a_backlog",
-    "a_busy_backlog",
-    "a_commit",
-    "a_connection",
-    "a_subscription",
-]
-
 NOW = 1_795_000_000_000
 TOPIC = Topic(project="5e0000000000000000000001", name="orders")
 VOLATILE = Topic(project="5e0000000000000000000001", name="orders", non_persistent=True)
@@ -58,6 +47,7 @@ def a_busy_backlog(**more: Any) -> Backlog:
     unacknowledged = tuple(Entry((number * number << 7) + number % 3, number % 65_536) for number in range(1, 900))
     fields: dict[str, Any] = {
         "shared": True,
+        "made_after": 17,
         "next": 2**40,
         "returned": (Entry(3, 65_535), Entry(2**39, 0)),
         "acknowledged_early": frozenset({2**40, 2**40 + 1}),

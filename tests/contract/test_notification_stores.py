@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from tests.contract.notification_samples import (
@@ -21,21 +22,26 @@ from tests.fakes import FakeClock
 from tests.fakes.notification_stores import (
     FakeBacklogStore,
     FakeConnectionStore,
+    FakeRequestStore,
     FakeSubscriptionStore,
     FakeTopicStore,
 )
 from tests.notifications.store import aws_notifications as aws
 
 from pushhub.base.errors import Conflict
+from pushhub.notifications.model.request import REPEATABLE_MS, Part, PublishRequest
 from pushhub.notifications.model.subscription import Context
 from pushhub.notifications.ports import (
+    AlreadyAppended,
     BacklogStore,
     ConnectionStore,
+    RequestStore,
     SubscriptionStore,
     TopicFull,
     TopicStore,
 )
 from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
+from pushhub.notifications.store.dynamodb_requests import DynamoDBRequestStore
 from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
@@ -43,6 +49,7 @@ from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 @dataclass(frozen=True)
 class Stores:
     topics: TopicStore
+    requests: RequestStore
     backlogs: BacklogStore
     connections: ConnectionStore
     subscriptions: SubscriptionStore
@@ -51,12 +58,16 @@ class Stores:
 @pytest.fixture(params=["fake", "dynamodb"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "fake":
-        yield Stores(FakeTopicStore(), FakeBacklogStore(), FakeConnectionStore(), FakeSubscriptionStore())
+        requests = FakeRequestStore()
+        yield Stores(
+            FakeTopicStore(requests), requests, FakeBacklogStore(), FakeConnectionStore(), FakeSubscriptionStore()
+        )
         return
     clock = FakeClock()
     with aws.dynamodb() as client:
         yield Stores(
             DynamoDBTopicStore(client, aws.BACKLOGS_TABLE, clock),
+            DynamoDBRequestStore(client, aws.BACKLOGS_TABLE, clock),
             DynamoDBBacklogStore(client, aws.BACKLOGS_TABLE, clock),
             DynamoDBConnectionStore(client, aws.BACKLOGS_TABLE, clock),
             DynamoDBSubscriptionStore(client, aws.BACKLOGS_TABLE, clock),
@@ -101,6 +112,46 @@ def test_a_full_topic_gives_no_place_until_its_ceiling_is_raised(stores: Stores)
         stores.topics.reserve(TOPIC, 1, NOW)
     stores.topics.raise_ceiling(TOPIC, 11)
     assert stores.topics.reserve(TOPIC, 1, NOW) is not None
+
+
+def test_a_request_that_was_admitted_gets_its_further_places_in_a_full_topic(stores: Stores) -> None:
+    stores.topics.admit(TOPIC, "a", ceiling=10)
+    stores.topics.reserve(TOPIC, 10, NOW)
+    place = stores.topics.reserve(TOPIC, 7, NOW, admitted=True)
+    assert place is not None
+    assert (place.sequence, place.size_before) == (2, 10)
+    assert stores.topics.reserve(VOLATILE, 7, NOW, admitted=True) is None
+
+
+def a_request(**more: Any) -> PublishRequest:
+    fields: dict[str, Any] = {"project": TOPIC.project, "key": "k ~1", "digest": "d", "ids": ("1", "2")}
+    return PublishRequest(**fields | more)
+
+
+def test_a_key_stands_for_its_first_request_for_a_day(stores: Stores) -> None:
+    taken = {TOPIC: 3, VOLATILE: 7}
+    assert stores.requests.note(a_request(taken=taken), NOW) == a_request(taken=taken)
+    assert stores.requests.note(a_request(digest="other"), NOW + REPEATABLE_MS - 1) == a_request(taken=taken)
+    # Of another project, it is another key
+    assert stores.requests.note(a_request(project="elsewhere"), NOW) == a_request(project="elsewhere")
+    later = a_request(digest="other", ids=())
+    assert stores.requests.note(later, NOW + REPEATABLE_MS) == later
+
+
+def test_a_part_of_a_request_is_appended_once(stores: Stores) -> None:
+    stores.requests.note(a_request(), NOW)
+    stores.topics.append(a_commit(1), Part(key="k ~1", up_to=5))
+    # The same part again, in its own place or in another
+    for sequence in (1, 2):
+        with pytest.raises(AlreadyAppended):
+            stores.topics.append(a_commit(sequence), Part(key="k ~1", up_to=5))
+    # The next part, where the place is taken, and where it is not
+    with pytest.raises(Conflict):
+        stores.topics.append(a_commit(1, notifications=()), Part(key="k ~1", up_to=9))
+    stores.topics.append(a_commit(2), Part(key="k ~1", up_to=9))
+    stores.topics.append(a_commit(1, topic=VOLATILE), Part(key="k ~1", up_to=1))
+    assert stores.requests.note(a_request(), NOW).taken == {TOPIC: 9, VOLATILE: 1}
+    assert [each.sequence for each in stores.topics.commits(TOPIC, 1, 9)] == [1, 2]
 
 
 def test_without_subscribers_a_topic_gives_no_place_again(stores: Stores) -> None:
@@ -264,6 +315,23 @@ def test_connections_are_due_for_a_check_in_order(stores: Stores) -> None:
     assert stores.connections.idle(NOW + 8, 10) == ["c2", "c3", "c4"]
 
 
+def test_a_connection_tells_whose_it_is_and_that_it_goes(stores: Stores) -> None:
+    stores.connections.open(a_connection(token_id="t", issued_by="0f" * 32), check_at=NOW)
+    stores.connections.leave("c1=")
+    stores.connections.leave("gone")
+    leaving = a_connection(token_id="t", issued_by="0f" * 32, leaving=True)
+    assert stores.connections.connections(["c1=", "gone"]) == {"c1=": leaving}
+
+
+def test_every_connection_is_found_whenever_it_is_due(stores: Stores) -> None:
+    for number in range(120):
+        stores.connections.open(a_connection(f"c{number}"), check_at=NOW * number)
+    stores.connections.close("c7")
+    assert sorted(each.connection_id for each in stores.connections.everyone()) == sorted(
+        f"c{number}" for number in range(120) if number != 7
+    )
+
+
 def test_many_connections_at_once(stores: Stores) -> None:
     for number in range(50):
         stores.connections.open(a_connection(f"c{number}"), check_at=NOW)
@@ -298,6 +366,20 @@ def test_subscriptions_concerning_a_source_are_its_own_and_the_tenant_s(stores: 
     assert concerning("a#") == ["3", "10"]
     assert concerning("a#b") == ["2", "10"]
     assert concerning("b") == ["10"]
+
+
+def test_sources_of_any_characters_and_length_are_keys_of_their_own(stores: Stores) -> None:
+    # Given the longest sources that are taken, as different as two can be that begin alike
+    sources = ["\U0001f600" * 200, "\U0001f600" * 199 + "\U0001f601", "%F0" * 66]
+    for number, source in enumerate(sources, start=1):
+        stores.subscriptions.create(a_subscription(str(number), source=source, name="x" * 200))
+    with pytest.raises(Conflict):
+        stores.subscriptions.create(a_subscription("9", source=sources[0], name="x" * 200))
+    for number, source in enumerate(sources, start=1):
+        assert [each.source for each in stores.subscriptions.concerning(TOPIC.project, source)] == [source]
+        found = stores.subscriptions.subscription(TOPIC.project, str(number))
+        assert found is not None
+        assert stores.subscriptions.delete(found)
 
 
 def test_a_deleted_subscription_can_be_made_again(stores: Stores) -> None:

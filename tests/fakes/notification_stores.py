@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.records import BacklogChange, CommitChange
+from pushhub.notifications.model.request import REPEATABLE_MS, Part, PublishRequest
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
-from pushhub.notifications.ports import Connection, TopicFull
-
-__all__ = ["FakeBacklogStore", "FakeConnectionStore", "FakeSubscriptionStore", "FakeTopicStore"]
+from pushhub.notifications.ports import AlreadyAppended, Connection, TopicFull
 
 
 class FakeSubscriptionStore:
@@ -53,15 +52,48 @@ def _key(rule: Subscription) -> tuple[str, str, str, str]:
     return rule.project, rule.context.value, rule.source, rule.name
 
 
+class FakeRequestStore:
+    """Publish requests that may be repeated."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._noted: dict[tuple[str, str], tuple[int, PublishRequest]] = {}
+
+    def note(self, request: PublishRequest, now: int) -> PublishRequest:
+        """See the port."""
+        key = request.project, request.key
+        with self._lock:
+            noted_at, stored = self._noted.get(key, (now, None))
+            if stored is None or noted_at <= now - REPEATABLE_MS:
+                self._noted[key] = now, request
+            return self._noted[key][1]
+
+    def may_take(self, topic: Topic, part: Part) -> bool:
+        """Whether a part of a request is not in a topic."""
+        _, request = self._noted[topic.project, part.key]
+        return request.taken.get(topic, 0) < part.up_to
+
+    def take(self, topic: Topic, part: Part) -> None:
+        """Note that a part of a request is in a topic."""
+        with self._lock:
+            noted_at, request = self._noted[topic.project, part.key]
+            taken = {**request.taken, topic: part.up_to}
+            self._noted[topic.project, part.key] = noted_at, replace(request, taken=taken)
+
+
 class FakeTopicStore:
     """Heads and logs.
+
+    Args:
+        requests: Where parts of requests are noted.
 
     Attributes:
         page: Most commits a read returns, to see what short pages do.
         changes: What its table's stream would tell, in order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, requests: FakeRequestStore | None = None) -> None:
+        self._requests = requests or FakeRequestStore()
         self._lock = threading.Lock()
         self._heads: dict[Topic, Head] = {}
         self._commits: dict[tuple[Topic, int], Commit] = {}
@@ -85,13 +117,13 @@ class FakeTopicStore:
         """See the port."""
         return self._heads.get(topic)
 
-    def reserve(self, topic: Topic, size: int, now: int) -> Reservation | None:
+    def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
         """See the port."""
         with self._lock:
             head = self._heads.get(topic)
             if head is None or not head.subscribers:
                 return None
-            if head.size >= head.ceiling:
+            if head.size >= head.ceiling and not admitted:
                 raise TopicFull(head)
             self._heads[topic] = replace(
                 head, sequence=head.sequence + 1, size=head.size + size, reserved_at=max(now, head.reserved_at)
@@ -111,14 +143,18 @@ class FakeTopicStore:
             head = self._heads[topic]
             self._heads[topic] = replace(head, ceiling=max(head.ceiling, ceiling))
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, part: Part | None = None) -> None:
         """See the port."""
         with self._lock:
+            if part is not None and not self._requests.may_take(commit.topic, part):
+                raise AlreadyAppended("part of a request")
             if (commit.topic, commit.sequence) not in self._commits:
                 self.changes.append(CommitChange(commit=commit, removed=False, changed_at=commit.accepted_at))
             stored = self._commits.setdefault((commit.topic, commit.sequence), commit)
-        if stored != commit:
-            raise Conflict("place is taken")
+            if stored != commit:
+                raise Conflict("place is taken")
+            if part is not None:
+                self._requests.take(commit.topic, part)
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
         """See the port."""
@@ -211,6 +247,16 @@ class FakeConnectionStore:
         with self._lock:
             stored = self._connections.get(connection_id)
             return self._change(stored, stalled=stalled) if stored else None
+
+    def leave(self, connection_id: str) -> None:
+        """See the port."""
+        with self._lock:
+            if stored := self._connections.get(connection_id):
+                self._change(stored, leaving=True)
+
+    def everyone(self) -> Iterator[Connection]:
+        """See the port."""
+        yield from list(self._connections.values())
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
         """See the port."""

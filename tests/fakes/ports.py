@@ -18,6 +18,7 @@ from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.notification_stores import (
     FakeBacklogStore,
     FakeConnectionStore,
+    FakeRequestStore,
     FakeSubscriptionStore,
     FakeTopicStore,
 )
@@ -55,6 +56,7 @@ STRUCK = {
     "connections": "connections",
     "sockets": "sockets",
     "wakes": "queue",
+    "requests": "requests",
 }
 """Ports that faults strike, and what a plan calls them."""
 
@@ -107,7 +109,8 @@ class FakePorts:
         self.log = FakeHubLog()
         self.descendants = FakeDescendants()
         self.matches: Matches = re_matches
-        self.topics = FakeTopicStore()
+        self.requests = FakeRequestStore()
+        self.topics = FakeTopicStore(self.requests)
         self.backlogs = FakeBacklogStore()
         self.connections = FakeConnectionStore()
         self.subscriptions = FakeSubscriptionStore()

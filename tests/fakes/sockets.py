@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from tests.fakes.clock import FakeClock
 
-__all__ = ["FakeSockets"]
-
 
 @dataclass
 class _Socket:
@@ -25,7 +23,7 @@ class FakeSockets:
 
     Attributes:
         closed: Connections the hub closed, in order.
-        meanwhile: Called after each frame that arrives, with its connection: what else happens while a pump sends.
+        meanwhile: Called after each frame that arrives, with its connection: what else happens while a sender sends.
     """
 
     def __init__(self, clock: FakeClock) -> None:

@@ -11,8 +11,6 @@ from tests.fakes.clock import FakeClock
 
 from pushhub.notifications.ports import ReceivedWake, Wake
 
-__all__ = ["FakeWakeQueue"]
-
 _DEDUPLICATION_MS = 300_000
 
 

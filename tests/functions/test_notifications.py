@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.fakes import Crash, Fault, FaultPlan
 from tests.functions.conftest import Context
 from tests.notifications.world import PROJECT, NotificationWorld
 
+from pushhub.base.errors import Unavailable
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.store.sqs_wakes import encode_wake
 
@@ -41,6 +43,12 @@ class Lambda:
         context = {"eventType": kind, "routeKey": "$connect", "connectionId": connection_id}
         return self.invoke("consumers", {"requestContext": context, "body": body, "queryStringParameters": query})
 
+    def frame(self, data: bytes, connection_id: str = "a") -> Any:
+        """A frame as the template's mapping hands it over."""
+        context = {"eventType": "MESSAGE", "routeKey": "$default", "connectionId": connection_id}
+        body = base64.b64encode(data).decode()
+        return self.invoke("consumers", {"requestContext": context, "body": body, "isBase64Encoded": True})
+
     def wakes(self, *bodies: str) -> Any:
         records = [
             {"messageId": f"m{number}", "receiptHandle": f"h{number}", "body": body}
@@ -61,7 +69,7 @@ def test_a_connection_begins_acknowledges_and_ends(functions: Lambda) -> None:
     assert functions.socket("CONNECT", query={"token": world.token(), "consumer": "x"}) == {"statusCode": 200}
     world.sockets.opened("a")
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     (frame,) = world.frames("a")
     # An answer with a body would be sent to the client.
     assert functions.socket("MESSAGE", body=frame.ack_id) == {"statusCode": 200}
@@ -87,14 +95,43 @@ def test_a_second_consumer_is_409_and_trouble_503(functions: Lambda) -> None:
     assert functions.socket("CONNECT", "c", query={"token": world.token("other")})["statusCode"] == 503
 
 
-def test_a_frame_that_cannot_be_worked_on_tells_the_client_nothing(functions: Lambda) -> None:
+def test_a_frame_that_cannot_be_worked_on_is_worked_on_again(functions: Lambda) -> None:
+    # Given an acknowledgement that cannot be noted
     world = functions.world
     world.connect("a")
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     world._plan = FaultPlan(Fault.FAILS, of="connections.acknowledge")
     world.start()
-    assert functions.socket("MESSAGE", body=world.frames("a")[0].ack_id) == {"statusCode": 200}
+    ack_id = world.frames("a")[0].ack_id.encode()
+    # When it is worked on, then Lambda is told, which makes asynchronous runs again
+    with pytest.raises(Unavailable):
+        functions.frame(ack_id)
+    # And the second run notes it
+    assert functions.frame(ack_id) == {"statusCode": 200}
+    world.disconnect("a")
+    world.connect("b")
+    world.send_all()
+    assert world.frames("b") == []
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"=" * 16, "\u2028".encode()])
+def test_frames_that_say_nothing_are_ignored(functions: Lambda, data: bytes) -> None:
+    functions.world.connect("a")
+    assert functions.frame(data) == {"statusCode": 200}
+
+
+def test_a_handshake_with_two_tokens_is_401(functions: Lambda) -> None:
+    # Given a good token, given twice, as API Gateway hands it over
+    token = functions.world.token()
+    event = {
+        "requestContext": {"eventType": "CONNECT", "routeKey": "$connect", "connectionId": "a"},
+        "queryStringParameters": {"token": token},
+        "multiValueQueryStringParameters": {"token": [token, token]},
+    }
+    assert functions.invoke("consumers", event)["statusCode"] == 401
+    event["multiValueQueryStringParameters"] = {"token": [token]}
+    assert functions.invoke("consumers", event)["statusCode"] == 200
 
 
 def test_a_frame_that_names_a_route_is_a_frame_all_the_same(functions: Lambda) -> None:
@@ -139,14 +176,14 @@ def test_one_subscriber_s_trouble_is_kept_and_leaves_the_others_alone(
     world.publish(1)
     wakes = {each.subscriber: each for each in world.queue.sent}
     if error is None:
-        real = world.pump.look
+        real = world.sender.look
 
         def look(wake: Any, remaining_ms: Any) -> Any:
             if wake.subscriber == "one":
                 raise RuntimeError("a fault of the hub")
             return real(wake, remaining_ms)
 
-        monkeypatch.setattr(world.pump, "look", look)
+        monkeypatch.setattr(world.sender, "look", look)
     else:
         world._plan = FaultPlan(error, of="backlogs.backlog")
         world.start()
@@ -154,6 +191,29 @@ def test_one_subscriber_s_trouble_is_kept_and_leaves_the_others_alone(
     assert len(answer["batchItemFailures"]) == 1
     assert len(world.numbers("one")) + len(world.numbers("two")) == 1
     assert world.telemetry.counts["LooksFailed"] == 1
+
+
+def test_wake_ups_of_a_run_that_died_come_back_when_it_could_not_go_on_any_more(functions: Lambda) -> None:
+    # Given a wake-up, which the queue would hide for a minute and more
+    world = functions.world
+    world.connect("a")
+    world.send_all()
+    world.publish(1)
+    received = world.queue.receive()
+    assert received is not None
+    # When the process of its run dies, with ten seconds left at its beginning
+    world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="sockets.send")
+    world.start()
+    with pytest.raises(Crash):
+        world.notifications.sender_batch.run([received], lambda: 10_000)
+    world._plan = FaultPlan()
+    world.start()
+    # Then it comes back soon after these, not before, and what waited is sent
+    at = world.queue.next_at()
+    assert at is not None
+    assert 10_000 < at - world.clock.now() <= 12_000
+    world.send_all()
+    assert world.numbers("a") == [1]
 
 
 def test_a_crash_of_the_process_is_not_caught(functions: Lambda) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -29,12 +30,14 @@ class Emulator:
     Attributes:
         refusals: Statuses that the next handshakes would be refused with.
         queries: Of every handshake.
+        asked: Queries of handshakes that it was asked about.
         frames: What came in.
         sockets: Open connections.
     """
 
     refusals: list[int] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     frames: list[str | bytes] = field(default_factory=list)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
 
@@ -56,13 +59,14 @@ class Emulator:
                     )
         return socket
 
-    async def why(self, _: web.Request) -> web.Response:
+    async def why(self, request: web.Request) -> web.Response:
+        self.asked.append(request.rel_url.raw_query_string)
         status = self.refusals.pop(0) if self.refusals else 426
         return web.Response(status=status, text=json.dumps({"message": "why"}))
 
 
 @asynccontextmanager
-async def open_door(emulator: Emulator, *, idle_s: float | None = None) -> AsyncIterator[str]:
+async def open_door(emulator: Emulator, **settings: float) -> AsyncIterator[str]:
     """The door before an emulator; its address."""
     app = web.Application()
     app.router.add_get("/live", emulator.socket)
@@ -71,10 +75,10 @@ async def open_door(emulator: Emulator, *, idle_s: float | None = None) -> Async
     await upstream.setup()
     await web.TCPSite(upstream, HOST, 0).start()
     port = upstream.addresses[0][1]
-    if idle_s is None:
+    if not settings:
         door = runner(f"http://{HOST}:{port}", f"ws://{HOST}:{port}/live")
     else:
-        inner = WebSocketDoor(f"ws://{HOST}:{port}/live", f"http://{HOST}:{port}", idle_s=idle_s)
+        inner = WebSocketDoor(f"ws://{HOST}:{port}/live", f"http://{HOST}:{port}", **settings)
         application = web.Application()
         application.cleanup_ctx.append(inner.session)
         application.router.add_get(PATH, inner.handshake)
@@ -109,11 +113,52 @@ def test_frames_pass_both_ways_and_the_query_as_it_came() -> None:
         async with open_door(emulator) as url, websockets.connect(f"{url}?token=a%2Fb&consumer=x") as client:
             await client.send("hällo\n\n")
             assert await client.recv() == echo("hällo\n\n")
-            await client.send(b"\x00\xff")
             await client.send("close")
             assert await closed(client) == 1000
         assert emulator.queries == ["token=a%2Fb&consumer=x"]
-        assert emulator.frames == ["hällo\n\n", b"\x00\xff", "close"]
+        assert emulator.frames == ["hällo\n\n", "close"]
+
+    asyncio.run(play())
+
+
+def test_a_binary_frame_ends_the_connection_and_acknowledges_nothing() -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url, websockets.connect(f"{url}?token=x") as client:
+            await client.send(b"AAAAAAAAAIDk3kY=")
+            assert await closed(client) == 1003
+        assert emulator.frames == []
+
+    asyncio.run(play())
+
+
+def test_acknowledgements_of_many_come_no_faster_than_the_emulator_takes_them_and_none_is_lost() -> None:
+    # Given many consumers that acknowledge one notification after the other, all at once
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator, apart_s=0.1) as url, AsyncExitStack() as stack:
+            began = time.monotonic()
+            clients = [await stack.enter_async_context(websockets.connect(f"{url}?token=x")) for _ in range(10)]
+            acks = {f"{number:0>15}=" for number in range(400)}
+            for number, ack in enumerate(sorted(acks)):
+                await clients[number % 10].send(ack)
+            while {each for frame in emulator.frames for each in str(frame).split("\n")} != acks:
+                await asyncio.sleep(0.01)
+            # Then the emulator has got all of them, in no more frames than there was time for
+            assert len(emulator.frames) <= (time.monotonic() - began) / 0.1 + 1
+
+    asyncio.run(play())
+
+
+def test_a_handshake_with_two_tokens_is_asked_for_without_any() -> None:
+    # Given a hub that is asked why a handshake was refused, and would take the first token
+    async def play() -> None:
+        emulator = Emulator(refusals=[401])
+        async with open_door(emulator) as url:
+            with pytest.raises(InvalidStatus) as refused:
+                await websockets.connect(f"{url}?token=a&consumer=x&token=b")
+            assert refused.value.response.status_code == 401
+        assert emulator.asked == ["consumer=x"]
 
     asyncio.run(play())
 

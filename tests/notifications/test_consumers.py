@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
-from tests.notifications.world import PROJECT, SECRET, NotificationWorld
+from tests.notifications.world import PROJECT, PROJECT_TOKEN, SECRET, NotificationWorld
 
 from pushhub.base.errors import Unauthorized, Unavailable
 from pushhub.notifications.model.backlog import AlreadyConnected
@@ -32,7 +32,7 @@ def test_an_expired_token_is_refused_but_an_open_connection_stays(world: Notific
     with pytest.raises(Unauthorized):
         world.connect("b", token)
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     assert world.numbers("a") == [1]
 
 
@@ -40,10 +40,79 @@ def test_an_expired_token_is_refused_but_an_open_connection_stays(world: Notific
 def test_a_token_of_a_project_that_does_not_exist_is_refused(world: NotificationWorld, project: str) -> None:
     now_s = world.clock.now() // 1000
     claims = Claims(
-        topic=Topic(project=project, name="orders"), subscriber="app", issued_at=now_s, expires_at=now_s + 60
+        topic=Topic(project=project, name="orders"),
+        subscriber="app",
+        issued_at=now_s,
+        expires_at=now_s + 60,
+        issued_by=PROJECT_TOKEN,
+        token_id="1",
     )
     with pytest.raises(Unauthorized):
         world.connect("a", Tokens(lambda: [SECRET]).sign(claims))
+
+
+def test_a_token_ends_with_the_project_s_token_that_made_it(world: NotificationWorld) -> None:
+    # Given two tokens of the project, and a consumer's token made with each
+    other = "0f" * 32
+    world.config.put_token(PROJECT, other, "", 0)
+    stays, goes = world.token("stays"), world.token("goes", issued_by=other)
+    world.connect("a", stays)
+    # When one of the two is revoked
+    world.config.remove_token(PROJECT, other)
+    # Then what it made opens nothing, removes nothing and is no good
+    for use in (
+        lambda: world.connect("b", goes),
+        lambda: world.consumers.may_connect(goes),
+        lambda: world.subscribers.unsubscribe(goes),
+        lambda: world.subscribers.verify(goes),
+    ):
+        with pytest.raises(Unauthorized):
+            use()
+    # And what the other one made is as good as before
+    assert world.subscribers.verify(stays).subscriber == "stays"
+
+
+def test_the_token_of_another_project_makes_nothing(world: NotificationWorld) -> None:
+    world.config.put_token("5e0000000000000000000002", "0f" * 32, "", 0)
+    with pytest.raises(Unauthorized):
+        world.subscribers.verify(world.token(issued_by="0f" * 32))
+
+
+def test_connections_whose_token_was_revoked_are_closed_by_the_next_run_each_minute(world: NotificationWorld) -> None:
+    # Given connections of two tokens of the project, none of which idles
+    other = "0f" * 32
+    world.config.put_token(PROJECT, other, "", 0)
+    for name in ("one", "two"):
+        world.connect(name, world.token(name))
+    for name in ("three", "four"):
+        world.connect(name, world.token(name, issued_by=other))
+    world.publish(1)
+    world.idle.run(lambda: 60_000)
+    assert world.sockets.closed == []
+    # When one of them is revoked
+    world.config.remove_token(PROJECT, other)
+    world.idle.run(lambda: 60_000)
+    # Then its connections are closed, and its subscribers keep their backlog
+    assert sorted(world.sockets.closed) == ["four", "three"]
+    world.send_all()
+    assert (world.numbers("one"), world.numbers("three")) == ([1], [])
+    world.connect("again", world.token("three"))
+    world.send_all()
+    assert world.numbers("again") == [1]
+
+
+def test_trouble_with_revoked_tokens_does_not_keep_what_idles_open(world: NotificationWorld) -> None:
+    world.connect("a")
+    world.clock.advance(seconds=300)
+    world._plan = FaultPlan(Fault.FAILS, of="connections.everyone")
+    world.start()
+    world.idle.run(lambda: 60_000)
+    assert world.sockets.closed == ["a"]
+
+
+def test_a_token_is_good_for_a_year_at_most(world: NotificationWorld) -> None:
+    claims = world.subscribers.verify(world.token(minutes=525_600_000))
+    assert claims.expires_at - claims.issued_at == 365 * 86_400
 
 
 def test_a_question_whether_one_may_connect_changes_nothing(world: NotificationWorld) -> None:
@@ -134,7 +203,7 @@ def test_a_publish_that_races_a_first_connection_is_either_before_or_after_it() 
         for each in threads:
             each.join()
         world.publish(10)
-        world.pump_all()
+        world.send_all()
         numbers = world.numbers("a")
         assert numbers == list(range(numbers[0], 11))
 
@@ -160,7 +229,7 @@ def test_whatever_fails_while_connecting_the_next_attempt_works_and_nothing_is_l
         if not connected:
             world.connect("b")
         world.publish(1)
-        world.pump_all()
+        world.send_all()
         assert world.numbers("a" if connected else "b") == [1], (fault, at)
         # And nothing is owed to anybody who does not exist
         head = world.topics.head(TOPIC)
@@ -181,13 +250,59 @@ def test_unsubscribing_removes_the_backlog_and_a_second_time_says_so(world: Noti
     assert world.topics.commits(TOPIC, 0, 100)[-1].sequence == 1
     world.connect("b", token)
     world.publish(3)
-    world.pump_all()
+    world.send_all()
     assert world.numbers("b") == [3]
 
 
 def test_unsubscribing_with_a_bad_token_is_refused(world: NotificationWorld) -> None:
     with pytest.raises(Unauthorized):
         world.subscribers.unsubscribe("a.b.c")
+
+
+def test_shared_consumers_that_all_stop_at_once_leave_no_subscriber_behind(world: NotificationWorld) -> None:
+    # Given shared listeners with a token each, whose connections nobody has seen end yet
+    tokens = {each: world.token(shared=True) for each in ("a", "b", "c")}
+    for each, token in tokens.items():
+        world.connect(each, token)
+    # When each of them stops, one right after the other
+    outcomes: list[str] = []
+    for token in tokens.values():
+        try:
+            world.subscribers.unsubscribe(token)
+            outcomes.append("done")
+        except SubscriberUnknown:
+            outcomes.append("refused")
+    # Then the last one has removed the subscriber
+    assert outcomes == ["refused", "refused", "done"]
+    assert world.backlogs.backlogs(TOPIC) == []
+    head = world.topics.head(TOPIC)
+    assert head is not None
+    assert not head.subscribers
+
+
+def test_a_shared_consumer_that_asks_twice_does_not_remove_the_subscriber_of_one_that_stays(
+    world: NotificationWorld,
+) -> None:
+    leaves, stays = world.token(shared=True), world.token(shared=True)
+    world.connect("a", leaves)
+    world.connect("b", stays)
+    for _ in range(3):
+        with pytest.raises(SubscriberUnknown):
+            world.subscribers.unsubscribe(leaves)
+    # And one that stays has its backlog, whoever has gone
+    world.disconnect("a")
+    world.publish(1)
+    world.send_all()
+    assert world.numbers("b") == [1]
+
+
+def test_a_consumer_that_was_refused_to_unsubscribe_stays_connected(world: NotificationWorld) -> None:
+    asks, stays = world.token(shared=True), world.token(shared=True)
+    world.connect("a", asks)
+    world.connect("b", stays)
+    with pytest.raises(SubscriberUnknown):
+        world.subscribers.unsubscribe(asks)
+    assert world.sockets.closed == []
 
 
 def test_of_several_shared_consumers_the_last_one_unsubscribes(world: NotificationWorld) -> None:
@@ -229,6 +344,27 @@ def test_unsubscribing_can_be_repeated_whatever_failed(world: NotificationWorld,
         assert not head.subscribers
 
 
+def test_a_wish_to_be_unsubscribed_that_comes_late_does_not_remove_who_subscribed_since(
+    world: NotificationWorld,
+) -> None:
+    # Given a consumer that unsubscribes in-band, of which only its connection stays, as the process dies
+    world.connect("a")
+    world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="connections.close")
+    world.start()
+    with pytest.raises(Crash):
+        world.consumers.receive("a", "unsubscribe_subscriber")
+    world._plan = FaultPlan()
+    world.start()
+    # When it has connected again, and its frame is worked on once more
+    world.sockets.cut("a")
+    world.connect("b")
+    world.consumers.receive("a", "unsubscribe_subscriber")
+    # Then the new subscriber stays
+    world.publish(1)
+    world.send_all()
+    assert world.numbers("b") == [1]
+
+
 def test_five_minutes_without_traffic_close_a_connection_and_a_ping_keeps_it(world: NotificationWorld) -> None:
     world.connect("quiet", world.token("one"))
     world.connect("pinging", world.token("two"))
@@ -251,7 +387,7 @@ def test_what_is_sent_counts_as_traffic(world: NotificationWorld) -> None:
     world.connect("a")
     world.clock.advance(seconds=200)
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     world.clock.advance(seconds=100)
     world.idle.run(lambda: 60_000)
     assert world.sockets.is_open("a")
@@ -261,7 +397,7 @@ def test_the_idle_check_clears_away_what_died_unnoticed_and_wakes_what_was_forgo
     # Given a dead consumer, and one whose publisher died before waking it
     world.connect("dead", world.token("one"))
     world.connect("alive", world.token("two"))
-    world.pump_all()
+    world.send_all()
     world.sockets.cut("dead")
     world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="queue.wake")
     world.start()
@@ -274,7 +410,7 @@ def test_the_idle_check_clears_away_what_died_unnoticed_and_wakes_what_was_forgo
     # When their time has come
     world.clock.advance(seconds=150)
     world.idle.run(lambda: 60_000)
-    world.pump_all()
+    world.send_all()
     # Then the one is gone, and the other has what it was owed
     assert world.connections.connections(["dead"]) == {}
     assert world.numbers("alive") == [1]

@@ -3,7 +3,7 @@
 * Everything whose publishing was answered, after the first connection, reaches a consumer, again and again until it is acknowledged.
 * What was acknowledged is never sent again.
 * On every connection new notifications come in publishing order; for shared consumers this holds for each source.
-* No connection has more unacknowledged notifications than its window, but for what a pump sent and could not record.
+* No connection has more unacknowledged notifications than its window, but for what a sender sent and could not record.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Notifications(RuleBasedStateMachine):
         self.live: list[str] = []
         self.silent: list[str] = []
         self.count = 0
-        self.pumps_gone_wrong = 0
+        self.senders_gone_wrong = 0
 
     @initialize(shared=st.booleans(), page=st.sampled_from([1, 3, 1000]))
     def first(self, shared: bool, page: int) -> None:
@@ -119,13 +119,13 @@ class Notifications(RuleBasedStateMachine):
         return bool(noted) and backlog.consumer(connection_id) is not None
 
     @rule(fault=st.sampled_from([None, None, *Fault]), at=st.integers(1, 25))
-    def pump(self, fault: Fault | None, at: int) -> None:
-        if not self.attempt(fault, at, self.world.pump_once) or fault:
-            self.pumps_gone_wrong += 1
+    def sender(self, fault: Fault | None, at: int) -> None:
+        if not self.attempt(fault, at, self.world.send_once) or fault:
+            self.senders_gone_wrong += 1
 
     @precondition(lambda self: self.live)
     @rule(at=st.integers(1, 12), what=st.sampled_from(["acknowledges", "ends", "another joins", "publishes"]))
-    def pump_while_something_happens(self, at: int, what: str) -> None:
+    def sends_while_something_happens(self, at: int, what: str) -> None:
         """Something comes between two frames of one pass, before it is recorded what was sent."""
         left = at
 
@@ -136,7 +136,7 @@ class Notifications(RuleBasedStateMachine):
                 self.happens(what, connection_id)
 
         self.world.sockets.meanwhile = meanwhile
-        self.world.pump_once()
+        self.world.send_once()
         self.world.sockets.meanwhile = lambda _: None
 
     def happens(self, what: str, connection_id: str) -> None:
@@ -157,9 +157,9 @@ class Notifications(RuleBasedStateMachine):
             self.published.append(self.count)
 
     @rule(remaining_ms=st.sampled_from([0, 4_001, 60_000]))
-    def pump_until_nothing_is_left(self, remaining_ms: int) -> None:
+    def sends_until_nothing_is_left(self, remaining_ms: int) -> None:
         for _ in range(5):
-            self.world.pump_once(remaining_ms)
+            self.world.send_once(remaining_ms)
 
     @rule(seconds=st.sampled_from([1, 3, 100, 400]))
     def time_passes(self, seconds: int) -> None:
@@ -203,7 +203,7 @@ class Notifications(RuleBasedStateMachine):
         for connection_id in self.seen:
             acknowledged = self.acknowledged | self.perhaps_acknowledged
             on_the_wire = set(self.world.numbers(connection_id)) - acknowledged
-            assert len(on_the_wire) <= WINDOW * (1 + self.pumps_gone_wrong)
+            assert len(on_the_wire) <= WINDOW * (1 + self.senders_gone_wrong)
 
     def teardown(self) -> None:
         """In the end one consumer connects, acknowledges as it goes, and gets exactly what nobody acknowledged."""
@@ -218,7 +218,7 @@ class Notifications(RuleBasedStateMachine):
         rng = random.Random(self.count)
         done: set[int] = set()
         for _ in range(2 * self.count + 20):
-            self.world.pump_all()
+            self.world.send_all()
             received = set(self.world.numbers(last))
             waiting = sorted(received - done)
             if not waiting:

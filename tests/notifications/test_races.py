@@ -1,4 +1,4 @@
-"""Things that happen between two steps of a pump or a publisher: each once, at the one moment where it could do harm."""
+"""Things that happen between two steps of a sender or a publisher: each once, at the one moment where it could do harm."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def test_what_was_sent_to_a_consumer_that_left_before_it_was_recorded_comes_agai
     world.connect("a")
     world.publish(1, 2, 3)
     world.sockets.meanwhile = world.disconnect
-    world.pump_all()
+    world.send_all()
     assert world.numbers("a") == [1]
     world.sockets.meanwhile = lambda _: None
     # When it connects again
     world.connect("b")
-    world.pump_all()
+    world.send_all()
     # Then it gets all of them, the one that was on the wire too
     assert world.numbers("b") == [1, 2, 3]
 
 
 def test_what_was_acknowledged_before_its_sending_was_recorded_does_not_come_again(world: NotificationWorld) -> None:
-    # Given a consumer that acknowledges at once, and whose connection ends before the pump has recorded anything
+    # Given a consumer that acknowledges at once, and whose connection ends before the sender has recorded anything
     world.connect("a")
     world.publish(1, 2, 3)
 
@@ -46,25 +46,25 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_does_not_come_aga
             world.disconnect(connection_id)
 
     world.sockets.meanwhile = meanwhile
-    world.pump_all()
+    world.send_all()
     world.sockets.meanwhile = lambda _: None
     # When it connects again, it gets the third only
     world.connect("b")
-    world.pump_all()
+    world.send_all()
     assert world.numbers("b") == [3]
 
 
-def test_an_acknowledgement_just_before_it_would_wake_the_pump_still_frees_its_place() -> None:
+def test_an_acknowledgement_just_before_it_would_wake_the_sender_still_frees_its_place() -> None:
     # Given a full window, more that waits, and a wake-up that is older than the backlog
     world = NotificationWorld(window=3)
     world.rule()
     world.connect("a")
     world.publish(1, 2, 3)
-    world.pump_all()
+    world.send_all()
     world.publish(4)
     (backlog,) = world.backlogs.backlogs(TOPIC)
     old = Wake(topic=TOPIC, subscriber="app", subscriber_uid=backlog.uid, version=backlog.version - 1)
-    # When an acknowledgement comes after the pump has looked, and before it asks to be woken by one
+    # When an acknowledgement comes after the sender has looked, and before it asks to be woken by one
     real = world.connections.stall
 
     def stall(connection_id: str, *, stalled: bool) -> Connection | None:
@@ -73,8 +73,8 @@ def test_an_acknowledgement_just_before_it_would_wake_the_pump_still_frees_its_p
         return real(connection_id, stalled=stalled)
 
     world.connections.stall = stall  # type: ignore[method-assign]
-    assert world.pump.look(old, lambda: 60_000) is None
-    # Then the pump has seen it
+    assert world.sender.look(old, lambda: 60_000) is None
+    # Then the sender has seen it
     assert world.numbers("a") == [1, 2, 3, 4]
 
 
@@ -85,13 +85,13 @@ def test_what_comes_again_comes_before_what_is_new_also_when_some_of_it_has_expi
     world.clock.advance(seconds=3600)
     for start in range(100, 600, 100):
         world.publish(*range(start, start + 100))
-    world.pump_all()
+    world.send_all()
     world.disconnect("a")
     world.clock.advance(seconds=35 * 3600)
     # When something new was published before the consumer is back
     world.publish(600)
     world.connect("b")
-    world.pump_all()
+    world.send_all()
     # Then the rest comes first, in order
     assert world.numbers("b") == list(range(100, 601))
 
@@ -110,7 +110,7 @@ def test_a_frame_that_could_not_be_sent_keeps_those_after_it_back(world: Notific
         return real(connection_id, text)
 
     world.sockets.send = send  # type: ignore[method-assign]
-    world.pump_all()
+    world.send_all()
     # Then all arrive, in order
     assert world.numbers("a") == [1, 2, 3, 4]
 
@@ -119,10 +119,10 @@ def test_every_subscriber_that_is_connected_is_woken(world: NotificationWorld) -
     names = [f"s{number}" for number in range(12)]
     for name in names:
         world.connect(name, world.token(name))
-    world.pump_all()
+    world.send_all()
     # Given that all wait, when something is published
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     # Then each gets it
     assert [world.numbers(name) for name in names] == [[1]] * len(names)
 
@@ -132,22 +132,22 @@ def test_a_publisher_that_stood_still_for_a_minute_does_not_write_where_readers_
 ) -> None:
     # Given a publisher that stops after it took its place, so long that the readers pass a hole as wide as that
     world.connect("a")
-    world.pump_all()
+    world.send_all()
     reserve = world.topics.reserve
 
-    def slow_reserve(topic: Topic, size: int, now: int) -> Reservation | None:
+    def slow_reserve(topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
         world.topics.reserve = reserve  # type: ignore[method-assign]
-        place = reserve(topic, size, now)
+        place = reserve(topic, size, now, admitted=admitted)
         for _ in range(40):
             reserve(TOPIC, 10, world.clock.now())
         world.publish(2)
         world.clock.advance(seconds=61)
-        world.pump_all()
+        world.send_all()
         assert world.numbers("a") == [2]
         return place
 
     world.topics.reserve = slow_reserve  # type: ignore[method-assign]
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     # Then what it published comes, after what passed it
     assert world.numbers("a") == [2, 1]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from tests.fakes import Crash, Fault, FaultPlan
 from tests.notifications.world import PROJECT, NotificationWorld, recorded
 
+from pushhub.base.errors import Unavailable
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.model.topic import Topic, bucket_of, position_at
 from pushhub.notifications.records import NotificationRecords
+from pushhub.notifications.wire.errors import SubscriberUnknown
 
 TOPIC = Topic(project=PROJECT, name="orders")
 
@@ -43,7 +48,7 @@ def test_sending_is_an_attempt_and_acknowledging_the_end(world: NotificationWorl
     world.connect("a")
     (message_id,) = world.publish(1)
     world.clock.advance(ms=250)
-    world.pump_all()
+    world.send_all()
     world.acknowledge("a", 1)
     world.disconnect("a")
     (attempt,) = of_kind(world, "attempt")
@@ -59,10 +64,10 @@ def test_each_sending_of_the_same_notification_is_an_attempt_of_its_own(world: N
     world.connect("a")
     world.publish(1)
     for name in ("b", "c"):
-        world.pump_all()
+        world.send_all()
         world.disconnect(chr(ord(name) - 1))
         world.connect(name)
-    world.pump_all()
+    world.send_all()
     attempts = of_kind(world, "attempt")
     assert len({each.record_id for each in attempts}) == len(attempts) == 3
     assert of_kind(world, "acknowledged") == []
@@ -72,12 +77,12 @@ def test_attempts_carry_the_order_that_is_promised_on_their_connection(world: No
     # Given a consumer that acknowledges the second of three, and its next connection
     world.connect("a")
     world.publish(1, 2, 3)
-    world.pump_all()
+    world.send_all()
     world.acknowledge("a", 2)
     world.disconnect("a")
     world.connect("b")
     world.publish(4)
-    world.pump_all()
+    world.send_all()
     attempts = of_kind(world, "attempt")
     # Then sequences rise on each, and what was sent for the first time says so
     sent = [(each.order_key, each.sequence, each.attempt) for each in attempts]
@@ -93,7 +98,7 @@ def test_the_order_of_a_shared_subscriber_is_told_for_each_source(world: Notific
     world.connect("a", world.token(shared=True), "alpha")
     for number, source in enumerate(("x", "y", "x")):
         world.publish(number, source=source)
-    world.pump_all()
+    world.send_all()
     keys = [each.order_key for each in of_kind(world, "attempt")]
     assert keys == [f"a/{bucket_of(source)}" for source in ("x", "y", "x")]
 
@@ -101,7 +106,7 @@ def test_the_order_of_a_shared_subscriber_is_told_for_each_source(world: Notific
 def test_unsubscribing_cancels_what_was_not_acknowledged_sent_or_not(world: NotificationWorld) -> None:
     world.connect("a")
     world.publish(1, 2)
-    world.pump_all()
+    world.send_all()
     world.acknowledge("a", 1)
     world.sockets.cut("a")
     world.publish(3)
@@ -129,7 +134,7 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_counts_as_such_wh
             world.consumers.receive(connection_id, "unsubscribe_subscriber")
 
     world.sockets.meanwhile = meanwhile
-    world.pump_all()
+    world.send_all()
     # Then each owed delivery has ended, in the way the consumer sees it
     ends = [each.kind.value for each in recorded(world) if each.version == 1]
     assert sorted(ends) == ["acknowledged", "acknowledged", "cancelled"]
@@ -142,7 +147,7 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     # Given one notification that was sent and one that was not, both not acknowledged
     world.connect("a")
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     world.disconnect("a")
     world.publish(2)
     world.clock.advance(seconds=36 * 3600)
@@ -155,7 +160,7 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     seen = len(world.backlogs.changes)
     world.connect("b")
     world.publish(3)
-    world.pump_all()
+    world.send_all()
     for change in world.backlogs.changes[seen:]:
         ends += [each for each in made.of(change) if each.version == 1]
     if not deleted:
@@ -167,12 +172,58 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     assert world.numbers("b") == [3]
 
 
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("removed", [False, True])
+def test_what_was_owed_to_a_subscriber_whose_first_handshake_died_has_an_end(fault: Fault, removed: bool) -> None:
+    at = 0
+    while True:
+        at += 1
+        # Given a topic with a history, and a first handshake of another subscriber that dies half-way
+        world = NotificationWorld()
+        world.rule()
+        world.connect("a", world.token("other"))
+        world.publish(1)
+        world._plan = plan = FaultPlan(fault, at=at)
+        world.start()
+        with suppress(Crash, Unavailable):
+            world.connect("b")
+        struck = plan.struck
+        world._plan = FaultPlan()
+        world.start()
+        # When something is published before it connects again, or is removed
+        world.publish(2)
+        if removed:
+            with suppress(SubscriberUnknown):
+                world.subscribers.unsubscribe(world.token())
+        else:
+            world.clock.advance(seconds=10)
+            if not struck:
+                world.disconnect("b")
+            world.connect("c")
+            world.publish(3)
+            world.send_all()
+            for each in ("b", "c"):
+                world.acknowledge(each, *world.numbers(each))
+            world.disconnect("c")
+        world.send_all()
+        world.acknowledge("a", *world.numbers("a"))
+        world.disconnect("a")
+        # Then each delivery that was owed has one end, and who was never connected got nothing from before
+        records = recorded(world)
+        owed = [each for record in records for each in record.owed or ()]
+        ended = [each.delivery_id for each in records if each.version == 1]
+        assert sorted(ended, key=str) == sorted(owed), at
+        if not struck:
+            break
+    assert at > 5
+
+
 def test_a_non_persistent_topic_owes_nothing() -> None:
     world = NotificationWorld()
     world.rule(non_persistent=True)
     world.connect("a", world.token(volatile=True))
     world.publish(1)
-    world.pump_all()
+    world.send_all()
     world.disconnect("a")
     world.topics.expire(world.clock.now() + 10**12)
     (accepted,) = recorded(world)
@@ -182,7 +233,7 @@ def test_a_non_persistent_topic_owes_nothing() -> None:
 def test_records_made_again_are_the_same(world: NotificationWorld) -> None:
     world.connect("a")
     world.publish(1, 2)
-    world.pump_all()
+    world.send_all()
     world.acknowledge("a", 2)
     world.disconnect("a")
     assert recorded(world) == recorded(world)

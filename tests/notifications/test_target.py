@@ -56,13 +56,13 @@ def order(body: bytes, url: str = "notification2://orders?api=alarms&source=7") 
 def world() -> NotificationWorld:
     world = NotificationWorld(retention=Retention(size=300))
     world.connect("a")
-    world.pump_all()
+    world.send_all()
     return world
 
 
 def test_a_message_becomes_a_notification_without_any_subscription(world: NotificationWorld) -> None:
     outcome = target(world).deliver(order(b'{"n": 1}'))
-    world.pump_all()
+    world.send_all()
     (frame,) = world.frames("a")
     assert (frame.description, frame.action, frame.body) == (f"/{PROJECT}/alarms/7", "CREATE", '{"n": 1}')
     assert (outcome.verdict, outcome.answer.status_code) == (Verdict.DELIVERED, 200)
@@ -70,7 +70,7 @@ def test_a_message_becomes_a_notification_without_any_subscription(world: Notifi
 
 def test_bytes_that_are_no_text_arrive_as_base64(world: NotificationWorld) -> None:
     target(world).deliver(order(b"\xff\x00"))
-    world.pump_all()
+    world.send_all()
     assert [each.body for each in world.frames("a")] == ["/wA="]
 
 
@@ -87,7 +87,7 @@ def test_a_full_topic_is_a_failed_try_and_another_one_helps_once_there_is_room(w
     assert outcomes[-1].answer.status_code == 500
     assert "quota" in outcomes[-1].answer.message
     # When its consumer acknowledges
-    world.pump_all()
+    world.send_all()
     for frame in world.frames("a"):
         world.consumers.receive("a", frame.ack_id)
     world.disconnect("a")
@@ -98,5 +98,5 @@ def test_a_full_topic_is_a_failed_try_and_another_one_helps_once_there_is_room(w
 def test_a_body_too_large_for_a_frame_is_a_failed_try(world: NotificationWorld) -> None:
     outcome = target(world).deliver(order(b"x" * 131_072))
     assert outcome.verdict is Verdict.FAILED
-    world.pump_all()
+    world.send_all()
     assert world.frames("a") == []

@@ -1,4 +1,4 @@
-"""A whole notification system in memory: publishers, topics, the pump and its queue, and clients at their sockets."""
+"""A whole notification system in memory: publishers, topics, the sender and its queue, and clients at their sockets."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pushhub.notifications.wire.publish import Draft
 from pushhub.notifications.wire.requests import TokenRequest
 from pushhub.notifications.wiring import Notifications
 
-__all__ = ["PROJECT", "Frame", "NotificationWorld", "recorded"]
-
 PROJECT = "5e0000000000000000000001"
 SECRET = b"s" * 32
+PROJECT_TOKEN = "5e" * 32
+"""Hash of the project's token that consumers' tokens are made with unless said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class NotificationWorld:
         self.clock = self.ports.clock
         self.config = self.ports.config
         self.config.put_project(Project(project_id=PROJECT, created_at=self.clock.now()))
+        self.config.put_token(PROJECT, PROJECT_TOKEN, "", self.clock.now())
         self.rules = self.ports.subscriptions
         self.topics = self.ports.topics
         self.backlogs = self.ports.backlogs
@@ -77,14 +78,14 @@ class NotificationWorld:
 
     def start(self) -> None:
         """(Re)start every process: what was only in memory is gone, the stores stay."""
-        struck = ("topics", "backlogs", "connections", "sockets", "wakes")
+        struck = ("topics", "backlogs", "connections", "sockets", "wakes", "requests")
         self.whole = self.ports.build(self._plan, only=struck)
         self.notifications = self.whole.part(Notifications)
         self.log = self.notifications.log
         self.publishing = self.notifications.publishing
         self.subscriptions = self.notifications.subscriptions
         self.consumers = self.notifications.consumers
-        self.pump = self.notifications.pump
+        self.sender = self.notifications.sender
         self.idle = self.notifications.idle_connections
         self.subscribers = self.notifications.subscribers
 
@@ -110,6 +111,7 @@ class NotificationWorld:
         shared: bool = False,
         volatile: bool = False,
         minutes: int = 60,
+        issued_by: str = PROJECT_TOKEN,
     ) -> str:
         return self.subscribers.token(
             TokenRequest(
@@ -117,7 +119,8 @@ class NotificationWorld:
                 subscriber=subscriber,
                 shared=shared,
                 minutes=minutes,
-            )
+            ),
+            issued_by=issued_by,
         )
 
     def publish(self, *numbers: int, source: str = "111", api: str = "events") -> list[str]:
@@ -135,19 +138,19 @@ class NotificationWorld:
         self.sockets.cut(connection_id)
         self.consumers.disconnect(connection_id)
 
-    def pump_all(self, remaining_ms: int = 60_000) -> None:
-        """Run the pump until the queue is empty."""
+    def send_all(self, remaining_ms: int = 60_000) -> None:
+        """Run the sender until the queue is empty."""
         while (at := self.queue.next_at()) is not None:
             self.clock.set(max(self.clock.now(), at))
-            self.pump_once(remaining_ms)
+            self.send_once(remaining_ms)
 
-    def pump_once(self, remaining_ms: int = 60_000) -> None:
-        """One wake-up, as the pump's function handles it."""
+    def send_once(self, remaining_ms: int = 60_000) -> None:
+        """One wake-up, as the sender's function handles it."""
         received = self.queue.receive()
         if received is None:
             return
         try:
-            seconds = self.pump.look(received.wake, lambda: remaining_ms)
+            seconds = self.sender.look(received.wake, lambda: remaining_ms)
         except Unavailable:
             seconds = 1
         if seconds is None:

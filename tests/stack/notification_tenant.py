@@ -62,8 +62,11 @@ class Tenant:
         self.session = requests.Session()
         self.session.auth = (f"{self.project_id}/tester", self.project_token)
 
-    def call(self, method: str, path: str, body: Any = None) -> requests.Response:
-        return self.session.request(method, f"{self.base_url}/notification2{path}", json=body, timeout=40)
+    def call(
+        self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None
+    ) -> requests.Response:
+        url = f"{self.base_url}/notification2{path}"
+        return self.session.request(method, url, json=body, headers=headers, timeout=40)
 
     def subscribe(self, topic: str = TOPIC, **more: Any) -> dict[str, Any]:
         answer = self.call("POST", "/subscriptions", {"context": "tenant", "subscription": topic} | more)

@@ -33,7 +33,7 @@ async def receive_distinct(
 
 
 @pytest.mark.slow
-def test_a_pump_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant: Tenant, stack: RunningStack) -> None:
+def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant: Tenant, stack: RunningStack) -> None:
     async def play() -> None:
         loop = asyncio.get_running_loop()
         async with await tenant.connect(tenant.token(), max_queue=None, ping_timeout=None) as consumer:
@@ -54,7 +54,7 @@ def test_a_pump_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant: 
 
 
 @pytest.mark.slow
-def test_what_was_acknowledged_before_a_pump_died_does_not_come_again(tenant: Tenant, stack: RunningStack) -> None:
+def test_what_was_acknowledged_before_a_sender_died_does_not_come_again(tenant: Tenant, stack: RunningStack) -> None:
     async def play() -> None:
         token = tenant.token()
         async with await tenant.connect(token, max_queue=None, ping_timeout=None) as consumer:

@@ -17,6 +17,10 @@ from tests.stack.project import until
 from tests.stack.running import RunningStack
 from websockets.exceptions import ConnectionClosed, ConnectionClosedOK
 
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.tokens import token_hash
+
 pytestmark = pytest.mark.stack
 
 
@@ -130,6 +134,8 @@ def test_handshakes_are_refused_with_their_status(tenant: Tenant, stack: Running
         }
         for name, token in bad.items():
             assert await tenant.refusal(token) == 401, name
+        for two in (f"{good}&token={good}", f"{good}&token=x", f"x&token={good}"):
+            assert await tenant.refusal(two) == 401
         async with await tenant.connect(good) as first:
             assert await tenant.refusal(tenant.token()) == 409
             assert await tenant.refusal(tenant.token(shared=True)) == 409
@@ -351,6 +357,44 @@ def test_a_connection_that_api_gateway_ends_after_two_hours_closes_cleanly_and_g
     asyncio.run(play())
 
 
+def test_a_request_repeated_with_its_key_is_published_once(tenant: Tenant) -> None:
+    async def play() -> None:
+        async with await tenant.connect(tenant.token()) as consumer:
+            # Given a request with a key, of several commits
+            drafts = [{"api": "events", "source": "1", "data": {"n": n, "text": "x" * 90_000}} for n in range(7)]
+            answers = [
+                tenant.call("POST", "/notifications", drafts, headers={"Idempotency-Key": "order 4711"})
+                for _ in range(3)
+            ]
+            # Then each repeat is answered the same
+            assert [each.status_code for each in answers] == [201] * 3
+            assert len({each.text for each in answers}) == 1
+            other = tenant.call("POST", "/notifications", drafts[:1], headers={"Idempotency-Key": "order 4711"})
+            assert other.status_code == 422
+            # And the consumer gets it once
+            tenant.publish(7)
+            assert [each.n for each in await receive(consumer, 8, acknowledge=True)] == [*range(8)]
+
+    asyncio.run(play())
+
+
+def test_a_connection_ends_within_the_minute_when_its_project_s_token_is_revoked(
+    tenant: Tenant, stack: RunningStack
+) -> None:
+    async def play() -> None:
+        # Given a consumer whose token was made with a token of the project that is revoked
+        token = tenant.token()
+        async with await tenant.connect(token) as consumer:
+            config = DynamoDBConfigStore(stack.aws.dynamodb(), stack.outputs["ConfigTableName"], SystemClock())
+            config.remove_token(tenant.project_id, token_hash(tenant.project_token))
+            # Then it is closed, and does not get in again
+            with pytest.raises(ConnectionClosed):
+                await asyncio.wait_for(consumer.recv(), 100)
+        assert await tenant.refusal(token) == 401
+
+    asyncio.run(play())
+
+
 def test_a_full_topic_is_told_to_the_publisher_and_what_it_holds_stays(tenant: Tenant) -> None:
     drafts = [{"api": "events", "source": "1", "data": {"n": each, "text": "x" * 130_000}} for each in range(30)]
 
@@ -358,7 +402,8 @@ def test_a_full_topic_is_told_to_the_publisher_and_what_it_holds_stays(tenant: T
         # Given a topic whose 25 MiB are used up while its only consumer is away
         token = tenant.token()
         await (await tenant.connect(token)).close()
-        for _ in range(6):
+        # The last of them is taken whole although it does not fit
+        for _ in range(7):
             assert tenant.call("POST", "/notifications", drafts).status_code == 201
         refused = tenant.call("POST", "/notifications", drafts)
         # Then the publisher is told, in the words its clients show

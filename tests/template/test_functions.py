@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -116,3 +117,22 @@ def test_an_api_is_deployed_by_its_stage_and_its_access_log_holds_no_query(api: 
 
 def test_the_local_stack_knows_the_websocket_api_by_the_id_in_its_tag() -> None:
     assert of_type("AWS::ApiGatewayV2::Api")["WebSocketApi"]["Tags"]["ms-custom-id"] == WEBSOCKET_API
+
+
+def test_api_gateway_waits_for_no_run_whose_failure_it_would_tell_a_consumer() -> None:
+    # Given the routes of frames and of ends of connections
+    routes = {each["RouteKey"]: each["Target"]["Fn::Sub"] for each in of_type("AWS::ApiGatewayV2::Route").values()}
+    integrations = of_type("AWS::ApiGatewayV2::Integration")
+    for route in ("$default", "$disconnect"):
+        integration = integrations[routes[route].removeprefix("integrations/${").removesuffix("}")]
+        # Then they are handed over asynchronously, which proxies cannot be
+        assert integration["IntegrationType"] == "AWS"
+        assert integration["RequestParameters"] == {"integration.request.header.X-Amz-Invocation-Type": "'Event'"}
+        # And what the function needs is in the event
+        (template,) = integration["RequestTemplates"].values()
+        event = json.loads(template)
+        assert event["requestContext"].keys() >= {"eventType", "connectionId"}
+        assert event["body"] == "$util.base64Encode($input.body)"
+        assert event["isBase64Encoded"] is True
+    # And no route of the WebSocket API answers
+    assert not of_type("AWS::ApiGatewayV2::RouteResponse")

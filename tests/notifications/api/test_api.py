@@ -13,6 +13,7 @@ from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.tokens import token_hash
+from pushhub.notifications.log import Retention
 from pushhub.notifications.publish import NotificationPublish
 
 BASE = "http://hub.example"
@@ -217,7 +218,7 @@ def test_publishing_answers_an_id_for_each_notification(client: Client) -> None:
     )
     assert (one.status, two.status) == (201, 201)
     assert len({*one.body["ids"], *two.body["ids"]}) == 4
-    client.world.pump_all()
+    client.world.send_all()
     # Measurements do not reach a tenant's subscription unless they are asked for by name.
     assert [each.body for each in client.world.frames("a")] == ['{"n":1}', '{"n":2}', "/wA="]
 
@@ -227,7 +228,7 @@ def test_rules_of_several_subscriptions_of_one_topic_publish_once(client: Client
     subscribe(client, context="mo", source={"id": "1"})
     client.world.connect("a")
     client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 1}})
-    client.world.pump_all()
+    client.world.send_all()
     assert client.world.numbers("a") == [1]
 
 
@@ -237,7 +238,7 @@ def test_fragments_are_copied_and_types_filtered(client: Client) -> None:
     for kind in ("t", "x", "u"):
         data = {"type": kind, "keep": 1, "drop": 2}
         client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": data})
-    client.world.pump_all()
+    client.world.send_all()
     bodies = [json.loads(each.body) for each in client.world.frames("a")]
     assert bodies == [{"type": "t", "keep": 1}, {"type": "u", "keep": 1}]
 
@@ -248,7 +249,7 @@ def test_a_deleted_subscription_publishes_no_more_but_its_backlog_stays(client: 
     client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 1}})
     client.call("DELETE", path)
     client.call("POST", "/notification2/notifications", {"api": "events", "source": "1", "data": {"n": 2}})
-    client.world.pump_all()
+    client.world.send_all()
     assert client.world.numbers("a") == [1]
 
 
@@ -261,6 +262,43 @@ def test_a_body_too_large_for_a_frame_is_refused(client: Client) -> None:
     assert answer.body["message"]
 
 
+def test_a_full_topic_is_told_with_what_the_others_took_and_a_key_to_repeat_with(client: Client) -> None:
+    # Given two topics, one of which is full
+    client.world.ports.retention = Retention(size=30)
+    client.world.start()
+    subscribe(client, subscriptionFilter={"apis": ["alarms"]})
+    client.world.connect("a")
+    client.call("POST", "/notification2/notifications", {"api": "alarms", "source": "1", "data": {"n": "x" * 30}})
+    subscribe(client, subscription="other")
+    client.world.connect("b", client.world.token(topic="other"))
+    request = {"api": "alarms", "source": "1", "data": {"n": 2}}
+    # When something is published to both
+    answer = client.call("POST", "/notification2/notifications", request)
+    # Then the publisher is told which one was full, and how to repeat what it did not take
+    assert (answer.status, answer.body["error"]) == (500, "reliable-notification/Backlog Quota Exceeded")
+    assert answer.body["message"] == "Backlog quota of 30 bytes reached for topic orders: acknowledge or unsubscribe"
+    key = answer.headers["Idempotency-Key"]
+    details = answer.body["details"]
+    assert details["full"] == [{"subscription": "orders", "nonPersistent": False}]
+    assert details["taken"] == [{"subscription": "other", "nonPersistent": False}]
+    assert details["idempotencyKey"] == key
+    client.world.send_all()
+    client.world.consumers.receive("a", client.world.frames("a")[0].ack_id)
+    client.world.disconnect("a")
+    client.world.connect("c")
+    client.world.send_all()
+    again = client.call("POST", "/notification2/notifications", request, **{"idempotency-key": key})
+    assert (again.status, again.body["ids"]) == (201, details["ids"])
+    client.world.send_all()
+    assert (client.world.numbers("c"), client.world.numbers("b")) == ([2], [2])
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "\u00e4", "a\tb"])
+def test_a_key_that_is_none_is_refused(client: Client, key: str) -> None:
+    request = {"api": "events", "source": "1", "data": 1}
+    assert client.call("POST", "/notification2/notifications", request, **{"idempotency-key": key}).status == 422
+
+
 def test_unknown_paths_and_methods_say_so(client: Client) -> None:
     assert client.call("GET", "/notification2/nothing").status == 404
     wrong = client.call("PUT", "/notification2/subscriptions", {})
@@ -271,7 +309,7 @@ def test_unknown_paths_and_methods_say_so(client: Client) -> None:
 
 
 def test_a_fault_is_a_500_that_tells_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret internals")
 
     monkeypatch.setattr(NotificationPublish, "publish", fail)

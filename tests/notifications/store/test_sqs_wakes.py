@@ -70,12 +70,12 @@ def test_a_queue_that_does_not_answer_is_unavailable_but_deferring_never_fails()
     with aws.wakes() as (sqs, url):
         client: Any = Intercepted(sqs)
         client.next("send_message_batch", fails)
-        client.next("change_message_visibility", fails)
+        client.next("change_message_visibility_batch", fails)
         queue = SqsWakeQueue(client, url, FakeClock())
         with pytest.raises(Unavailable):
             queue.wake([WAKE])
         queue.defer({"handle": 1})
-        assert client.count("change_message_visibility") == 1
+        assert client.count("change_message_visibility_batch") == 1
 
 
 @given(st.text(), st.text(), st.text(), st.booleans(), st.integers(0))

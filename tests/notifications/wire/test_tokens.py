@@ -27,6 +27,8 @@ def claims(**more: Any) -> Claims:
         "subscriber": "app",
         "issued_at": NOW,
         "expires_at": NOW + 60,
+        "issued_by": "0f" * 32,
+        "token_id": "11-22",
     }
     return Claims(**fields | more)
 
@@ -43,7 +45,7 @@ def payload(token: str) -> dict[str, Any]:
 
 def test_claims_are_as_real_tokens_have_them() -> None:
     fields = payload(TOKENS.sign(claims()))
-    assert fields.pop("jti")
+    assert (fields.pop("jti"), fields.pop("issuedBy")) == ("11-22", "0f" * 32)
     assert fields == {
         "sub": "app",
         "webSocketOnly": "true",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
@@ -12,13 +15,15 @@ from pushhub.cloud.calls import ROUNDS, aws_call, pause
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["Item", "Table", "number", "numbers", "text", "texts"]
+__all__ = ["Item", "Table", "WritesRefused", "number", "numbers", "text", "texts"]
 
 Item = dict[str, Any]
 """An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""
 
 _WRITES_PER_CALL = 25
 _READS_PER_CALL = 100
+_CONDITION = "ConditionalCheckFailed"
+_TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 def text(value: str) -> dict[str, str]:
@@ -39,6 +44,18 @@ def texts(values: Sequence[str]) -> dict[str, list[dict[str, str]]]:
 def numbers(item: Item, name: str) -> int | None:
     """A number of an item, or None when it has no such attribute."""
     return int(item[name]["N"]) if name in item else None
+
+
+class WritesRefused(Exception):
+    """Writes that belong together were not made, as a condition of at least one was not met.
+
+    Args:
+        conditions: For each write, whether its own condition was not met.
+    """
+
+    def __init__(self, conditions: Sequence[bool]) -> None:
+        super().__init__("condition not met")
+        self.conditions = tuple(conditions)
 
 
 class Table:
@@ -107,6 +124,32 @@ class Table:
             answer = self._client.delete_item(TableName=self._name, Key=key, ReturnValues="ALL_OLD", **condition)
         return answer.get("Attributes")
 
+    def write_together(self, writes: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        """Make several conditional writes to different items, all or none.
+
+        Args:
+            writes: ``Put``, ``Update`` or ``Delete``, and what belongs to it but for the table's name.
+
+        Raises:
+            WritesRefused: A condition was not met.
+        """
+        items: list[Any] = [{kind: {"TableName": self._name, **write}} for kind, write in writes]
+        # The same for each round: DynamoDB takes a write that is repeated with its token as made.
+        token = str(uuid.uuid4())
+        for round_number in range(1, ROUNDS + 1):
+            try:
+                with aws_call("dynamodb:TransactWriteItems"):
+                    self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
+            except Unavailable as unavailable:
+                reasons = _cancellation_reasons(unavailable)
+                if _CONDITION in reasons:
+                    raise WritesRefused([each == _CONDITION for each in reasons]) from unavailable
+                if round_number == ROUNDS or not _TRANSIENT.intersection(reasons):
+                    raise
+                pause(self._clock, round_number)
+            else:
+                return
+
     def pages(self, **query: Any) -> Iterator[Any]:
         """The pages of a query, one call each, made only when asked for."""
         while True:
@@ -173,3 +216,10 @@ class Table:
                 if round_number == ROUNDS:
                     raise Unavailable("dynamodb:BatchWriteItem", "UnprocessedItems")
                 pause(self._clock, round_number)
+
+
+def _cancellation_reasons(unavailable: Unavailable) -> list[str]:
+    """Why each write of a transaction was not made, ``None`` (as a word) for those that were not to blame."""
+    cause = unavailable.__cause__
+    answer: dict[str, Any] = {**cause.response} if isinstance(cause, ClientError) else {}
+    return [each.get("Code", "None") for each in answer.get("CancellationReasons", [])]

@@ -58,6 +58,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
+    "notify": (CONFIG_TABLE,),
     "records": (RECORDS_BUCKET,),
 }
 """The settings that each function has for the engine, by its folder; protocols add theirs."""

@@ -8,25 +8,26 @@ from concurrent.futures import Executor
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Telemetry
 from pushhub.notifications.ports import ReceivedWake, WakeQueue
-from pushhub.notifications.sender import Pump
-
-__all__ = ["PumpBatch"]
+from pushhub.notifications.sender import NotificationSender
 
 _AFTER_FAILURE_S = 2
+_AFTER_DEATH_S = 2
 
 
-class PumpBatch:
+class SenderBatch:
     """Looks at the backlogs of a batch.
 
     Args:
-        pump: Looks at one.
+        sender: Looks at one.
         queue: Where the wake-ups came from.
         executor: Runs the looks.
         telemetry: Told of failures.
     """
 
-    def __init__(self, *, pump: Pump, queue: WakeQueue, executor: Executor, telemetry: Telemetry) -> None:
-        self._pump = pump
+    def __init__(
+        self, *, sender: NotificationSender, queue: WakeQueue, executor: Executor, telemetry: Telemetry
+    ) -> None:
+        self._sender = sender
         self._queue = queue
         self._executor = executor
         self._telemetry = telemetry
@@ -38,10 +39,14 @@ class PumpBatch:
             wakes: In the order received; several of one subscriber are answered by one look for the newest.
             remaining_ms: Milliseconds the invocation has left.
         """
+        # Should this run die, they come back when it could not go on any more, not when the queue's own, longer time is up.
+        held_s = remaining_ms() // 1000 + _AFTER_DEATH_S
+        held = self._executor.submit(self._queue.defer, {each.receipt_handle: held_s for each in wakes})
         groups: dict[str, list[ReceivedWake]] = {}
         for each in wakes:
             groups.setdefault(each.wake.subscriber_uid, []).append(each)
         looks = {uid: self._executor.submit(self._look, group, remaining_ms) for uid, group in groups.items()}
+        held.result()
         keep: list[str] = []
         for uid, look in looks.items():
             seconds = look.result()
@@ -54,7 +59,7 @@ class PumpBatch:
     def _look(self, group: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> int | None:
         newest = max((each.wake for each in group), key=lambda wake: wake.version)
         try:
-            return self._pump.look(newest, remaining_ms)
+            return self._sender.look(newest, remaining_ms)
         except Unavailable as error:
             self._telemetry.count("LooksFailed")
             self._telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, operation=error.operation)

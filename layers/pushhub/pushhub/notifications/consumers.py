@@ -7,10 +7,10 @@ from collections.abc import Set
 from contextlib import suppress
 from dataclasses import replace
 
-from pushhub.base.errors import Conflict, Unauthorized, Unavailable
+from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
-from pushhub.engine.ports import ConfigStore
+from pushhub.notifications.consumer_tokens import ConsumerTokens
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.notifications.model.topic import Topic, position_at
@@ -23,9 +23,7 @@ from pushhub.notifications.ports import (
 )
 from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.frames import UNSUBSCRIBE, AckIds
-from pushhub.notifications.wire.tokens import Claims, Tokens
-
-__all__ = ["FORGET_FROM", "GRACE_MS", "IDLE_MS", "Consumers", "Departures", "known_dead"]
+from pushhub.notifications.wire.tokens import Claims
 
 GRACE_MS = 5_000
 """How long a connection may be unknown to API Gateway because its handshake is not finished, milliseconds."""
@@ -34,7 +32,7 @@ IDLE_MS = 300_000
 """Without traffic for this long a connection is closed (Notifications 2.0: 5 minutes), milliseconds."""
 
 FORGET_FROM = 200
-"""Acknowledgements noted on a connection from which on the pump is woken to absorb them for good."""
+"""Acknowledgements noted on a connection from which on the sender is woken to absorb them for good."""
 
 QUIET_MS = 30_000
 """A consumer that was sent nothing for this long is asked after when a sibling connects, milliseconds."""
@@ -54,13 +52,13 @@ def known_dead(consumer: Consumer, now: int) -> bool:
     return consumer.active_at > consumer.joined_at or now - consumer.joined_at >= GRACE_MS
 
 
-class Departures:
+class Disconnects:
     """Takes consumers off backlogs.
 
     Args:
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        waker: Wakes the pump for the consumers that stay.
+        waker: Wakes the sender for the consumers that stay.
     """
 
     def __init__(self, *, backlogs: BacklogStore, connections: ConnectionStore, waker: Waker) -> None:
@@ -100,13 +98,12 @@ class Consumers:
     Args:
         tokens: Checks tokens.
         ack_ids: Reads acknowledgements.
-        config: Knows the projects.
         topics: Where a new subscriber starts.
         backlogs: The subscribers' backlogs.
         connections: Their connections.
         sockets: Asked whether a connection in the way still lives; closed after an unsubscription.
-        departures: Takes consumers off.
-        waker: Wakes the pump.
+        disconnects: Takes consumers off.
+        waker: Wakes the sender.
         clock: Time.
         retention: Bounds of a topic that is made here.
     """
@@ -114,26 +111,24 @@ class Consumers:
     def __init__(
         self,
         *,
-        tokens: Tokens,
+        tokens: ConsumerTokens,
         ack_ids: AckIds,
-        config: ConfigStore,
         topics: TopicStore,
         backlogs: BacklogStore,
         connections: ConnectionStore,
         sockets: Sockets,
-        departures: Departures,
+        disconnects: Disconnects,
         waker: Waker,
         clock: Clock,
         retention: Retention,
     ) -> None:
         self._tokens = tokens
         self._ack_ids = ack_ids
-        self._config = config
         self._topics = topics
         self._backlogs = backlogs
         self._connections = connections
         self._sockets = sockets
-        self._departures = departures
+        self._disconnects = disconnects
         self._waker = waker
         self._clock = clock
         self._retention = retention
@@ -146,7 +141,7 @@ class Consumers:
             Unauthorized: The token is bad or has expired.
             AlreadyConnected: A consumer is in the way.
         """
-        claims = self._claims(token)
+        claims = self._tokens.check(token)
         backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
         if backlog is not None:
             live = backlog
@@ -167,7 +162,7 @@ class Consumers:
             AlreadyConnected: A consumer is in the way.
             Unavailable: Nothing may be assumed; the client has to connect again.
         """
-        claims = self._claims(token)
+        claims = self._tokens.check(token)
         for _ in range(_ROUNDS):
             backlog = self._subscriber(claims)
             if claims.shared and backlog.shared:
@@ -206,7 +201,7 @@ class Consumers:
         while gone := self._gone(backlog):
             dead = [each for each in gone if known_dead(each, self._clock.now())]
             for each in dead:
-                self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
+                self._disconnects.drop(claims.topic, claims.subscriber, each.connection_id)
             if len(dead) < len(gone):
                 self._clock.sleep(_LOOK_AGAIN_S)
             backlog = self._subscriber(claims)
@@ -219,7 +214,7 @@ class Consumers:
             backlog, consumers=tuple(each for each in backlog.consumers if now - each.active_at >= QUIET_MS)
         )
         for each in self._gone(quiet):
-            self._departures.drop(claims.topic, claims.subscriber, each.connection_id)
+            self._disconnects.drop(claims.topic, claims.subscriber, each.connection_id)
             backlog = self._subscriber(claims)
         return backlog
 
@@ -227,7 +222,7 @@ class Consumers:
         """A connection has ended. Safe to repeat."""
         connection = self._connections.connections([connection_id]).get(connection_id)
         if connection is not None:
-            self._departures.drop(connection.topic, connection.subscriber, connection_id)
+            self._disconnects.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
         """A frame from a consumer: an acknowledgement, several of them on lines of their own, or the wish to be unsubscribed.
@@ -240,7 +235,7 @@ class Consumers:
         if text.strip() == UNSUBSCRIBE:
             connection = self._connections.connections([connection_id]).get(connection_id)
             if connection is not None:
-                self.remove(connection.topic, connection.subscriber)
+                self.remove(connection.topic, connection.subscriber, uid=connection.subscriber_uid)
             return
         read = [self._ack_ids.read(line.strip(), connection_id) for line in text.split("\n")]
         fresh = {ack for ack in read if ack is not None and (connection_id, ack.position) not in self._recent}
@@ -260,10 +255,16 @@ class Consumers:
         if connection.stalled or len(connection.acknowledged) >= FORGET_FROM:
             self._waker.subscriber(connection.topic, connection.subscriber)
 
-    def remove(self, topic: Topic, subscriber: str) -> bool:
-        """Remove a subscriber with its backlog, and close its connections; whether there was one."""
+    def remove(self, topic: Topic, subscriber: str, *, uid: str = "") -> bool:
+        """Remove a subscriber with its backlog, and close its connections; whether there was one.
+
+        Args:
+            topic: What it reads.
+            subscriber: Its name.
+            uid: The generation that is meant; empty for any. A frame may be worked on after its subscriber was made again.
+        """
         backlog = self._absorbed(topic, subscriber)
-        if backlog is None:
+        if backlog is None or uid not in ("", backlog.uid):
             return False
         # First nothing more is owed to it, then its backlog goes: in between it can connect again and goes on.
         self._topics.dismiss(topic, backlog.uid)
@@ -281,7 +282,7 @@ class Consumers:
                 return None
             connections = self._connections.connections([each.connection_id for each in backlog.consumers])
             noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
-            # What was sent a moment ago may be acknowledged before the pump has recorded it.
+            # What was sent a moment ago may be acknowledged before the sender has recorded it.
             early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
             absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
             if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
@@ -290,12 +291,6 @@ class Consumers:
                 self._backlogs.save(absorbed)
                 return absorbed
         raise Unavailable("absorbing acknowledgements")
-
-    def _claims(self, token: str) -> Claims:
-        claims = self._tokens.check(token, self._clock.now() / 1000)
-        if self._config.project(claims.topic.project) is None:
-            raise Unauthorized("Invalid token")
-        return claims
 
     def _subscriber(self, claims: Claims) -> Backlog:
         """The subscriber's backlog, made if need be.
@@ -306,10 +301,12 @@ class Consumers:
             found = self._backlogs.backlog(claims.topic, claims.subscriber)
             if found is not None:
                 return found
+            head = self._topics.head(claims.topic)
             new = Backlog(
                 topic=claims.topic,
                 subscriber=claims.subscriber,
                 uid=new_uid(),
+                made_after=head.sequence if head else 0,
                 created_at=self._clock.now(),
                 version=1,
             )
@@ -327,7 +324,7 @@ class Consumers:
         return Consumer(connection_id=connection_id, name=name or connection_id, joined_at=now, active_at=now)
 
     def _open(self, claims: Claims, uid: str, connection_id: str) -> Connection:
-        # Before the backlog names it: a pump that finds a consumer without its connection takes it for dead.
+        # Before the backlog names it: a sender that finds a consumer without its connection takes it for dead.
         now = self._clock.now()
         connection = Connection(
             connection_id=connection_id,
@@ -336,6 +333,8 @@ class Consumers:
             subscriber_uid=uid,
             shared=claims.shared,
             opened_at=now,
+            token_id=claims.token_id,
+            issued_by=claims.issued_by,
         )
         self._connections.open(connection, check_at=now + IDLE_MS)
         return connection

@@ -6,25 +6,25 @@ from collections.abc import Callable
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.notifications.consumers import IDLE_MS, Departures, known_dead
-from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Sockets
+from pushhub.notifications.consumers import IDLE_MS, Disconnects, known_dead
+from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Projects, Sockets
 from pushhub.notifications.waker import Waker
-
-__all__ = ["IdleConnections"]
 
 _AT_A_TIME = 200
 _DEADLINE_MARGIN_MS = 5_000
+_REVOKED_MARGIN_MS = 7_000
 
 
 class IdleConnections:
-    """Checks connections whose time has come, each about every five minutes.
+    """Checks connections whose time has come, each about every five minutes, and closes those whose project's token was revoked.
 
     Args:
         backlogs: The subscribers' backlogs.
         connections: Their connections.
         sockets: Knows when a client was last heard of.
-        departures: Takes consumers off.
+        disconnects: Takes consumers off.
         waker: Wakes subscribers that were forgotten, if ever one is.
+        projects: Knows which tokens of projects still count.
         clock: Time.
         telemetry: Wide events.
     """
@@ -35,21 +35,24 @@ class IdleConnections:
         backlogs: BacklogStore,
         connections: ConnectionStore,
         sockets: Sockets,
-        departures: Departures,
+        disconnects: Disconnects,
         waker: Waker,
+        projects: Projects,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
         self._backlogs = backlogs
         self._connections = connections
         self._sockets = sockets
-        self._departures = departures
+        self._disconnects = disconnects
         self._waker = waker
+        self._projects = projects
         self._clock = clock
         self._telemetry = telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> None:
         """Check every connection that is due, as far as time allows; the rest is due again in the next run."""
+        self._close_revoked(remaining_ms)
         due = self._connections.idle(self._clock.now(), _AT_A_TIME)
         closed = failed = 0
         for connection in self._connections.connections(due).values():
@@ -60,6 +63,27 @@ class IdleConnections:
             except Unavailable:
                 failed += 1
         self._telemetry.event("connections_checked", due=len(due), closed=closed, failed=failed)
+
+    def _close_revoked(self, remaining_ms: Callable[[], int]) -> None:
+        """Close connections of consumers whose token ended with the project's token that it was made with."""
+        good: dict[tuple[str, str], bool] = {}
+        closed = 0
+        try:
+            for connection in self._connections.everyone():
+                if remaining_ms() < _REVOKED_MARGIN_MS:
+                    # The rest is nearer to the front in a later run, as connections are read in the order they are due.
+                    break
+                project, issued_by = connection.topic.project, connection.issued_by
+                if issued_by and (project, issued_by) not in good:
+                    good[project, issued_by] = self._projects.project_of(issued_by) == project
+                if issued_by and not good[project, issued_by]:
+                    self._sockets.close(connection.connection_id)
+                    self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
+                    closed += 1
+        except Unavailable as error:
+            self._telemetry.event("revoked_unchecked", operation=error.operation)
+        if closed:
+            self._telemetry.event("revoked_closed", closed=closed)
 
     def _check(self, connection: Connection) -> bool:
         """Check one; whether it was cleared away."""
@@ -76,7 +100,7 @@ class IdleConnections:
         active_at = max(heard_at or 0, consumer.active_at)
         if heard_at is None or now - active_at >= IDLE_MS:
             self._sockets.close(connection.connection_id)
-            self._departures.drop(connection.topic, connection.subscriber, connection.connection_id)
+            self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
             return True
         self._connections.check_again(connection.connection_id, active_at + IDLE_MS)
         # Should a publisher have died between writing and waking, its subscribers are woken here at the latest.

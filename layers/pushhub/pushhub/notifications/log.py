@@ -8,17 +8,17 @@ with an empty commit; the slow publisher finds that and takes another place. So 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.model.topic import Commit, Head, Notification, Reservation, Topic, chunked, sequence_of
-from pushhub.notifications.ports import BacklogStore, TopicFull, TopicStore
+from pushhub.notifications.model.request import Part
+from pushhub.notifications.model.topic import Commit, Head, Line, Notification, Reservation, Topic, chunked, sequence_of
+from pushhub.notifications.ports import AlreadyAppended, BacklogStore, TopicFull, TopicStore
 from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.errors import BacklogFull
-
-__all__ = ["APPEND_WITHIN_MS", "Retention", "TopicLog"]
 
 APPEND_WITHIN_MS = 20_000
 """A place that was not filled this long after it was taken is left to the readers, milliseconds."""
@@ -52,7 +52,7 @@ class TopicLog:
     Args:
         topics: Heads and logs.
         backlogs: For who is connected, and what the oldest unacknowledged notification is.
-        waker: Wakes the pump.
+        waker: Wakes the sender.
         clock: Time.
         retention: Bounds of a backlog.
     """
@@ -66,27 +66,36 @@ class TopicLog:
         self._clock = clock
         self._retention = retention
 
-    def append(self, topic: Topic, notifications: Sequence[Notification]) -> None:
-        """Append notifications in order. Those of a topic without subscribers are dropped, as nobody is owed them.
+    def append(self, topic: Topic, lines: Sequence[Line], *, key: str = "", taken: int = 0) -> None:
+        """Append notifications in order, all or none. Those of a topic without subscribers are dropped, as nobody is owed them.
 
         Args:
             topic: Where.
-            notifications: At least one.
+            lines: The notifications with their numbers in the request, which rise.
+            key: Of the noted request they are from; empty when it is not to be repeated.
+            taken: Lines of lower numbers were appended when the request was made before.
 
         Raises:
-            BacklogFull: The subscribers have not acknowledged enough; some of the notifications may have been appended.
+            BacklogFull: The subscribers have not acknowledged enough; nothing was appended.
             Unavailable: Nothing may be assumed.
         """
         if topic.non_persistent and not any(each.consumers for each in self._backlogs.backlogs(topic)):
             return
-        written = [self._commit(topic, chunk) for chunk in chunked(notifications)]
-        if any(written):
+        rest = [each for each in lines if each.number >= taken]
+        # What was appended before may have woken nobody.
+        admitted = wake = len(rest) < len(lines)
+        for chunk in chunked(rest):
+            wake |= self._commit(topic, chunk, key=key, admitted=admitted)
+            admitted = True
+        if wake:
             self._waker.topic(topic)
 
-    def _commit(self, topic: Topic, notifications: tuple[Notification, ...]) -> bool:
+    def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> bool:
         """Write one commit; False when nobody is owed it."""
+        notifications = tuple(each.notification for each in lines)
+        part = Part(key=key, up_to=lines[-1].number + 1) if key else None
         for _ in range(_ROUNDS):
-            place = self._place(topic, sum(each.size for each in notifications))
+            place = self._place(topic, sum(each.size for each in notifications), admitted=admitted)
             if place is None:
                 return False
             commit = self._filled(topic, place, notifications)
@@ -94,9 +103,13 @@ class TopicLog:
             if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
                 continue
             try:
-                self._topics.append(commit)
+                self._topics.append(commit, part)
             except Conflict:
                 continue
+            except AlreadyAppended:
+                # A repeat of the request was quicker. Readers need not wait at the place taken in vain.
+                with suppress(Conflict):
+                    self._topics.append(replace(commit, notifications=(), owed_to=()))
             return True
         raise Unavailable("appending to a topic")
 
@@ -113,15 +126,15 @@ class TopicLog:
             owed_to=tuple(sorted(place.subscribers)),
         )
 
-    def _place(self, topic: Topic, size: int) -> Reservation | None:
+    def _place(self, topic: Topic, size: int, *, admitted: bool) -> Reservation | None:
         """The next place, once there is room."""
         for _ in range(_ROUNDS):
             try:
-                return self._topics.reserve(topic, size, self._clock.now())
+                return self._topics.reserve(topic, size, self._clock.now(), admitted=admitted)
             except TopicFull as full:
                 ceiling = self._oldest_needed(topic, full.head) + self._retention.size
                 if ceiling <= full.head.ceiling:
-                    raise BacklogFull(topic.name, self._retention.size) from full
+                    raise BacklogFull([topic], self._retention.size) from full
                 self._topics.raise_ceiling(topic, ceiling)
         raise Unavailable("reserving a place in a topic")
 

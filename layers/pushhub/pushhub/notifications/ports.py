@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
 from pushhub.base.errors import HubError
 from pushhub.notifications.model.backlog import Backlog
+from pushhub.notifications.model.request import Part, PublishRequest
 from pushhub.notifications.model.subscription import Subscription
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
-
-__all__ = [
-    "BacklogStore",
-    "Connection",
-    "ConnectionStore",
-    "ReceivedWake",
-    "SigningKeys",
-    "Sockets",
-    "SubscriptionStore",
-    "TopicFull",
-    "TopicStore",
-    "Wake",
-    "WakeQueue",
-]
 
 
 class SubscriptionStore(Protocol):
@@ -66,6 +53,25 @@ class TopicFull(HubError):
         self.head = head
 
 
+class AlreadyAppended(HubError):
+    """The part of a request that a commit was to hold is in its topic: another commit of the same request holds it."""
+
+
+class RequestStore(Protocol):
+    """Publish requests that may be repeated."""
+
+    def note(self, request: PublishRequest, now: int) -> PublishRequest:
+        """Note a request; the one already noted under its key where there is one. Safe to repeat.
+
+        A key may stand for another request once :data:`~pushhub.notifications.model.request.REPEATABLE_MS` have passed.
+
+        Args:
+            request: The request.
+            now: Epoch milliseconds.
+        """
+        ...
+
+
 class TopicStore(Protocol):
     """Topics: their heads, and the commits in their logs. Every read is consistent."""
 
@@ -90,13 +96,14 @@ class TopicStore(Protocol):
         """Where a topic stands; None before its first subscriber."""
         ...
 
-    def reserve(self, topic: Topic, size: int, now: int) -> Reservation | None:
+    def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
         """Take the next place in a topic's log; None when it has no subscriber.
 
         Args:
             topic: The topic.
             size: Bytes of the commit.
             now: Epoch milliseconds.
+            admitted: Whether the ceiling does not matter, as an earlier part of the same request was taken.
 
         Raises:
             TopicFull: The backlog has reached its ceiling.
@@ -107,10 +114,15 @@ class TopicStore(Protocol):
         """Set the ceiling if that raises it."""
         ...
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, part: Part | None = None) -> None:
         """Write a commit into its place. Safe to repeat.
 
+        Args:
+            commit: The commit.
+            part: What of a noted request it holds; noted as taken in the same moment.
+
         Raises:
+            AlreadyAppended: That part is in the topic, by this commit or another one.
             Conflict: The place was given up meanwhile, or is another's.
         """
         ...
@@ -160,7 +172,10 @@ class Connection:
         shared: Whether the subscriber is shared.
         opened_at: Epoch milliseconds.
         acknowledged: Positions it acknowledged that were not absorbed for good.
-        stalled: Whether more waits for it than its window has room for: then an acknowledgement wakes the pump.
+        stalled: Whether more waits for it than its window has room for: then an acknowledgement wakes the sender.
+        token_id: Id of the consumer's token it was opened with.
+        issued_by: Hash of the project's token that one was made with; empty for connections older than that.
+        leaving: Whether its consumer has asked to be unsubscribed, and goes.
     """
 
     connection_id: str
@@ -171,6 +186,9 @@ class Connection:
     opened_at: int
     acknowledged: frozenset[int] = frozenset()
     stalled: bool = False
+    token_id: str = ""
+    issued_by: str = ""
+    leaving: bool = False
 
 
 class ConnectionStore(Protocol):
@@ -204,6 +222,14 @@ class ConnectionStore(Protocol):
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
         """Set or clear ``stalled``; the connection as it is now, None when it is gone."""
+        ...
+
+    def leave(self, connection_id: str) -> None:
+        """Set ``leaving``; nothing happens when the connection is gone."""
+        ...
+
+    def everyone(self) -> Iterator[Connection]:
+        """Every connection, read as they are asked for (eventually consistent)."""
         ...
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
@@ -241,7 +267,7 @@ class Sockets(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
-    """Tells the pump to look at a backlog.
+    """Tells the sender to look at a backlog.
 
     Attributes:
         topic: The topic.
@@ -282,7 +308,7 @@ class ReceivedWake:
 
 
 class WakeQueue(Protocol):
-    """The FIFO queue of wake-ups: one group per subscriber, so one pump at a time."""
+    """The FIFO queue of wake-ups: one group per subscriber, so one sender at a time."""
 
     def wake(self, wakes: Sequence[Wake]) -> None:
         """Send wake-ups; those of a version sent within the last minutes are dropped. All are sent, or ``Unavailable`` is raised."""
@@ -290,6 +316,18 @@ class WakeQueue(Protocol):
 
     def defer(self, waits: Mapping[str, int]) -> None:
         """Let received wake-ups (receipt handle) come back after so many seconds. Never raises: they come back later otherwise."""
+        ...
+
+
+class Projects(Protocol):
+    """The projects and their tokens."""
+
+    def project(self, project_id: str) -> object | None:
+        """A project, or None when there is none."""
+        ...
+
+    def project_of(self, token_hash: str) -> str | None:
+        """The project a token acts for at this moment; None when it acts for none."""
         ...
 
 

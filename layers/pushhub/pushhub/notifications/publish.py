@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
-from pushhub.base.errors import TooLarge
+from pushhub.base.errors import Invalid, TooLarge, Unavailable
+from pushhub.base.ids import new_reservation_id
+from pushhub.base.ports import Clock
 from pushhub.notifications.log import TopicLog
+from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription, copied, published_as
-from pushhub.notifications.model.topic import Notification, Topic
-from pushhub.notifications.ports import SubscriptionStore
+from pushhub.notifications.model.topic import Line, Notification, Topic
+from pushhub.notifications.ports import RequestStore, SubscriptionStore
+from pushhub.notifications.wire.errors import BacklogFull
 from pushhub.notifications.wire.frames import FRAME_BYTES, frame_size
 from pushhub.notifications.wire.publish import Draft, one_line
 
-__all__ = ["NotificationPublish", "checked"]
+_LINES_PER_DRAFT = 1 << 16
+"""More than one notification can become in one topic."""
+
+Plan = Mapping[Topic, Sequence[Line]]
+"""What each topic is to take of a request."""
 
 
 def checked(topic: Topic, notification: Notification) -> Notification:
@@ -31,55 +41,125 @@ class NotificationPublish:
 
     Args:
         subscriptions: The rules.
-        log: Takes what they want.
+        requests: Notes requests that may be repeated.
+        log: Takes what the rules want.
         next_id: Makes ids, 19 decimal digits.
+        clock: Time.
     """
 
-    def __init__(self, *, subscriptions: SubscriptionStore, log: TopicLog, next_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        *,
+        subscriptions: SubscriptionStore,
+        requests: RequestStore,
+        log: TopicLog,
+        next_id: Callable[[], str],
+        clock: Clock,
+    ) -> None:
         self._subscriptions = subscriptions
+        self._requests = requests
         self._log = log
         self._next_id = next_id
+        self._clock = clock
 
-    def publish(self, project_id: str, drafts: Sequence[Draft]) -> list[str]:
+    def publish(self, project_id: str, drafts: Sequence[Draft], *, key: str = "") -> list[str]:
         """Publish notifications in order; an id for each, which is its id in the records of the (first) topic it went to.
+
+        A full topic keeps nothing from the others: each topic takes all of the request or nothing. A request made again with its key
+        reaches those topics only that have not taken it, and is answered with the ids of the first time.
 
         Args:
             project_id: The tenant.
             drafts: 1..100 notifications.
+            key: Idempotency key of the request; empty when it has none.
 
         Raises:
+            Invalid: The key was given to another request.
             TooLarge: One does not fit into a frame; nothing was published.
-            BacklogFull: A topic is full; other topics may have been published to.
+            BacklogFull: Topics are full; it says which, and under which key a repeat reaches them alone.
             Unavailable: Nothing may be assumed.
         """
+        request = PublishRequest(
+            project=project_id, key=key, digest=_digest(drafts), ids=tuple(self._next_id() for _ in drafts)
+        )
         rules = {
             source: self._subscriptions.concerning(project_id, source)
             for source in dict.fromkeys(each.source for each in drafts)
         }
-        topics: dict[Topic, list[Notification]] = {}
-        ids = [self._sort(each, rules[each.source], topics) for each in drafts]
-        for topic, notifications in topics.items():
-            self._log.append(topic, notifications)
-        return ids
+        plan = self._plan(drafts, rules, request.ids)
+        if key:
+            noted = self._requests.note(request, self._clock.now())
+            if noted.digest != request.digest:
+                raise Invalid("Idempotency-Key was used for another request")
+            if noted.ids != request.ids:
+                request, plan = noted, self._plan(drafts, rules, noted.ids)
+        self._append(request, plan)
+        return list(request.ids)
 
-    def _sort(self, draft: Draft, rules: Sequence[Subscription], topics: dict[Topic, list[Notification]]) -> str:
-        """Put a notification into the topics that want it; its id."""
-        lines: dict[tuple[Topic, str, str], None] = {}
-        for rule in rules:
-            apis = published_as(rule, api=draft.api, source=draft.source, action=draft.action, data=draft.data)
-            for api in apis:
-                lines[rule.topic, api, _body(draft, rule)] = None
-        notifications = [
-            (
-                topic,
-                Notification(message_id=self._next_id(), api=api, source=draft.source, action=draft.action, body=body),
+    def _append(self, request: PublishRequest, plan: Plan) -> None:
+        full: list[Topic] = []
+        taken: dict[Topic, int] = {}
+        refused: BacklogFull | None = None
+        for topic, lines in plan.items():
+            try:
+                self._log.append(topic, lines, key=request.key, taken=request.taken.get(topic, 0))
+            except BacklogFull as error:
+                refused = error
+                full.append(topic)
+            else:
+                taken[topic] = lines[-1].number + 1
+        if refused is not None:
+            key = request.key or self._key_to_repeat(request, taken)
+            raise BacklogFull(full, refused.quota, taken=tuple(taken), ids=request.ids, key=key) from refused
+
+    def _key_to_repeat(self, request: PublishRequest, taken: Mapping[Topic, int]) -> str:
+        """A key for a request that came without one and was taken in part; empty when none could be noted, or none is needed."""
+        if not taken:
+            return ""
+        key = new_reservation_id()
+        with suppress(Unavailable):
+            noted = PublishRequest(
+                project=request.project, key=key, digest=request.digest, ids=request.ids, taken=taken
             )
-            for topic, api, body in lines
-        ]
-        for topic, notification in notifications:
-            topics.setdefault(topic, []).append(checked(topic, notification))
-        return notifications[0][1].message_id if notifications else self._next_id()
+            self._requests.note(noted, self._clock.now())
+            return key
+        return ""
+
+    def _plan(self, drafts: Sequence[Draft], rules: Mapping[str, Sequence[Subscription]], ids: Sequence[str]) -> Plan:
+        """What each topic is to take.
+
+        Raises:
+            TooLarge: A notification does not fit into a frame.
+        """
+        plan: dict[Topic, list[Line]] = {}
+        for index, (draft, first_id) in enumerate(zip(drafts, ids, strict=True)):
+            message_id = first_id
+            for number, (topic, api, body) in enumerate(_wanted(draft, rules[draft.source])):
+                notification = Notification(
+                    message_id=message_id, api=api, source=draft.source, action=draft.action, body=body
+                )
+                line = Line(index * _LINES_PER_DRAFT + number, checked(topic, notification))
+                plan.setdefault(topic, []).append(line)
+                message_id = self._next_id()
+        return plan
+
+
+def _wanted(draft: Draft, rules: Sequence[Subscription]) -> Sequence[tuple[Topic, str, str]]:
+    """Topic, type and body of everything a notification becomes, each once."""
+    wanted: dict[tuple[Topic, str, str], None] = {}
+    for rule in rules:
+        for api in published_as(rule, api=draft.api, source=draft.source, action=draft.action, data=draft.data):
+            wanted[rule.topic, api, _body(draft, rule)] = None
+    return [*wanted]
 
 
 def _body(draft: Draft, rule: Subscription) -> str:
     return draft.base64_data if draft.base64_data is not None else one_line(copied(draft.data, rule.fragments))
+
+
+def _digest(drafts: Sequence[Draft]) -> str:
+    content = hashlib.sha256()
+    for each in drafts:
+        data = one_line(each.data) if each.base64_data is None else f"base64 {each.base64_data}"
+        content.update(one_line([each.api, each.source, each.action, data]).encode("utf-8", "surrogatepass"))
+    return content.hexdigest()

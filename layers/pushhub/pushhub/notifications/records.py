@@ -16,8 +16,6 @@ from pushhub.notifications.model.records import (
 from pushhub.notifications.model.topic import Commit, Topic
 from pushhub.notifications.ports import BacklogStore, TopicStore
 
-__all__ = ["NotificationRecords"]
-
 _COMMITS_PER_READ = 100
 
 

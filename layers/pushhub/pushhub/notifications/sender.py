@@ -1,4 +1,4 @@
-"""The pump: looks at a backlog and sends what its consumers have room for. One at a time per subscriber (the queue's FIFO group).
+"""The sender: looks at a backlog and sends what its consumers have room for. One at a time per subscriber (the queue's FIFO group).
 
 A look reads the backlog, sends, records what was sent, and starts over until there is nothing to do; it ends only after a pass that began when the
 version it was woken for had been raised, so what was written before any wake-up of that version is seen (see :mod:`notification_waker`).
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.notifications.consumers import FORGET_FROM, Departures, known_dead
+from pushhub.notifications.consumers import FORGET_FROM, Disconnects, known_dead
 from pushhub.notifications.log import APPEND_WITHIN_MS
-from pushhub.notifications.model.backlog import MAX_HELD, WINDOW, Backlog, Dealer, Entry, absorb, record
+from pushhub.notifications.model.backlog import MAX_HELD, WINDOW, Assigner, Backlog, Entry, absorb, record
 from pushhub.notifications.model.topic import Commit, Notification, bucket_of, position_at, sequence_of
 from pushhub.notifications.ports import (
     BacklogStore,
@@ -28,10 +28,11 @@ from pushhub.notifications.ports import (
 from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.frames import AckIds, frame
 
-__all__ = ["Pump"]
-
 SENDS_PER_PASS = 250
 """Notifications sent before what was sent is recorded: what a crash may send twice."""
+
+COMMITS_PER_PASS = 1_000
+"""Commits read before what came of them is recorded."""
 
 DEADLINE_MARGIN_MS = 4_000
 """Kept free at the end of an invocation to record what was sent."""
@@ -56,7 +57,7 @@ class _Pass:
 
     backlog: Backlog
     connections: dict[str, Connection]
-    dealer: Dealer
+    assigner: Assigner
     up_to: int
     absorbs: bool
     """Acknowledgements came that the backlog does not know yet."""
@@ -64,6 +65,8 @@ class _Pass:
     held: list[Entry] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
     lapsed: list[tuple[int, int]] = field(default_factory=list)
+    lapsed_up_to: int = -1
+    """Where commits that expired one after the other end."""
     sent: dict[str, list[Entry]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     more: bool = False
@@ -91,12 +94,19 @@ class _Pass:
 
     def lapse(self, first: int, last: int) -> None:
         """Note positions that expired, joined to the ones before."""
-        if self.lapsed and self.lapsed[-1][1] + 1 == first:
+        if self.lapsed and first in (self.lapsed[-1][1] + 1, self.lapsed_up_to):
             first = self.lapsed.pop()[0]
         self.lapsed.append((first, last))
 
+    def lapse_commit(self, commit: Commit) -> None:
+        """Note what is left of a commit that expired; commits that follow each other make one pair, as there is nothing between them."""
+        if commit.notifications:
+            last = position_at(commit.sequence, len(commit.notifications) - 1)
+            self.lapse(max(self.up_to, position_at(commit.sequence)), last)
+        self.lapsed_up_to = position_at(commit.sequence + 1)
 
-class Pump:
+
+class NotificationSender:
     """Sends notifications.
 
     Args:
@@ -104,7 +114,7 @@ class Pump:
         backlogs: The subscribers' backlogs.
         connections: Their connections, with what was acknowledged.
         sockets: Sends.
-        departures: Takes dead consumers off.
+        disconnects: Takes dead consumers off.
         waker: Asks for another look when time is up.
         ack_ids: Makes ack ids.
         clock: Time.
@@ -119,7 +129,7 @@ class Pump:
         backlogs: BacklogStore,
         connections: ConnectionStore,
         sockets: Sockets,
-        departures: Departures,
+        disconnects: Disconnects,
         waker: Waker,
         ack_ids: AckIds,
         clock: Clock,
@@ -130,7 +140,7 @@ class Pump:
         self._backlogs = backlogs
         self._connections = connections
         self._sockets = sockets
-        self._departures = departures
+        self._disconnects = disconnects
         self._waker = waker
         self._ack_ids = ack_ids
         self._clock = clock
@@ -161,21 +171,21 @@ class Pump:
                 return None
             backlog = self._recorded(done)
             for connection_id in done.gone:
-                backlog = self._departures.drop(wake.topic, wake.subscriber, connection_id)
+                backlog = self._disconnects.drop(wake.topic, wake.subscriber, connection_id)
             if backlog is not None and remaining_ms() <= DEADLINE_MARGIN_MS:
                 self._waker.these([backlog])
                 return None
         return None
 
     def _pass(self, backlog: Backlog, may_go_on: Callable[[], bool]) -> _Pass:
-        """Deal and send, once."""
+        """Assign and send, once."""
         connections = self._connections.connections([each.connection_id for each in backlog.consumers])
         noted = _noted(connections)
         view = absorb(backlog, noted)
         this = _Pass(
             backlog=backlog,
             connections=connections,
-            dealer=Dealer(view, noted, self._window),
+            assigner=Assigner(view, noted, self._window),
             up_to=view.next or 0,
             absorbs=view is not backlog,
         )
@@ -187,25 +197,25 @@ class Pump:
         return this
 
     def _plan_returned(self, this: _Pass, view: Backlog) -> bool:
-        """Deal what has to be sent again, oldest first; read only what somebody has room for.
+        """Assign what has to be sent again, oldest first; read only what somebody has room for.
 
         Returns:
             Whether all of it was dealt with, so that newer notifications may follow in this pass.
         """
-        dealt: list[tuple[str, Entry]] = []
+        assigned: list[tuple[str, Entry]] = []
         complete = True
         for entry in view.returned:
-            if this.dealer.done(entry):
+            if this.assigner.done(entry):
                 this.done.add(entry.position)
-            elif len(dealt) == SENDS_PER_PASS:
+            elif len(assigned) == SENDS_PER_PASS:
                 complete = False
-            elif target := this.dealer.deal(entry):
-                dealt.append((target, entry))
+            elif target := this.assigner.assign(entry):
+                assigned.append((target, entry))
             else:
                 this.more = True
-        sequences = sorted({sequence_of(entry.position) for _, entry in dealt})
+        sequences = sorted({sequence_of(entry.position) for _, entry in assigned})
         commits = self._topics.commits_at(view.topic, sequences)
-        for target, entry in dealt:
+        for target, entry in assigned:
             commit = commits.get(sequence_of(entry.position))
             notification = commit.notification(entry.position) if commit else None
             if commit is None or notification is None or commit.expires_at <= self._clock.now():
@@ -216,30 +226,29 @@ class Pump:
         return complete
 
     def _plan_new(self, this: _Pass) -> None:
-        """Deal what the log holds from ``next`` on."""
+        """Assign what the log holds from ``next`` on."""
         now = self._clock.now()
         for commit in self._commits(this):
-            if commit.expires_at <= now and commit.notifications:
-                last = position_at(commit.sequence, len(commit.notifications) - 1)
-                this.lapse(max(this.up_to, position_at(commit.sequence)), last)
-            elif not self._deal_commit(this, commit):
+            if commit.expires_at <= now:
+                this.lapse_commit(commit)
+            elif not self._assign_commit(this, commit):
                 return
             this.up_to = position_at(commit.sequence + 1)
 
-    def _deal_commit(self, this: _Pass, commit: Commit) -> bool:
-        """Deal one commit; False when nothing more is to be dealt in this pass."""
+    def _assign_commit(self, this: _Pass, commit: Commit) -> bool:
+        """Assign one commit; False when nothing more is to be assigned in this pass."""
         for position, notification in commit.positions:
             if position < this.up_to:
                 continue
             entry = Entry(position, bucket_of(notification.source))
-            if not this.dealer.done(entry):
+            if not this.assigner.done(entry):
                 waiting = len(this.held) + len(this.backlog.returned)
-                if this.dealer.room == 0 or waiting >= MAX_HELD:
+                if this.assigner.room == 0 or waiting >= MAX_HELD:
                     this.more = True
                     return False
                 if len(this.plan) == SENDS_PER_PASS:
                     return False
-                if target := this.dealer.deal(entry):
+                if target := this.assigner.assign(entry):
                     this.plan.append((target, entry, notification))
                 else:
                     this.held.append(entry)
@@ -249,9 +258,10 @@ class Pump:
 
     def _commits(self, this: _Pass) -> Iterator[Commit]:
         """Commits in order as long as there is room, up to the first place that may still be filled."""
-        expected = sequence_of(this.up_to)
-        while len(this.plan) < SENDS_PER_PASS:
-            limit = max(1, min(_COMMITS_PER_READ, this.dealer.room))
+        first = expected = sequence_of(this.up_to)
+        # Who was away for long has much to pass that expired: in steps, so that each run gets on and no record is made of all at once.
+        while len(this.plan) < SENDS_PER_PASS and expected - first < COMMITS_PER_PASS:
+            limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
             commits = self._topics.commits(this.backlog.topic, expected, limit)
             if not commits:
                 return
@@ -282,7 +292,7 @@ class Pump:
         return True
 
     def _send(self, this: _Pass, may_go_on: Callable[[], bool]) -> None:
-        """Send what was dealt, in order; what cannot be sent is held, and with it whatever else its consumer was to be sent."""
+        """Send what was assigned, in order; what cannot be sent is held, and with it whatever else its consumer was to be sent."""
         topic = this.backlog.topic
         broken: set[str] = set()
         for target, entry, notification in this.plan:
@@ -315,12 +325,12 @@ class Pump:
                 this.defer_s = _RETRY_S
 
     def _mark_stalled(self, this: _Pass) -> bool:
-        """Have acknowledgements wake the pump exactly while something waits for room; whether a mark was set just now.
+        """Have acknowledgements wake the sender exactly while something waits for room; whether a mark was set just now.
 
         Then another pass has to follow: an acknowledgement may have come before the mark.
         """
         newly = False
-        full = this.dealer.full if this.more else frozenset()
+        full = this.assigner.full if this.more else frozenset()
         for connection_id, connection in this.connections.items():
             stalled = connection_id in full
             if stalled != connection.stalled:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pushhub.base.ports import Clock
-from pushhub.notifications.consumers import Consumers, Departures
+from pushhub.notifications.consumer_tokens import ConsumerTokens
+from pushhub.notifications.consumers import Consumers, Disconnects
 from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.ports import BacklogStore, Sockets
+from pushhub.notifications.ports import BacklogStore, ConnectionStore, Sockets
 from pushhub.notifications.wire.errors import SubscriberUnknown
 from pushhub.notifications.wire.requests import TokenRequest
-from pushhub.notifications.wire.tokens import Claims, Tokens
-
-__all__ = ["NotificationSubscribers"]
+from pushhub.notifications.wire.tokens import Claims
 
 _LEAVING_S = 3.0
 """How long consumers of a shared subscriber that are just closing may take to be gone."""
@@ -24,8 +23,9 @@ class NotificationSubscribers:
     Args:
         tokens: Makes and checks tokens.
         backlogs: The subscribers' backlogs.
+        connections: Their connections.
         sockets: Asked whether a consumer is still connected.
-        departures: Takes those off that are not.
+        disconnects: Takes those off that are not.
         consumers: Removes.
         clock: Time.
     """
@@ -33,68 +33,81 @@ class NotificationSubscribers:
     def __init__(
         self,
         *,
-        tokens: Tokens,
+        tokens: ConsumerTokens,
         backlogs: BacklogStore,
+        connections: ConnectionStore,
         sockets: Sockets,
-        departures: Departures,
+        disconnects: Disconnects,
         consumers: Consumers,
         clock: Clock,
     ) -> None:
         self._tokens = tokens
         self._backlogs = backlogs
+        self._connections = connections
         self._sockets = sockets
-        self._departures = departures
+        self._disconnects = disconnects
         self._consumers = consumers
         self._clock = clock
 
-    def token(self, request: TokenRequest) -> str:
-        """A token. Neither topic nor subscriber need exist: the first connection makes them."""
-        now_s = self._clock.now() // 1000
-        claims = Claims(
-            topic=request.topic,
-            subscriber=request.subscriber,
-            shared=request.shared,
-            issued_at=now_s,
-            expires_at=now_s + request.minutes * 60,
-        )
-        return self._tokens.sign(claims)
+    def token(self, request: TokenRequest, *, issued_by: str) -> str:
+        """A token.
+
+        Args:
+            request: What it is to say.
+            issued_by: Hash of the project's token that asked for it.
+        """
+        return self._tokens.make(request, issued_by=issued_by)
 
     def verify(self, token: str) -> Claims:
         """What a token says.
 
         Raises:
-            Unauthorized: It is bad or has expired.
+            Unauthorized: It is no good, or no good any more.
         """
-        return self._tokens.check(token, self._clock.now() / 1000)
+        return self._tokens.check(token)
 
     def unsubscribe(self, token: str) -> None:
-        """Remove the subscriber of a token, with its backlog; connections of an exclusive one are closed.
+        """Remove the subscriber of a token, with its backlog; its connections are closed.
 
-        One of several consumers of a shared subscriber does not remove it under the others: the last one does.
+        A shared subscriber goes with the last of its consumers: with the one that asks when all others have asked or gone.
 
         Raises:
-            Unauthorized: The token is bad or has expired.
-            SubscriberUnknown: There is none, or other consumers are connected to it.
+            Unauthorized: The token is no good, or no good any more.
+            SubscriberUnknown: There is none, or other consumers stay connected to it.
         """
         claims = self.verify(token)
         backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
-        if backlog is not None and backlog.shared and self._remain_connected(backlog):
-            raise SubscriberUnknown("Subscriber has connected consumers")
+        if backlog is not None and backlog.shared:
+            self._mark_leaving(backlog, claims.token_id)
+            if self._others_stay(backlog):
+                raise SubscriberUnknown("Subscriber has connected consumers")
         if not self._consumers.remove(claims.topic, claims.subscriber):
             raise SubscriberUnknown
 
-    def _remain_connected(self, backlog: Backlog) -> bool:
-        """Whether a shared subscriber still has consumers after those that are closing had a moment to be gone."""
-        now: Backlog | None = backlog
+    def _mark_leaving(self, backlog: Backlog, token_id: str) -> None:
+        """Mark the consumer that asks as leaving, whether its connection has ended or not; with a token that several use, nobody knows which."""
+        connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+        own = [each.connection_id for each in connections.values() if each.token_id == token_id]
+        if len(own) == 1:
+            self._connections.leave(own[0])
+
+    def _others_stay(self, backlog: Backlog) -> bool:
+        """Whether consumers stay, after those that are closing had a moment to be gone."""
         deadline = self._clock.now() + round(_LEAVING_S * 1000)
-        while now is not None and now.consumers:
-            for each in now.consumers:
-                if self._sockets.active_at(each.connection_id) is None:
-                    self._departures.drop(now.topic, now.subscriber, each.connection_id)
-            now = self._backlogs.backlog(backlog.topic, backlog.subscriber)
-            if now is None or not now.consumers:
-                return False
+        while staying := self._staying(backlog):
+            gone = [each for each in staying if self._sockets.active_at(each) is None]
+            for each in gone:
+                self._disconnects.drop(backlog.topic, backlog.subscriber, each)
+            if len(gone) == len(staying):
+                continue
             if self._clock.now() >= deadline:
                 return True
             self._clock.sleep(_LOOK_AGAIN_S)
         return False
+
+    def _staying(self, backlog: Backlog) -> list[str]:
+        """Ids of the connections whose consumers have not asked to be unsubscribed."""
+        now = self._backlogs.backlog(backlog.topic, backlog.subscriber)
+        ids = [each.connection_id for each in now.consumers] if now else []
+        connections = self._connections.connections(ids)
+        return [each for each in ids if each not in connections or not connections[each].leaving]

@@ -11,8 +11,6 @@ from pushhub.notifications.ports import SubscriptionStore
 from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
 from pushhub.notifications.wire.subscriptions import Selection, parse_subscription
 
-__all__ = ["NotificationSubscriptions"]
-
 
 class NotificationSubscriptions:
     """Manages the publishing rules of projects.

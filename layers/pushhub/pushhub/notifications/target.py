@@ -9,12 +9,10 @@ from pushhub.base.ports import Clock
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.notifications.log import TopicLog
-from pushhub.notifications.model.topic import Notification, Topic
+from pushhub.notifications.model.topic import Line, Notification, Topic
 from pushhub.notifications.publish import checked
 from pushhub.notifications.wire.publish import one_line_of_bytes
 from pushhub.notifications.wire.url import parse_topic_url, source_in
-
-__all__ = ["TopicTarget"]
 
 
 class TopicTarget:
@@ -66,7 +64,7 @@ class TopicTarget:
             body=one_line_of_bytes(order.body),
         )
         try:
-            self._log().append(topic, [checked(topic, notification)])
+            self._log().append(topic, [Line(0, checked(topic, notification))])
         except RequestRefused as error:
             return error.message
         return None

@@ -1,7 +1,7 @@
-"""Waking the pump: one wake-up per version of a backlog is enough, and one is always sent.
+"""Waking the sender: one wake-up per version of a backlog is enough, and one is always sent.
 
-Whoever writes something a pump has to see (a commit, a consumer, an acknowledgement it waits for) writes it first, then reads the backlog, then
-sends a wake-up that bears the version read. The pump raises the version after it got the wake-up and looks again after that. So
+Whoever writes something a sender has to see (a commit, a consumer, an acknowledgement it waits for) writes it first, then reads the backlog, then
+sends a wake-up that bears the version read. The sender raises the version after it got the wake-up and looks again after that. So
 a second wake-up of the same version is either still to be looked at or was followed by that second look: it may be dropped, here or by the queue.
 """
 
@@ -14,8 +14,6 @@ from pushhub.base.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue
-
-__all__ = ["Waker"]
 
 _REMEMBERED = 10_000
 _REMEMBERED_MS = 240_000

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.notifications.api.api import NotificationsApi
     from pushhub.notifications.api.publishing import PublishingApi
-    from pushhub.notifications.batch import PumpBatch
-    from pushhub.notifications.consumers import Consumers, Departures
+    from pushhub.notifications.batch import SenderBatch
+    from pushhub.notifications.consumer_tokens import ConsumerTokens
+    from pushhub.notifications.consumers import Consumers, Disconnects
     from pushhub.notifications.idle import IdleConnections
     from pushhub.notifications.log import TopicLog
     from pushhub.notifications.ports import (
         BacklogStore,
         ConnectionStore,
+        RequestStore,
         SigningKeys,
         Sockets,
         SubscriptionStore,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
         WakeQueue,
     )
     from pushhub.notifications.publish import NotificationPublish
-    from pushhub.notifications.sender import Pump
+    from pushhub.notifications.sender import NotificationSender
     from pushhub.notifications.subscribers import NotificationSubscribers
     from pushhub.notifications.subscriptions import NotificationSubscriptions
     from pushhub.notifications.target import TopicTarget
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from pushhub.web.api import Route
 
 _SIDE_BY_SIDE = 10
-"""Threads of the pump: the largest batch of a FIFO queue."""
+"""Threads of the sender: the largest batch of a FIFO queue."""
 
 
 BACKLOGS_TABLE = text("BACKLOGS_TABLE")
@@ -77,6 +79,11 @@ class NotificationsPorts(Protocol):
     @property
     def subscriptions(self) -> SubscriptionStore:
         """Rules of subscriptions."""
+        ...
+
+    @property
+    def requests(self) -> RequestStore:
+        """Publish requests that may be repeated."""
         ...
 
     @property
@@ -158,6 +165,13 @@ class AwsNotificationsPorts:
         from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
 
         return DynamoDBSubscriptionStore(*self._table, self._aws.clock)
+
+    @cached_property
+    def requests(self) -> RequestStore:
+        """On DynamoDB."""
+        from pushhub.notifications.store.dynamodb_requests import DynamoDBRequestStore
+
+        return DynamoDBRequestStore(*self._table, self._aws.clock)
 
     @cached_property
     def sockets(self) -> Sockets:
@@ -242,10 +256,10 @@ class Notifications:
         return Waker(backlogs=self.ports.backlogs, queue=self.ports.wakes, clock=self._outside.clock)
 
     @cached_property
-    def _departures(self) -> Departures:
-        from pushhub.notifications.consumers import Departures
+    def _disconnects(self) -> Disconnects:
+        from pushhub.notifications.consumers import Disconnects
 
-        return Departures(backlogs=self.ports.backlogs, connections=self.ports.connections, waker=self.waker)
+        return Disconnects(backlogs=self.ports.backlogs, connections=self.ports.connections, waker=self.waker)
 
     @cached_property
     def log(self) -> TopicLog:
@@ -262,37 +276,43 @@ class Notifications:
         )
 
     @cached_property
+    def _consumer_tokens(self) -> ConsumerTokens:
+        from pushhub.notifications.consumer_tokens import ConsumerTokens
+
+        tokens = Tokens(self.ports.keys.secrets)
+        return ConsumerTokens(tokens=tokens, projects=self._outside.config, clock=self._outside.clock)
+
+    @cached_property
     def consumers(self) -> Consumers:
         """The life of connections."""
         from pushhub.notifications.consumers import Consumers
 
         ports = self.ports
         return Consumers(
-            tokens=Tokens(ports.keys.secrets),
+            tokens=self._consumer_tokens,
             ack_ids=AckIds(ports.keys.secrets),
-            config=self._outside.config,
             topics=ports.topics,
             backlogs=ports.backlogs,
             connections=ports.connections,
             sockets=ports.sockets,
-            departures=self._departures,
+            disconnects=self._disconnects,
             waker=self.waker,
             clock=self._outside.clock,
             retention=ports.retention,
         )
 
     @cached_property
-    def pump(self) -> Pump:
+    def sender(self) -> NotificationSender:
         """Sends the notifications of one subscriber."""
-        from pushhub.notifications.sender import Pump
+        from pushhub.notifications.sender import NotificationSender
 
         ports, outside = self.ports, self._outside
-        return Pump(
+        return NotificationSender(
             topics=ports.topics,
             backlogs=ports.backlogs,
             connections=ports.connections,
             sockets=ports.sockets,
-            departures=self._departures,
+            disconnects=self._disconnects,
             waker=self.waker,
             ack_ids=AckIds(ports.keys.secrets),
             clock=outside.clock,
@@ -301,14 +321,16 @@ class Notifications:
         )
 
     @cached_property
-    def pump_batch(self) -> PumpBatch:
+    def sender_batch(self) -> SenderBatch:
         """Sends notifications."""
         from concurrent.futures import ThreadPoolExecutor
 
-        from pushhub.notifications.batch import PumpBatch
+        from pushhub.notifications.batch import SenderBatch
 
         executor = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="look")
-        return PumpBatch(pump=self.pump, queue=self.ports.wakes, executor=executor, telemetry=self._outside.telemetry)
+        return SenderBatch(
+            sender=self.sender, queue=self.ports.wakes, executor=executor, telemetry=self._outside.telemetry
+        )
 
     @cached_property
     def idle_connections(self) -> IdleConnections:
@@ -320,8 +342,9 @@ class Notifications:
             backlogs=ports.backlogs,
             connections=ports.connections,
             sockets=ports.sockets,
-            departures=self._departures,
+            disconnects=self._disconnects,
             waker=self.waker,
+            projects=outside.config,
             clock=outside.clock,
             telemetry=outside.telemetry,
         )
@@ -333,10 +356,11 @@ class Notifications:
 
         ports = self.ports
         return NotificationSubscribers(
-            tokens=Tokens(ports.keys.secrets),
+            tokens=self._consumer_tokens,
             backlogs=ports.backlogs,
+            connections=ports.connections,
             sockets=ports.sockets,
-            departures=self._departures,
+            disconnects=self._disconnects,
             consumers=self.consumers,
             clock=self._outside.clock,
         )
@@ -356,7 +380,11 @@ class Notifications:
         from pushhub.notifications.publish import NotificationPublish
 
         return NotificationPublish(
-            subscriptions=self.ports.subscriptions, log=self.log, next_id=self._engine.accept.next_id
+            subscriptions=self.ports.subscriptions,
+            requests=self.ports.requests,
+            log=self.log,
+            next_id=self._engine.accept.next_id,
+            clock=self._outside.clock,
         )
 
     @cached_property

@@ -73,7 +73,7 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "wake": lambda hub: (hub.engine.wake, hub.part(Hub).ticks),
     "errors": lambda hub: hub.part(Ironmq).exhausted,
     "consumers": lambda hub: hub.part(Notifications).consumers,
-    "notify": lambda hub: (hub.part(Notifications).pump_batch, hub.part(Notifications).idle_connections),
+    "notify": lambda hub: (hub.part(Notifications).sender_batch, hub.part(Notifications).idle_connections),
     "records": lambda hub: hub.engine.ports.records,
 }
 """What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
-from pushhub.base.errors import RequestRefused, Unavailable
+from pushhub.base.errors import RequestRefused, Unauthorized, Unavailable
 from pushhub.cloud.observability import logger, telemetry
 from pushhub.notifications.consumers import Consumers
 from pushhub.notifications.ports import ReceivedWake
@@ -20,27 +21,46 @@ _OK: dict[str, Any] = {"statusCode": 200}
 
 
 def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake."""
+    """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake.
+
+    The other two come asynchronously: what they raise makes Lambda run them again, and is told to nobody else.
+    """
     # Not the route: a frame can name one.
     kind: str = event["requestContext"]["eventType"]
     consumers = hub.part(Notifications).consumers
     connection_id: str = event["requestContext"]["connectionId"]
     if kind == "CONNECT":
-        return _connect(consumers, event.get("queryStringParameters") or {}, connection_id)
+        return _connect(consumers, event, connection_id)
     if kind == "DISCONNECT":
         consumers.disconnect(connection_id)
         return _OK
     try:
-        consumers.receive(connection_id, event.get("body") or "")
-    except Exception as error:  # noqa: BLE001 (API Gateway would tell the client with a frame of its own, which kills listeners)
-        # The notification is sent again after the next reconnect.
+        consumers.receive(connection_id, _frame(event))
+    except Exception as error:
         telemetry.count("AcknowledgementsFailed")
         logger.exception("frame_failed", connection_id=connection_id, error=type(error).__name__)
+        raise
     return _OK
 
 
-def _connect(consumers: Consumers, query: dict[str, str], connection_id: str) -> dict[str, Any]:
+def _frame(event: dict[str, Any]) -> str:
+    """The text of a frame; empty when it is no text."""
+    body: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return body
     try:
+        return base64.b64decode(body, validate=True).decode()
+    except ValueError:
+        return ""
+
+
+def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) -> dict[str, Any]:
+    query: dict[str, str] = event.get("queryStringParameters") or {}
+    tokens: list[str] = (event.get("multiValueQueryStringParameters") or {}).get("token", [])
+    try:
+        if len(tokens) > 1:
+            # Nobody could say whose word counts.
+            raise Unauthorized("Invalid token")
         connection = consumers.connect(query.get("token", ""), parse_consumer_name(query), connection_id)
     except RequestRefused as error:
         status = status_of(error)
@@ -81,5 +101,5 @@ def notify(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[
             poison.append(record["messageId"])
             continue
         wakes.append(ReceivedWake(wake=wake, sqs_id=record["messageId"], receipt_handle=record["receiptHandle"]))
-    keep = notifications.pump_batch.run(wakes, context.get_remaining_time_in_millis)
+    keep = notifications.sender_batch.run(wakes, context.get_remaining_time_in_millis)
     return failures([*keep, *poison])

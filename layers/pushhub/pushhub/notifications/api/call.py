@@ -15,6 +15,8 @@ class NotificationsCall(Call):
 
     Attributes:
         project: The tenant it acts for; empty where the request's own token says.
+        issued_by: Hash of the tenant's token; empty there, too.
     """
 
     project: str
+    issued_by: str = ""

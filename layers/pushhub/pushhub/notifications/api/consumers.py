@@ -12,7 +12,7 @@ from pushhub.web.http import Response
 
 def _token(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
     request = parse_token_request(call.request.body, call.project)
-    return Response(status=200, body={"token": hub.subscribers.token(request)})
+    return Response(status=200, body={"token": hub.subscribers.token(request, issued_by=call.issued_by)})
 
 
 def _verify(hub: NotificationsUseCases, call: NotificationsCall) -> Response:

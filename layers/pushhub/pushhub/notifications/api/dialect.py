@@ -11,7 +11,7 @@ from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.ports import ConfigStore
 from pushhub.engine.tokens import Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
-from pushhub.notifications.wire.errors import ERROR_TYPE, error_body, fault_body, status_of
+from pushhub.notifications.wire.errors import ERROR_TYPE, BacklogFull, error_body, fault_body, status_of
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
@@ -45,11 +45,13 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         self, route: Route[Any, NotificationsCall], request: Request, names: Mapping[str, str]
     ) -> NotificationsCall:
         """A tenant, unless the request's own token is enough."""
-        project = self._tenant(request.headers.get("authorization", "")) if route.auth is Auth.PROJECT else ""
-        return NotificationsCall(request=request, names=names, project=project)
+        if route.auth is not Auth.PROJECT:
+            return NotificationsCall(request=request, names=names, project="")
+        project, issued_by = self._tenant(request.headers.get("authorization", ""))
+        return NotificationsCall(request=request, names=names, project=project, issued_by=issued_by)
 
-    def _tenant(self, authorization: str) -> str:
-        """The project a request acts for: Basic ``project/user:token``, or Bearer ``token``.
+    def _tenant(self, authorization: str) -> tuple[str, str]:
+        """The project a request acts for, and the hash of its token: Basic ``project/user:token``, or Bearer ``token``.
 
         Raises:
             BadCredentials: Neither, or a token that is not the project's.
@@ -67,11 +69,14 @@ class NotificationsDialect(Dialect[NotificationsCall]):
             project = user.partition("/")[0]
         if project is None or not self._tokens.allow(project, token):
             raise BadCredentials
-        return project
+        return project, token_hash(token)
 
     def refused(self, error: RequestRefused) -> Response:
         """With a ``message``, which every client reads without asking whether it is there."""
-        return Response(status=status_of(error), body=error_body(error), headers={"Content-Type": ERROR_TYPE})
+        headers = {"Content-Type": ERROR_TYPE}
+        if isinstance(error, BacklogFull) and error.key:
+            headers["Idempotency-Key"] = error.key
+        return Response(status=status_of(error), body=error_body(error), headers=headers)
 
     def challenge(self, request: Request, error: Unauthorized) -> str:
         """Basic first, as some clients read no further; ``XBasic`` for web applications, which ask for it so that browsers show no dialog."""

@@ -7,12 +7,14 @@ from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.api.dialect import NotificationsDialect
 from pushhub.notifications.api.use_cases import Publishing
 from pushhub.notifications.wire.publish import parse_drafts
+from pushhub.notifications.wire.requests import parse_idempotency_key
 from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 
 
 def _publish(hub: Publishing, call: NotificationsCall) -> Response:
-    ids = hub.publishing.publish(call.project, parse_drafts(call.request.body))
+    key = parse_idempotency_key(call.request.headers)
+    ids = hub.publishing.publish(call.project, parse_drafts(call.request.body), key=key)
     return Response(status=201, body={"ids": ids})
 
 

@@ -4,11 +4,11 @@ r"""The backlog of a subscriber: what it still has to be sent, and what its cons
 
                     next                       Every position below ``next`` is in exactly one of three places:
     ... ------------|-----------> log          * unacknowledged at a live consumer,
-    dealt with      | not dealt yet            * returned: to be dealt again, oldest first,
+    dealt with      | not assigned yet         * returned: to be assigned again, oldest first,
                                                * done with (acknowledged or expired), which nothing needs to remember.
 
     join     a consumer connects; the first one ever sets ``next`` to the end of the log
-    deal     positions go to consumers: returned ones first, then the log from ``next`` on
+    assign   positions go to consumers: returned ones first, then the log from ``next`` on
     record   what was sent is unacknowledged now, what no consumer had room for is returned
     absorb   acknowledged positions are done with
     leave    what the consumer had not acknowledged is returned
@@ -28,29 +28,17 @@ from typing import NamedTuple
 from pushhub.base.errors import RequestRefused
 from pushhub.notifications.model.topic import Topic
 
-__all__ = [
-    "MAX_CONSUMERS",
-    "MAX_HELD",
-    "WINDOW",
-    "AlreadyConnected",
-    "Backlog",
-    "Consumer",
-    "Dealer",
-    "Entry",
-    "absorb",
-    "join",
-    "leave",
-    "record",
-]
-
 WINDOW = 1000
 """Unacknowledged notifications a connection may have (Notifications 2.0)."""
 
 MAX_CONSUMERS = 50
 """Connections a shared subscriber may have: bounds the size of its state."""
 
-MAX_HELD = 1000
-"""Positions that may be passed over because their consumer's window is full, before the whole subscriber waits for it."""
+MAX_HELD = 15_000
+"""Positions that may be passed over because their consumer's window is full, before the whole subscriber waits for it.
+
+Each costs up to five bytes of the backlog's one item, beside those that 50 consumers may hold unacknowledged (250 KB); an item ends at 400 KB.
+"""
 
 
 class AlreadyConnected(RequestRefused):
@@ -92,8 +80,9 @@ class Backlog:
         subscriber: Its name, from the token.
         uid: Its generation: a subscriber removed and made again has another.
         shared: Whether several consumers may be connected; set by the first one that connects to none.
-        next: The first position not dealt yet; None until the first consumer has joined.
-        returned: Positions below ``next`` to be dealt (again), in order.
+        made_after: Sequence of the topic's last commit before it was made: nothing up to there is owed to it. None when nobody knows.
+        next: The first position not assigned yet; None until the first consumer has joined.
+        returned: Positions below ``next`` to be assigned (again), in order.
         acknowledged_early: Positions from ``next`` on that a consumer which left had acknowledged.
         consumers: In the order they joined.
         lapsed: Positions that expired unsent in the last write, as (first, last) pairs; what records are made from.
@@ -105,6 +94,7 @@ class Backlog:
     subscriber: str
     uid: str
     shared: bool = False
+    made_after: int | None = None
     next: int | None = None
     returned: tuple[Entry, ...] = ()
     acknowledged_early: frozenset[int] = frozenset()
@@ -186,7 +176,7 @@ def absorb(backlog: Backlog, acknowledged: Set[int]) -> Backlog:
 
     Args:
         backlog: As stored.
-        acknowledged: Positions. Those that were done with before, or not dealt yet, are ignored.
+        acknowledged: Positions. Those that were done with before, or not assigned yet, are ignored.
     """
     consumers = tuple(_without(each, acknowledged) for each in backlog.consumers)
     returned = tuple(each for each in backlog.returned if each.position not in acknowledged)
@@ -201,8 +191,8 @@ def _without(consumer: Consumer, acknowledged: Set[int]) -> Consumer:
 
 
 @dataclass(slots=True)
-class Dealer:
-    """Deals positions, in order, to the consumers of a backlog; what it deals it counts against their windows.
+class Assigner:
+    """Assigns positions, in order, to the consumers of a backlog; what it assigns it counts against their windows.
 
     A source whose notifications a consumer holds unacknowledged stays with that consumer, so that one source is never at two at a time;
     otherwise consumers share the buckets by highest random weight, so that one joining or leaving moves only the buckets it gains or gives up.
@@ -227,7 +217,7 @@ class Dealer:
 
     @property
     def room(self) -> int:
-        """Notifications that can still be dealt, over all consumers."""
+        """Notifications that can still be assigned, over all consumers."""
         return sum(max(0, room) for room in self._room.values())
 
     @property
@@ -249,7 +239,7 @@ class Dealer:
         """Whether it was acknowledged although its sending was never recorded."""
         return entry.position in self.acknowledged or entry.position in self.backlog.acknowledged_early
 
-    def deal(self, entry: Entry) -> str | None:
+    def assign(self, entry: Entry) -> str | None:
         """The connection to send to, or None when its window is full."""
         connection_id = self.owner(entry.bucket)
         if self._room[connection_id] <= 0:

@@ -19,16 +19,7 @@ from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
-from pushhub.notifications.model.topic import Commit, Notification, sequence_of
-
-__all__ = [
-    "BacklogChange",
-    "CommitChange",
-    "needed_of_change",
-    "records_of_backlog",
-    "records_of_commit",
-    "records_of_expiry",
-]
+from pushhub.notifications.model.topic import Commit, Notification, position_at, sequence_of
 
 DIALECT = "notifications"
 
@@ -111,13 +102,14 @@ def needed_of_change(change: BacklogChange) -> tuple[set[int], tuple[int, int] |
     if before is None or before.topic.non_persistent:
         return set(), None
     outstanding = _outstanding(before)
+    begun = _begun(before)
     if after is None:
-        first = None if before.next is None else (sequence_of(before.next), sequence_of(1 << 62))
-        return {sequence_of(each) for each in outstanding}, first
+        passed = None if begun is None else (sequence_of(begun), sequence_of(1 << 62))
+        return {sequence_of(each) for each in outstanding}, passed
     changed = {entry.position for entry, _ in _newly_sent(before, after)} | (outstanding - _outstanding(after))
     passed = None
-    if before.next is not None and after.next is not None and after.next > before.next:
-        passed = sequence_of(before.next), sequence_of(after.next - 1)
+    if begun is not None and after.next is not None and after.next > begun:
+        passed = sequence_of(begun), sequence_of(after.next - 1)
     return {sequence_of(each) for each in changed}, passed
 
 
@@ -140,6 +132,9 @@ def records_of_backlog(
     lapsed = after.lapsed
 
     def ended(position: int) -> DeliveryState:
+        if before.next is None:
+            # It was owed since a handshake that died half-way, to a client that was never connected.
+            return DeliveryState.CANCELLED
         expired = any(first <= position <= last for first, last in lapsed)
         return DeliveryState.EXPIRED if expired else DeliveryState.ACKNOWLEDGED
 
@@ -164,14 +159,19 @@ def _cancelled(
     for position in sorted(_outstanding(before)):
         for commit, notification in _found(commits, position):
             yield _end(commit, notification, before, DeliveryState.CANCELLED, changed_at)
-    if before.next is None:
-        return
     for commit in passed:
         for position, notification in commit.positions:
-            if position >= before.next and before.uid in commit.owed_to:
+            if position >= (before.next or 0) and before.uid in commit.owed_to:
                 early = position in before.acknowledged_early
                 state = DeliveryState.ACKNOWLEDGED if early else DeliveryState.CANCELLED
                 yield _end(commit, notification, before, state, changed_at)
+
+
+def _begun(backlog: Backlog) -> int | None:
+    """The first position that is owed and not in the backlog yet, if any is; None when nobody knows."""
+    if backlog.next is None and backlog.made_after is not None:
+        return position_at(backlog.made_after + 1)
+    return backlog.next
 
 
 def _outstanding(backlog: Backlog) -> set[int]:

@@ -11,17 +11,6 @@ from typing import Any
 from pushhub.base.errors import Invalid
 from pushhub.notifications.model.topic import Topic
 
-__all__ = [
-    "ANY_API",
-    "APIS",
-    "WITH_CHILDREN",
-    "Context",
-    "Subscription",
-    "copied",
-    "parse_type_filter",
-    "published_as",
-]
-
 APIS = (
     "alarms",
     "alarmsWithChildren",

@@ -10,20 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-__all__ = [
-    "COMMIT_BYTES",
-    "COMMIT_NOTIFICATIONS",
-    "Commit",
-    "Head",
-    "Notification",
-    "Reservation",
-    "Topic",
-    "bucket_of",
-    "chunked",
-    "position_at",
-    "sequence_of",
-]
+from typing import NamedTuple
 
 COMMIT_NOTIFICATIONS = 100
 """Notifications one commit may hold; also what one publish request may hold."""
@@ -175,15 +162,22 @@ def bucket_of(source: str) -> int:
     return zlib.crc32(source.encode("utf-8", "surrogatepass")) % _BUCKETS
 
 
-def chunked(notifications: Sequence[Notification]) -> Iterator[tuple[Notification, ...]]:
-    """Notifications of one publish call, cut into what a commit may hold."""
-    chunk: list[Notification] = []
+class Line(NamedTuple):
+    """A notification of a publish request, and its number in the request: numbers of one topic rise."""
+
+    number: int
+    notification: Notification
+
+
+def chunked(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Notifications of one publish request, cut into what a commit may hold."""
+    chunk: list[Line] = []
     size = 0
-    for each in notifications:
-        if chunk and (len(chunk) == COMMIT_NOTIFICATIONS or size + each.size > COMMIT_BYTES):
-            yield tuple(chunk)
+    for each in lines:
+        if chunk and (len(chunk) == COMMIT_NOTIFICATIONS or size + each.notification.size > COMMIT_BYTES):
+            yield chunk
             chunk, size = [], 0
         chunk.append(each)
-        size += each.size
+        size += each.notification.size
     if chunk:
-        yield tuple(chunk)
+        yield chunk

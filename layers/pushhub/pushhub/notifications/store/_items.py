@@ -9,6 +9,7 @@ commit         ``{project}#L#{p or v}#{topic}``        sequence, 19 digits
 subscription   ``{project}#R``                         ``{context}#{source}#{topic}``
 its id         ``{project}#I``                         id
 connection     ``C#{connection id}``                   ``C``
+request        ``{project}#K#{hash of its key}``       ``K``
 =============  ======================================  =====================
 
 ``p`` is for persistent topics, ``v`` for volatile ones. Connections are found by API Gateway's id alone, which is all that comes with
@@ -18,40 +19,23 @@ a frame. Sources are quoted, so that one can never be the beginning of another's
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from pushhub.cloud.table import Item, number, numbers, text
 from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
+from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.model.topic import Commit, Head, Notification, Topic
 from pushhub.notifications.ports import Connection
 
-__all__ = [
-    "backlog_key",
-    "commit_key",
-    "connection_key",
-    "decode_backlog",
-    "decode_commit",
-    "decode_connection",
-    "decode_head",
-    "decode_positions",
-    "decode_subscription",
-    "encode_backlog",
-    "encode_commit",
-    "encode_connection",
-    "encode_subscription",
-    "head_key",
-    "log_key",
-    "subscription_id_key",
-    "subscription_key",
-    "subscription_prefix",
-    "topic_key",
-]
-
 KEPT_AFTER_EXPIRY_S = 86_400
 """How long a commit outlives its notifications before the table's TTL may take it, seconds."""
+
+_QUOTED_SOURCE = 600
+"""Bytes of a source in a sort key, which ends at 1,024."""
 
 CONNECTION_KEPT_S = 3 * 3600
 """How long a connection may be kept if nobody removes it, seconds: an hour longer than API Gateway lets one live."""
@@ -87,9 +71,23 @@ def connection_key(connection_id: str) -> Item:
     return {"pk": text(f"C#{connection_id}"), "sk": text("C")}
 
 
+def request_key(project: str, key: str) -> Item:
+    """Key of a publish request that may be repeated."""
+    return {"pk": text(f"{project}#K#{hashlib.sha256(key.encode()).hexdigest()}"), "sk": text("K")}
+
+
+def taken_name(topic: Topic) -> str:
+    """A topic's name in a request's ``taken``."""
+    return f"{'v' if topic.non_persistent else 'p'}#{topic.name}"
+
+
 def subscription_prefix(context: Context, source: str) -> str:
     """What the sort keys of all subscriptions to a source begin with."""
-    return f"{context.value}#{quote(source, safe='')}#"
+    quoted = quote(source, safe="")
+    if len(quoted) > _QUOTED_SOURCE:
+        # No quoted source has a colon, so this is no other source's key.
+        quoted = f"sha256:{hashlib.sha256(source.encode()).hexdigest()}"
+    return f"{context.value}#{quoted}#"
 
 
 def subscription_key(rule: Subscription) -> Item:
@@ -173,6 +171,8 @@ def encode_backlog(backlog: Backlog) -> Item:
     }
     if backlog.shared:
         item["shared"] = {"BOOL": True}
+    if backlog.made_after is not None:
+        item["made_after"] = number(backlog.made_after)
     if backlog.next is not None:
         item["next"] = number(backlog.next)
     if backlog.returned:
@@ -207,6 +207,7 @@ def decode_backlog(item: Item) -> Backlog:
         subscriber=item["sk"]["S"].removeprefix("S#"),
         uid=item["uid"]["S"],
         shared="shared" in item,
+        made_after=numbers(item, "made_after"),
         next=numbers(item, "next"),
         returned=_unpacked(item.get("returned")),
         acknowledged_early=decode_positions(item, "acknowledged_early"),
@@ -277,6 +278,8 @@ def encode_connection(connection: Connection) -> Item:
         "subscriber": text(connection.subscriber),
         "subscriber_uid": text(connection.subscriber_uid),
         "shared": {"BOOL": connection.shared},
+        "token_id": text(connection.token_id),
+        "issued_by": text(connection.issued_by),
         "opened_at": number(connection.opened_at),
         "ttl": number(connection.opened_at // 1000 + CONNECTION_KEPT_S),
     }
@@ -293,7 +296,41 @@ def decode_connection(item: Item) -> Connection:
         opened_at=int(item["opened_at"]["N"]),
         acknowledged=decode_positions(item, "acknowledged"),
         stalled="stalled" in item,
+        token_id=item.get("token_id", text(""))["S"],
+        issued_by=item.get("issued_by", text(""))["S"],
+        leaving="leaving" in item,
     )
+
+
+def encode_request(request: PublishRequest, noted_at: int) -> Item:
+    """A new request as an item."""
+    return {
+        **request_key(request.project, request.key),
+        "kind": text("request"),
+        "key": text(request.key),
+        "digest": text(request.digest),
+        "ids": text(" ".join(request.ids)),
+        "taken": {"M": {taken_name(topic): number(up_to) for topic, up_to in request.taken.items()}},
+        "ttl": number(-(-(noted_at + 2 * REPEATABLE_MS) // 1000)),
+        "noted_at": number(noted_at),
+    }
+
+
+def decode_request(item: Item) -> PublishRequest:
+    """A request."""
+    project = item["pk"]["S"].partition("#")[0]
+    return PublishRequest(
+        project=project,
+        key=item["key"]["S"],
+        digest=item["digest"]["S"],
+        ids=tuple(item["ids"]["S"].split()),
+        taken={_taken(project, name): int(up_to["N"]) for name, up_to in item["taken"]["M"].items()},
+    )
+
+
+def _taken(project: str, name: str) -> Topic:
+    kind, _, topic = name.partition("#")
+    return Topic(project=project, name=topic, non_persistent=kind == "v")
 
 
 def encode_subscription(rule: Subscription) -> Item:

@@ -8,8 +8,6 @@ from typing import Any
 from pushhub.notifications.model.records import BacklogChange, CommitChange
 from pushhub.notifications.store._items import decode_backlog, decode_commit
 
-__all__ = ["notification_change"]
-
 
 def notification_change(stream_record: Mapping[str, Any]) -> BacklogChange | CommitChange | None:
     """The change in one stream record; None when it is of no kind that is recorded.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
@@ -24,8 +24,6 @@ from pushhub.notifications.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-__all__ = ["DynamoDBBacklogStore", "DynamoDBConnectionStore"]
 
 _IDLE_SHARD = "connections"
 
@@ -131,6 +129,26 @@ class DynamoDBConnectionStore:
             ConditionExpression="attribute_exists(pk)",
             ExpressionAttributeValues={":true": {"BOOL": True}},
         )
+
+    def leave(self, connection_id: str) -> None:
+        """See the port."""
+        self._change(
+            connection_id,
+            UpdateExpression="SET leaving = :true",
+            ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeValues={":true": {"BOOL": True}},
+        )
+
+    def everyone(self) -> Iterator[Connection]:
+        """See the port. A page of the index, then the connections it names."""
+        pages = self._table.pages(
+            IndexName="idle",
+            KeyConditionExpression="idle_shard = :shard",
+            ExpressionAttributeValues={":shard": text(_IDLE_SHARD)},
+        )
+        for page in pages:
+            keys = [{name: each[name] for name in ("pk", "sk")} for each in page["Items"]]
+            yield from map(decode_connection, self._table.get_many(keys))
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
         """See the port."""

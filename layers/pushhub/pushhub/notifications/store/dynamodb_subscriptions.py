@@ -20,8 +20,6 @@ from pushhub.notifications.store._items import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBSubscriptionStore"]
-
 
 class DynamoDBSubscriptionStore:
     """Implements :class:`pushhub.notifications.ports.SubscriptionStore`.

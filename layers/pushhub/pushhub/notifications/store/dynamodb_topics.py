@@ -9,9 +9,10 @@ from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.notifications.model.request import Part
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
-from pushhub.notifications.ports import TopicFull
+from pushhub.notifications.ports import AlreadyAppended, TopicFull
 from pushhub.notifications.store._items import (
     commit_key,
     decode_commit,
@@ -19,12 +20,12 @@ from pushhub.notifications.store._items import (
     encode_commit,
     head_key,
     log_key,
+    request_key,
+    taken_name,
 )
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-__all__ = ["DynamoDBTopicStore"]
 
 
 class DynamoDBTopicStore:
@@ -72,13 +73,13 @@ class DynamoDBTopicStore:
         item = self._table.get(head_key(topic))
         return decode_head(item) if item else None
 
-    def reserve(self, topic: Topic, size: int, now: int) -> Reservation | None:
+    def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
         """See the port. Repeated by the SDK it takes a second place; the first stays empty and is given up by the readers."""
         try:
             item = self._table.update(
                 head_key(topic),
                 UpdateExpression="SET previous_at = reserved_at, reserved_at = :now ADD #sequence :one, #size :size",
-                ConditionExpression="attribute_exists(subscribers) AND #size < ceiling",
+                ConditionExpression="attribute_exists(subscribers)" + ("" if admitted else " AND #size < ceiling"),
                 ExpressionAttributeNames={"#sequence": "sequence", "#size": "size"},
                 ExpressionAttributeValues={":now": number(now), ":one": number(1), ":size": number(size)},
             )
@@ -108,14 +109,35 @@ class DynamoDBTopicStore:
         except ConditionRefused:
             return
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, part: Part | None = None) -> None:
         """See the port."""
         item = encode_commit(commit)
+        if part is not None:
+            self._append_part(item, commit.topic, part)
+            return
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
             if refused.stored != item:
                 raise Conflict("the place is taken") from refused
+
+    def _append_part(self, item: Item, topic: Topic, part: Part) -> None:
+        """Two writes or none: so no repeat finds the one without the other."""
+        put = {"Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
+        note = {
+            "Key": request_key(topic.project, part.key),
+            "UpdateExpression": "SET taken.#topic = :up_to",
+            "ConditionExpression": "attribute_not_exists(taken.#topic) OR taken.#topic < :up_to",
+            "ExpressionAttributeNames": {"#topic": taken_name(topic)},
+            "ExpressionAttributeValues": {":up_to": number(part.up_to)},
+        }
+        try:
+            self._table.write_together([("Put", put), ("Update", note)])
+        except WritesRefused as refused:
+            _, noted = refused.conditions
+            if noted:
+                raise AlreadyAppended("part of a request") from refused
+            raise Conflict("the place is taken") from refused
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
         """See the port. One page of a query: up to 1 MiB."""

@@ -12,8 +12,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 
-__all__ = ["SecretsManagerKeys"]
-
 _KEPT_MS = 300_000
 _TAKEN_UP_AFTER_MS = 2 * _KEPT_MS
 """When a new secret is used for signing: by then every process has read it."""

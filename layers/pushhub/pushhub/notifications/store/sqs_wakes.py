@@ -16,7 +16,6 @@ from pushhub.notifications.ports import Wake
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["SqsWakeQueue", "decode_wake", "encode_wake"]
 
 _ENTRIES_PER_CALL = 10
 
@@ -51,11 +50,14 @@ class SqsWakeQueue:
 
     def defer(self, waits: Mapping[str, int]) -> None:
         """See the port."""
-        for handle, seconds in waits.items():
-            with suppress(Unavailable), aws_call("sqs:ChangeMessageVisibility"):
-                self._client.change_message_visibility(
-                    QueueUrl=self._url, ReceiptHandle=handle, VisibilityTimeout=seconds
-                )
+        entries: list[Any] = [
+            {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
+            for index, (handle, seconds) in enumerate(waits.items())
+        ]
+        for start in range(0, len(entries), _ENTRIES_PER_CALL):
+            with suppress(Unavailable), aws_call("sqs:ChangeMessageVisibilityBatch"):
+                batch = entries[start : start + _ENTRIES_PER_CALL]
+                self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=batch)
 
     def _send(self, batch: list[Any]) -> None:
         for round_number in range(1, ROUNDS + 1):

@@ -10,8 +10,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 
-__all__ = ["ApiGatewaySockets"]
-
 
 class ApiGatewaySockets:
     """Implements :class:`pushhub.notifications.ports.Sockets`.

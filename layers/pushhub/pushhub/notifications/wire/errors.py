@@ -5,20 +5,13 @@ Every client reads ``message`` without asking whether it is there, so every answ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from pushhub.base.errors import Forbidden, Invalid, NotFound, RequestRefused, TooLarge, Unauthorized
 from pushhub.notifications.model.backlog import AlreadyConnected
+from pushhub.notifications.model.topic import Topic
 from pushhub.web.http import MethodNotAllowed
-
-__all__ = [
-    "ERROR_TYPE",
-    "BacklogFull",
-    "DuplicateSubscription",
-    "SubscriberUnknown",
-    "SubscriptionNotFound",
-    "error_body",
-    "fault_body",
-    "status_of",
-]
 
 ERROR_TYPE = "application/vnd.com.nsn.cumulocity.error+json"
 """Content type of every refusal."""
@@ -60,15 +53,33 @@ class SubscriberUnknown(RequestRefused):
 
 
 class BacklogFull(RequestRefused):
-    """The topic's backlog has reached its quota: 500 to the publisher (Notifications 2.0).
+    """Backlogs have reached their quota: 500 to the publisher (Notifications 2.0).
 
     Args:
-        topic: Its name.
-        quota: Bytes it may hold.
+        full: The topics that took nothing of the request.
+        quota: Bytes a topic may hold.
+        taken: The topics that took all of it.
+        ids: Of the request's notifications.
+        key: Idempotency key under which a repeat reaches the full topics only; empty when no topic took anything.
     """
 
-    def __init__(self, topic: str, quota: int) -> None:
-        super().__init__(f"Backlog quota of {quota} bytes reached for topic {topic}: acknowledge or unsubscribe")
+    def __init__(
+        self,
+        full: Sequence[Topic],
+        quota: int,
+        *,
+        taken: Sequence[Topic] = (),
+        ids: Sequence[str] = (),
+        key: str = "",
+    ) -> None:
+        names = ", ".join(f"{each.name} (non-persistent)" if each.non_persistent else each.name for each in full)
+        topics = "topic" if len(full) == 1 else "topics"
+        super().__init__(f"Backlog quota of {quota} bytes reached for {topics} {names}: acknowledge or unsubscribe")
+        self.full = tuple(full)
+        self.quota = quota
+        self.taken = tuple(taken)
+        self.ids = tuple(ids)
+        self.key = key
 
 
 _KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
@@ -90,13 +101,24 @@ def status_of(error: RequestRefused) -> int:
     return next((status for kind, status, _ in _KINDS if isinstance(error, kind)), 422)
 
 
-def error_body(error: RequestRefused) -> dict[str, str]:
-    """The JSON of a refusal."""
+def error_body(error: RequestRefused) -> dict[str, Any]:
+    """The JSON of a refusal; of full backlogs, ``details`` say which topics took the request and which did not."""
     name = next((name for kind, _, name in _KINDS if isinstance(error, kind)), "reliable-notification/Invalid")
     if type(error) is NotFound:
         # No path at all
         name = "general/notFound"
-    return {"error": name, "message": error.message, "info": _INFO}
+    body: dict[str, Any] = {"error": name, "message": error.message, "info": _INFO}
+    if isinstance(error, BacklogFull):
+        body["details"] = {
+            "full": [_named(each) for each in error.full],
+            "taken": [_named(each) for each in error.taken],
+            "ids": list(error.ids),
+        } | ({"idempotencyKey": error.key} if error.key else {})
+    return body
+
+
+def _named(topic: Topic) -> dict[str, str | bool]:
+    return {"subscription": topic.name, "nonPersistent": topic.non_persistent}
 
 
 def fault_body() -> dict[str, str]:

@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from pushhub.notifications.model.topic import Notification, Topic
 
-__all__ = ["FRAME_BYTES", "UNSUBSCRIBE", "AckId", "AckIds", "frame", "frame_size"]
-
 FRAME_BYTES = 131_072
 """The largest frame, in bytes: what API Gateway carries in one WebSocket message. Clients' own limits are higher."""
 

@@ -14,8 +14,6 @@ from pushhub.notifications.model.topic import COMMIT_NOTIFICATIONS
 from pushhub.notifications.wire.subscriptions import parse_source_id
 from pushhub.web.json import Fields, parse_value, text
 
-__all__ = ["ACTIONS", "Draft", "one_line", "one_line_of_bytes", "parse_drafts"]
-
 ACTIONS = ("CREATE", "UPDATE", "DELETE")
 """What can have happened."""
 
@@ -89,12 +87,14 @@ def one_line(data: Any) -> str:
     """A JSON value as one line, for clients that split frames at every character Unicode calls a line break.
 
     Raises:
-        Invalid: It holds a number too large to be written.
+        Invalid: It holds a number too large to be written, or is nested too deeply.
     """
     try:
         dumped = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise Invalid("data holds a number that is too large") from error
+    except RecursionError as error:
+        raise Invalid("data is nested too deeply") from error
     return dumped.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

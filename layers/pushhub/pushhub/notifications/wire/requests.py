@@ -10,11 +10,10 @@ from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.wire.subscriptions import parse_name
 from pushhub.web.json import boolean, integer, parse_object, text
 
-__all__ = ["TokenRequest", "parse_consumer_name", "parse_token_request"]
-
 _DEFAULT_MINUTES = 1440
 _MAX_MINUTES = 525_600_000
 _MAX_NAME = 200
+_MAX_KEY = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +57,23 @@ def parse_token_request(body: bytes, project: str) -> TokenRequest:
         shared=boolean(fields, "shared"),
         minutes=_DEFAULT_MINUTES if minutes is None else minutes,
     )
+
+
+def parse_idempotency_key(headers: Mapping[str, str]) -> str:
+    """The key under which a request may be repeated; empty when it has none.
+
+    Args:
+        headers: Of the request, their names in lower case.
+
+    Raises:
+        Invalid: It is empty, too long, or holds other than printable ASCII characters.
+    """
+    key = headers.get("idempotency-key")
+    if key is None:
+        return ""
+    if not 1 <= len(key) <= _MAX_KEY or not key.isascii() or not key.isprintable():
+        raise Invalid(f"Idempotency-Key must be 1 to {_MAX_KEY} printable ASCII characters")
+    return key
 
 
 def parse_consumer_name(query: Mapping[str, str]) -> str:

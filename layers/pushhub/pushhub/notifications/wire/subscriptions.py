@@ -12,22 +12,6 @@ from pushhub.base.errors import Invalid
 from pushhub.notifications.model.subscription import ANY_API, APIS, Context, Subscription, parse_type_filter
 from pushhub.web.json import Fields, boolean, listed, parse_object, section, text
 
-__all__ = [
-    "COLLECTION_TYPE",
-    "SUBSCRIPTION_TYPE",
-    "Page",
-    "Selection",
-    "parse_deletion",
-    "parse_name",
-    "parse_page",
-    "parse_selection",
-    "parse_source_id",
-    "parse_subscription",
-    "print_collection",
-    "print_root",
-    "print_subscription",
-]
-
 SUBSCRIPTION_TYPE = "application/vnd.com.nsn.cumulocity.subscription+json"
 COLLECTION_TYPE = "application/vnd.com.nsn.cumulocity.subscriptioncollection+json"
 

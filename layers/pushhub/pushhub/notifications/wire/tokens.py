@@ -12,15 +12,12 @@ import binascii
 import hashlib
 import hmac
 import json
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pushhub.base.errors import Unauthorized
 from pushhub.notifications.model.topic import Topic
-
-__all__ = ["Claims", "Tokens"]
 
 _MAX_CHARACTERS = 4096
 _TOPIC_PARTS = 3
@@ -38,6 +35,8 @@ class Claims:
         shared: Whether several consumers may be connected.
         issued_at: Epoch seconds.
         expires_at: Epoch seconds; connecting is refused from then on, an open connection stays.
+        issued_by: Hash of the project's token that it was made with, and ends with.
+        token_id: The token's own id.
     """
 
     topic: Topic
@@ -45,9 +44,11 @@ class Claims:
     shared: bool = False
     issued_at: int
     expires_at: int
+    issued_by: str = ""
+    token_id: str = ""
 
     def as_fields(self) -> dict[str, str | int]:
-        """The JSON of the claims, but for the token's own id."""
+        """The JSON of the claims that Notifications 2.0 knows, but for the token's own id."""
         topic = self.topic
         fields: dict[str, str | int] = {
             "sub": self.subscriber,
@@ -73,7 +74,7 @@ class Tokens:
 
     def sign(self, claims: Claims) -> str:
         """A token."""
-        fields = claims.as_fields() | {"jti": str(uuid.uuid4())}
+        fields = claims.as_fields() | {"issuedBy": claims.issued_by, "jti": claims.token_id}
         text = json.dumps(fields, separators=(",", ":")).translate(_ESCAPES)
         signed = f"{_HEADER}.{_encoded(text.encode())}"
         return f"{signed}.{_signature(self._secrets()[0], claims.topic.project, signed)}"
@@ -125,7 +126,7 @@ def _object(part: str) -> dict[str, Any]:
 
 
 def _claims(fields: dict[str, Any]) -> Claims:
-    names = [fields.get(name) for name in ("sub", "topic")]
+    names = [fields.get(name) for name in ("sub", "topic", "issuedBy", "jti")]
     times = [fields.get(name) for name in ("iat", "exp")]
     if not all(isinstance(each, str) for each in names) or not all(type(each) is int for each in times):
         raise Unauthorized("Invalid token")
@@ -138,4 +139,6 @@ def _claims(fields: dict[str, Any]) -> Claims:
         shared=fields.get("shared") == "true",
         issued_at=fields["iat"],
         expires_at=fields["exp"],
+        issued_by=fields["issuedBy"],
+        token_id=fields["jti"],
     )

@@ -15,8 +15,6 @@ from pushhub.notifications.model.subscription import APIS
 from pushhub.notifications.wire.publish import ACTIONS
 from pushhub.notifications.wire.subscriptions import parse_name, parse_source_id
 
-__all__ = ["SCHEME", "TopicUrl", "parse_topic_url", "source_in"]
-
 SCHEME = "notification2"
 
 _PARAMETERS = frozenset({"api", "source", "action", "nonPersistent"})

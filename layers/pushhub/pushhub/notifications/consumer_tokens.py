@@ -1,0 +1,60 @@
+"""Consumers' tokens: made with a token of the project, and good as long as that one is, a year at most."""
+
+from __future__ import annotations
+
+import uuid
+
+from pushhub.base.errors import Unauthorized
+from pushhub.base.ports import Clock
+from pushhub.notifications.ports import Projects
+from pushhub.notifications.wire.requests import TokenRequest
+from pushhub.notifications.wire.tokens import Claims, Tokens
+
+LONGEST_MINUTES = 525_600
+"""A token asked for longer than this many minutes (a year) ends after them all the same."""
+
+
+class ConsumerTokens:
+    """Makes and checks tokens.
+
+    Args:
+        tokens: Signs them, and knows what was signed.
+        projects: Knows the projects and their tokens.
+        clock: Time.
+    """
+
+    def __init__(self, *, tokens: Tokens, projects: Projects, clock: Clock) -> None:
+        self._tokens = tokens
+        self._projects = projects
+        self._clock = clock
+
+    def make(self, request: TokenRequest, *, issued_by: str) -> str:
+        """A token. Neither topic nor subscriber need exist: the first connection makes them.
+
+        Args:
+            request: What it is to say.
+            issued_by: Hash of the project's token that asked for it.
+        """
+        now_s = self._clock.now() // 1000
+        claims = Claims(
+            topic=request.topic,
+            subscriber=request.subscriber,
+            shared=request.shared,
+            issued_at=now_s,
+            expires_at=now_s + min(request.minutes, LONGEST_MINUTES) * 60,
+            issued_by=issued_by,
+            token_id=str(uuid.uuid4()),
+        )
+        return self._tokens.sign(claims)
+
+    def check(self, token: str) -> Claims:
+        """What a token says.
+
+        Raises:
+            Unauthorized: It is bad or has expired, or its project, or the project's token that it was made with, is gone.
+        """
+        claims = self._tokens.check(token, self._clock.now() / 1000)
+        project = claims.topic.project
+        if self._projects.project(project) is None or self._projects.project_of(claims.issued_by) != project:
+            raise Unauthorized("Invalid token")
+        return claims

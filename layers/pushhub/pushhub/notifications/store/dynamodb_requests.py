@@ -1,0 +1,39 @@
+"""Publish requests that may be repeated, on DynamoDB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Table, number
+from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
+from pushhub.notifications.store._items import decode_request, encode_request
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class DynamoDBRequestStore:
+    """Implements :class:`pushhub.notifications.ports.RequestStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table.
+        clock: Waits between rounds.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def note(self, request: PublishRequest, now: int) -> PublishRequest:
+        """See the port. The table keeps an item for twice as long as it counts: so none goes while it is in use."""
+        try:
+            self._table.put(
+                encode_request(request, now),
+                ConditionExpression="attribute_not_exists(pk) OR noted_at <= :before",
+                ExpressionAttributeValues={":before": number(now - REPEATABLE_MS)},
+            )
+        except ConditionRefused as refused:
+            return decode_request(refused.stored)
+        return request
