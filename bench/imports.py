@@ -27,6 +27,7 @@ CLIENTS = {
     "dispatch": ["dynamodb", "sqs"],
     "push": ["dynamodb", "s3", "sqs"],
     "poll": ["dynamodb", "s3", "sqs"],
+    "sweep": ["dynamodb", "sqs"],
     "wake": ["dynamodb", "sqs"],
     "errors": ["dynamodb", "s3"],
     "records": ["s3"],

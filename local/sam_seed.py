@@ -343,6 +343,7 @@ def _events_of_consumers(result: Seeded, aws: Aws, own: Description, ack_id: str
     DynamoDBConnectionStore(dynamodb, table, SystemClock()).open(dead, check_at=dead.opened_at)
     result.events["notify-schedule"] = _example("notify-schedule")
     result.events["wake-schedule"] = _example("wake-schedule")
+    result.events["sweep-schedule"] = _example("sweep-schedule")
 
 
 async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:

@@ -277,3 +277,19 @@ def test_unsettled_deliveries_come_in_pages(message_store: MessageStore) -> None
 
 def _due_at(delivery: Delivery) -> int:
     return delivery.due_at or 0
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_every_message_is_in_one_part_with_its_deliveries(message_store: MessageStore, parts: int) -> None:
+    # Given messages of which one was tried
+    messages = [message(message_id=str(10**18 + number)) for number in range(20)]
+    message_store.accept(messages)
+    tried = replace(opening(messages[3], messages[3].delivery_subscribers[0]), version=1)
+    message_store.save(tried)
+    # When all parts are read
+    found = [each for part in range(parts) for each in message_store.outstanding(part, parts)]
+    # Then each message is there once, and the one delivery with its message
+    assert sorted(each.message_id for each, _ in found) == [each.message_id for each in messages]
+    assert [(each.message_id, deliveries) for each, deliveries in found if deliveries] == [
+        (messages[3].message_id, [tried])
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
@@ -105,6 +105,18 @@ class FakeMessageStore:
             stored = self._deliveries.get(key)
             if stored is not None and stored.version == delivery.version:
                 self._deliveries[key] = replace(stored, parked=False)
+
+    def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
+        """See the port. Parts by the message's id."""
+        for message in self.all_messages():
+            if int(message.message_id) % parts == part:
+                owed = [
+                    each
+                    for each in self.all_deliveries()
+                    if (each.project, each.queue_uid, each.message_id)
+                    == (message.project, message.queue_uid, message.message_id)
+                ]
+                yield message, owed
 
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None

@@ -138,6 +138,11 @@ class FakeWorkQueue:
             )
             again.receive_count = original.receive_count
 
+    def purge(self) -> None:
+        """Remove every message, in flight or not."""
+        with self._lock:
+            self._stored.clear()
+
     def next_at(self) -> int | None:
         """When the next message can be received (epoch milliseconds, may be past), or None when the queue is empty."""
         self._drop_old(self._clock.now())

@@ -123,6 +123,7 @@ async def play(own: RunningStack) -> Seeded:
             assert any("warehouse: poll" in line for line in said)
             # Schedules find what is due
             assert (await run("wake-schedule"))[0] == {"woken": 0, "ticked": 1}
+            assert (await run("sweep-schedule"))[0] == {"swept": 0}
             _, out = await run("notify-schedule")
             (checked,) = [json.loads(line) for line in out.splitlines() if "connections_checked" in line]
             assert (checked["due"], checked["closed"]) == (1, 1)

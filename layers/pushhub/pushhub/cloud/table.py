@@ -165,12 +165,12 @@ class Table:
         for page in self.pages(**query):
             yield from page["Items"]
 
-    def scan(self, **scan: Any) -> Iterator[Item]:
+    def scan(self, *, consistent: bool = True, **scan: Any) -> Iterator[Item]:
         """The items of a scan of the whole table, page by page as they are asked for."""
         start: dict[str, Any] = {}
         while True:
             with aws_call("dynamodb:Scan"):
-                page = self._client.scan(TableName=self._name, ConsistentRead=True, **start, **scan)
+                page = self._client.scan(TableName=self._name, ConsistentRead=consistent, **start, **scan)
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return

@@ -7,7 +7,7 @@ Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -206,7 +206,18 @@ class Unsettled(Protocol):
         ...
 
 
-class MessageStore(MessageSink, Messages, Deliveries, DueIndex, Unsettled, Protocol):
+class Outstanding(Protocol):
+    """All messages, part by part."""
+
+    def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
+        """The messages in one part of the table with their deliveries stored so far, page by page as they are asked for.
+
+        A message lies in one part whole. Eventually consistent. Costs a read of everything in it.
+        """
+        ...
+
+
+class MessageStore(MessageSink, Messages, Deliveries, DueIndex, Unsettled, Outstanding, Protocol):
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 

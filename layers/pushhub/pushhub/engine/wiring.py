@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
+    from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
     from pushhub.engine.wake import Wake
 
@@ -55,6 +56,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
+    "sweep": (MESSAGES_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
     "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
@@ -381,6 +383,23 @@ class Engine:
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
+        )
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Queues lost work again."""
+        from pushhub.engine.sweep import Sweep
+
+        ports = self.ports
+        return Sweep(
+            outstanding=ports.messages,
+            push_queue=ports.push_queue,
+            retry_queue=ports.retry_queue,
+            poll_queue=ports.poll_queue,
+            route_queue=ports.route_queue,
+            internal=self._internal,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
         )
 
     def records(self, table: str) -> Records:

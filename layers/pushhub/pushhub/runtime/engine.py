@@ -83,6 +83,18 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     return {"woken": hub.engine.wake.run(remaining_ms), "ticked": ticked}
 
 
+SWEEP_PARTS = 24
+"""Parts of the messages table; one is swept each hour."""
+
+
+def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Schedule, each hour: look through the hour's part of the messages table. By hand, ``{"everything": true}`` looks through all of it."""
+    part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
+    if event.get("everything") is True:
+        part, parts = 0, 1
+    return {"swept": hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis)}
+
+
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """SQS errors: post exhausted deliveries to their error queues; one that fails does not touch the others."""
     from aws_lambda_powertools.utilities.batch import (  # noqa: PLC0415 (not needed by the other functions)

@@ -70,6 +70,7 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "dispatch": lambda hub: hub.engine.dispatch,
     "push": lambda hub: (hub.engine.push, hub.engine.targets.all()),
     "poll": lambda hub: (hub.engine.poll, hub.engine.targets.all()),
+    "sweep": lambda hub: hub.engine.sweep,
     "wake": lambda hub: (hub.engine.wake, hub.part(Hub).ticks),
     "errors": lambda hub: hub.part(Ironmq).exhausted,
     "consumers": lambda hub: hub.part(Notifications).consumers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
@@ -167,6 +167,20 @@ class DynamoDBMessageStore:
             KeyConditionExpression="unsettled_queue = :partition AND begins_with(unsettled_key, :waiting)",
             ExpressionAttributeValues={":partition": text(partition), ":waiting": text(WAITING)},
         )
+
+    def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
+        """See the port. Items of one partition key lie together in a scan, so a message and its deliveries come one after the other."""
+        items = self._table.scan(consistent=False, Segment=part, TotalSegments=parts)
+        for _, together in groupby(items, key=lambda item: str(item["pk"]["S"])):
+            message: Message | None = None
+            deliveries: list[Delivery] = []
+            for item in together:
+                if item["sk"]["S"] == _MESSAGE:
+                    message = decode_message(item)
+                else:
+                    deliveries.append(decode_delivery(item))
+            if message is not None:
+                yield message, deliveries
 
     def _insert(self, message: Message) -> Message | None:
         """Write a message unless its id is taken; then returns the stored one."""

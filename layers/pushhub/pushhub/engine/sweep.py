@@ -1,0 +1,117 @@
+"""What fell out of the queues is put back: the table is the truth, and all else that says "look at this delivery" can be lost.
+
+A stream keeps 24 hours, a queue 14 days, and either can be purged by mistake. Each hour one part of the table is read, so that every message is
+looked at once a day (decision 0014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from pushhub.base.ports import Clock, Telemetry
+from pushhub.engine.deliver import order_identity
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Outstanding, WorkQueue
+
+GRACE_MS = 3_600_000
+"""How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind. A second order is harmless."""
+
+MARGIN_MS = 20_000
+"""Kept free at the end of an invocation."""
+
+BATCH = 500
+"""Orders sent at a time."""
+
+
+class Sweep:
+    """Queues lost work again.
+
+    Args:
+        outstanding: Reads the table.
+        push_queue: Where deliveries go that were never tried.
+        retry_queue: Where those go that wait for a try.
+        poll_queue: Where those go that wait for a poll.
+        route_queue: Where those go that the hub itself works on.
+        internal: Says by a queue's name whether its deliveries are such.
+        clock: Time.
+        telemetry: Told of each delivery that was lost.
+    """
+
+    def __init__(
+        self,
+        *,
+        outstanding: Outstanding,
+        push_queue: WorkQueue,
+        retry_queue: WorkQueue,
+        poll_queue: WorkQueue,
+        route_queue: WorkQueue,
+        internal: Callable[[str], bool],
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._outstanding = outstanding
+        self._push_queue = push_queue
+        self._retry_queue = retry_queue
+        self._poll_queue = poll_queue
+        self._route_queue = route_queue
+        self._internal = internal
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def run(self, part: int, parts: int, remaining_ms: Callable[[], int]) -> int:
+        """Look through one part of the table.
+
+        Args:
+            part: Which, from 0.
+            parts: How many there are.
+            remaining_ms: Milliseconds this invocation has left; what is not read in time counts as ``SweepsUnfinished``.
+
+        Returns:
+            How many deliveries were queued again.
+
+        Raises:
+            Unavailable: Something could not be read or queued; the next day's sweep goes on.
+        """
+        found: list[tuple[WorkQueue, WorkOrder]] = []
+        swept = 0
+        for message, deliveries in self._outstanding.outstanding(part, parts):
+            if remaining_ms() < MARGIN_MS:
+                self._telemetry.count("SweepsUnfinished")
+                break
+            found += self._lost(message, deliveries)
+            if len(found) >= BATCH:
+                swept += self._queue(found)
+                found = []
+        return swept + self._queue(found)
+
+    def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
+        """The deliveries of a message that are long due and still as they were."""
+        before = self._clock.now() - GRACE_MS
+        stored = {each.subscriber_id: each for each in deliveries}
+        bare = replace(message, body=None, body_ref=None)
+        for subscriber_id in message.delivery_subscribers:
+            order = WorkOrder(message=bare, subscriber_id=subscriber_id)
+            delivery = stored.get(subscriber_id)
+            if delivery is None:
+                if message.due_at < before:
+                    yield self._queue_of(message, self._push_queue), order
+            elif delivery.due_at is not None and min(delivery.due_at, delivery.expires_at) < before:
+                waits_in = self._retry_queue if delivery.update_url is None else self._poll_queue
+                yield self._queue_of(message, waits_in), order
+
+    def _queue_of(self, message: Message, otherwise: WorkQueue) -> WorkQueue:
+        return self._route_queue if self._internal(message.queue) else otherwise
+
+    def _queue(self, found: Sequence[tuple[WorkQueue, WorkOrder]]) -> int:
+        for queue in (self._push_queue, self._retry_queue, self._poll_queue, self._route_queue):
+            orders = [(order, 0) for each, order in found if each is queue]
+            if orders:
+                queue.send(orders)
+        for queue, order in found:
+            self._telemetry.event("delivery_swept", **order_identity(order), to=queue.name)
+        if found:
+            self._telemetry.count("DeliveriesSwept", len(found))
+        return len(found)

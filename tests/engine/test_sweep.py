@@ -1,0 +1,129 @@
+"""What streams and queues lose is found in the table and queued again; what they still have is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.world import World, subscribers
+from tests.fakes import Reply
+
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.sweep import GRACE_MS
+from pushhub.runtime.engine import SWEEP_PARTS
+
+A, B = "https://a.example/in", "https://b.example/in"
+HOUR = 3600
+
+
+def sweep(world: World, parts: int = 1) -> int:
+    """Look through the whole table, part by part."""
+    return sum(world.hub.engine.sweep.run(part, parts, lambda: 10**6) for part in range(parts))
+
+
+def lose_the_stream(world: World) -> None:
+    """The stream drops what it has not handed out."""
+    world.messages.take_inserted()
+
+
+@pytest.mark.parametrize("parts", [1, SWEEP_PARTS])
+def test_messages_whose_stream_records_were_lost_are_delivered_all_the_same(parts: int) -> None:
+    # Given accepted messages that dispatch never saw, and a day without it
+    world = World()
+    world.make_queue("q", subscribers(A, B))
+    world.post("q", b"1", b"2")
+    lose_the_stream(world)
+    world.run(seconds=24 * HOUR)
+    assert world.sender.requests == []
+    # When the table is swept
+    assert sweep(world, parts) == 4
+    world.run(seconds=5)
+    # Then each subscriber has each message once
+    assert sorted((each.url, each.body) for each in world.sender.requests) == [
+        (A, b"1"),
+        (A, b"2"),
+        (B, b"1"),
+        (B, b"2"),
+    ]
+    assert sweep(world, parts) == 0
+
+
+def test_retries_whose_orders_were_lost_go_on() -> None:
+    # Given deliveries that wait for their retry, in a queue that somebody purges
+    world = World()
+    world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
+    world.sender.script(A, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    world.retry_queue.purge()
+    world.run(seconds=3 * HOUR)
+    assert len(world.sender.requests) == 1
+    # When the table is swept, then the retry is made
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 2
+    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
+
+
+def test_a_reservation_that_nobody_looks_at_any_more_lapses() -> None:
+    # Given an answer 202 that was never acknowledged, and its order lost
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
+    world.sender.script(A, 202, 200)
+    world.post("q", b"x")
+    world.run(seconds=5)
+    world.retry_queue.purge()
+    world.run(seconds=2 * HOUR)
+    # When the table is swept, then the next try is made
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 2
+
+
+def test_what_expired_meanwhile_is_closed_where_people_see_it() -> None:
+    # Given a message that was never dispatched and whose time is over
+    world = World()
+    world.make_queue("q", subscribers(A), expiration=600)
+    [message_id] = world.post("q", b"x")
+    lose_the_stream(world)
+    world.run(seconds=2 * HOUR)
+    # When the table is swept, then nobody is asked, and its delivery says what became of it
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert world.sender.requests == []
+    assert world.deliveries(message_id)[0].state is DeliveryState.EXPIRED
+
+
+def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
+    # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted just now
+    world = World()
+    world.make_queue("done", subscribers(A))
+    world.make_queue("later", subscribers(B), retries=3, retries_delay=86_400)
+    world.sender.script(B, Reply(error_class="timeout"))
+    world.post("done", b"x")
+    world.post("later", b"x")
+    world.post("done", b"y", delay_s=7 * 86_400)
+    world.run(seconds=2 * HOUR)
+    world.post("done", b"z")
+    # When the table is swept, then nothing is queued
+    assert sweep(world) == 0
+    # Nor is what is late for less than the grace
+    lose_the_stream(world)
+    world.clock.advance(seconds=GRACE_MS / 1000)
+    assert sweep(world) == 0
+    world.clock.advance(seconds=1)
+    assert sweep(world) == 1
+
+
+def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", *[b"x"] * 3)
+    lose_the_stream(world)
+    world.clock.advance(seconds=2 * HOUR)
+    # When there is no time, then that is counted
+    assert world.hub.engine.sweep.run(0, 1, lambda: 1_000) == 0
+    assert world.telemetry.counts["SweepsUnfinished"] == 1
+    # When there is, then each delivery is told by its names
+    assert sweep(world) == 3
+    assert world.telemetry.counts["DeliveriesSwept"] == 3
+    told = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
+    assert {(each["queue"], each["to"]) for each in told} == {("q", "push")}
