@@ -361,7 +361,6 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
     for name, old, new in (
         ("control-http-create-queue", "", ""),
         ("control-http-list-queues", "prefix=or", "prefix=s"),
-        ("control-http-push-hub-message", "", ""),
         (
             "control-http-push-statuses",
             "/orders/messages/1911857267695685120",
@@ -370,14 +369,16 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
         ("control-http-reserve-messages", "/orders-errors/", "/inbox/"),
         ("ingest-http-post-messages", "/orders/", "/shop/"),
         ("ingest-http-webhook", "", ""),
+        ("ingest-http-push-hub-message", "", ""),
+        ("ingest-http-publish-notification", "", ""),
     ):
         text = json.dumps(_example(name)).replace(EXAMPLE_PROJECT, own.project_id)
         event = json.loads(text.replace(old, new) if old else text)
         headers = event["headers"]
-        header, value = (
-            ("x-augury-token", own.token) if "x-augury-token" in headers else ("authorization", f"OAuth {own.token}")
-        )
-        headers[header] = value
+        if "x-augury-token" in headers:
+            headers["x-augury-token"] = own.token
+        else:
+            headers["authorization"] = f"{headers['authorization'].split()[0]} {own.token}"
         if name == "control-http-list-queues":
             event["queryStringParameters"]["prefix"] = "s"
         if name == "ingest-http-post-messages":

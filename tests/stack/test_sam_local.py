@@ -100,9 +100,10 @@ async def play(own: RunningStack) -> Seeded:
             assert [each["name"] for each in (await body("control-http-list-queues", 200))["queues"]] == ["shop"]
             assert len((await body("control-http-push-statuses", 200))["subscribers"]) == 2
             assert len((await body("control-http-reserve-messages", 200))["messages"]) == 3
-            assert "message_id" in (await body("control-http-push-hub-message", 201))
             assert len((await body("ingest-http-post-messages", 201))["ids"]) == 2
             assert len((await body("ingest-http-webhook", 201))["ids"]) == 1
+            assert "message_id" in (await body("ingest-http-push-hub-message", 201))
+            assert len((await body("ingest-http-publish-notification", 201))["ids"]) == 1
             # Work orders lead to attempts
             assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
             assert (await run("push-sqs-first-attempts"))[0] == nothing_failed
