@@ -1,7 +1,7 @@
 """What fell out of the queues is put back: the table is the truth, and all else that says "look at this delivery" can be lost.
 
 A stream keeps 24 hours, a queue 14 days, and either can be purged by mistake. Each hour one part of the table is read, so that every message is
-looked at once a day (decision 0014).
+looked at once a day (decision 0017).
 """
 
 from __future__ import annotations
