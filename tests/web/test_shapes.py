@@ -127,7 +127,7 @@ def settle(api: Served, name: str) -> None:
         case _:
             ask(api, "notifications.list_subscriptions", query={"pageSize": "100"})
             ask(api, "notifications.publish", NOTIFICATION)
-            api.world.pump_all()
+            api.world.send_all()
 
 
 @pytest.fixture
