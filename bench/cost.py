@@ -211,6 +211,8 @@ def set_up(urls: dict[str, str]) -> None:
             "CONFIG_TABLE": aws.CONFIG_TABLE,
             "MESSAGES_TABLE": aws.MESSAGES_TABLE,
             "LINES_TABLE": aws.LINES_TABLE,
+            "QUEUE_DESCENDANTS": "1000",
+            "LONG_POLLS": "20",
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
             "BACKLOG_HOURS": "36",

@@ -53,6 +53,8 @@ def parameters(place: Place) -> dict[str, str]:
         "RefusedTargetHint": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
         # Each run is a process of 40 MB.
         "PushMaximumConcurrency": "4",
+        # Each request that waits holds a process, and starting one takes a core for a second.
+        "LongPolls": "4",
         "LogRetentionDays": "1",
         "WebSocketManagementUrl": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
     }

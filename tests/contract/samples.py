@@ -62,6 +62,7 @@ def full_message(**changes: Any) -> Message:
         "unicast": True,
         "hops": 2,
         "root": "1910848478410441216",
+        "descendants": 17,
         "cause": "an error",
     }
     return message(**(fields | changes))

@@ -286,6 +286,8 @@ def test_every_message_is_in_one_part_with_its_deliveries(message_store: Message
     message_store.accept(messages)
     tried = replace(opening(messages[3], messages[3].delivery_subscribers[0]), version=1)
     message_store.save(tried)
+    # And one that was deleted
+    message_store.delete(messages.pop())
     # When all parts are read
     found = [each for part in range(parts) for each in message_store.outstanding(part, parts)]
     # Then each message is there once, and the one delivery with its message
@@ -293,3 +295,28 @@ def test_every_message_is_in_one_part_with_its_deliveries(message_store: Message
     assert [(each.message_id, deliveries) for each, deliveries in found if deliveries] == [
         (messages[3].message_id, [tried])
     ]
+
+
+def test_a_deleted_message_is_gone_and_its_id_stays_taken(message_store: MessageStore) -> None:
+    # Given two messages, one of which the hub made, with a delivery
+    kept, gone = full_message(), replace(full_message(), cause="one")
+    message_store.accept([kept])
+    assert message_store.accept_once(gone) is Once.STORED
+    delivery = replace(opening(gone, gone.delivery_subscribers[0]), version=1)
+    message_store.save(delivery)
+    # When it is deleted, twice
+    message_store.delete(gone)
+    message_store.delete(gone)
+    # Then it is gone with what belongs to it, and the other is there
+    assert message_store.message(PROJECT, QUEUE_UID, gone.message_id) is None
+    assert message_store.message_with_deliveries(PROJECT, QUEUE_UID, gone.message_id) is None
+    assert message_store.message(PROJECT, QUEUE_UID, kept.message_id) == kept
+    # And it is not made anew for its cause, nor for another
+    assert message_store.accept_once(gone) is Once.KNOWN
+    assert message_store.accept_once(replace(gone, cause="another")) is Once.TAKEN
+    assert message_store.message(PROJECT, QUEUE_UID, gone.message_id) is None
+    # And nothing comes of deleting what never was
+    never = message()
+    message_store.delete(never)
+    assert message_store.accept_once(replace(never, cause="two")) is Once.STORED
+    assert message_store.message(PROJECT, QUEUE_UID, never.message_id) is not None

@@ -151,12 +151,29 @@ def test_broken_answers_are_told_apart(
     assert endpoint.connections == 2
 
 
-@pytest.mark.parametrize("path", ["negative_length", "absurd_length", "length_no_number"])
-def test_a_length_that_is_no_number_means_until_the_end(
+def test_a_length_beyond_all_measure_means_until_the_end(sending: GuardedSender, endpoint: HostileEndpoint) -> None:
+    answer = sending.send(asking(endpoint.url("absurd_length")))
+    assert (answer.status_code, answer.body) == (200, b"fine")
+
+
+@pytest.mark.parametrize("path", ["negative_length", "length_no_number", "two_lengths", "two_lengths_in_one_line"])
+def test_an_answer_whose_length_is_not_one_number_is_a_failure(
     sending: GuardedSender, endpoint: HostileEndpoint, path: str
 ) -> None:
     answer = sending.send(asking(endpoint.url(path)))
+    assert (answer.status_code, answer.error_class) == (0, "bad_response")
+    # Then the sender works on as before
+    assert sending.send(asking(endpoint.url("healthy"))).body == b"fine"
+
+
+def test_one_length_said_twice_is_one(sending: GuardedSender, endpoint: HostileEndpoint) -> None:
+    answer = sending.send(asking(endpoint.url("same_length_twice")))
     assert (answer.status_code, answer.body) == (200, b"fine")
+
+
+def test_a_reason_phrase_is_told_as_it_was_sent(sending: GuardedSender, endpoint: HostileEndpoint) -> None:
+    assert sending.send(asking(endpoint.url("reason_utf8"))).message == "Überlastet – später"
+    assert sending.send(asking(endpoint.url("reason_latin1"))).message == "Überlastet"
 
 
 def test_a_negative_chunk_does_not_fill_the_memory(sending: GuardedSender, endpoint: HostileEndpoint) -> None:

@@ -37,6 +37,8 @@ def test_a_push_carries_the_bytes_and_headers_of_ironmq() -> None:
     assert dict(request.headers) == {
         "User-Agent": "IronMQ Pusherd",
         "Content-Type": "text/plain; encoding=utf-8",
+        "Pushhub-Hops": "1",
+        "Pushhub-Descendants": "1000",
         "Iron-Message-Id": message_id,
         "Iron-Reservation-Id": reservation,
         "Iron-Subscriber-Name": "name-0",
@@ -276,7 +278,12 @@ def test_a_removed_subscriber_ends_in_the_error_queue() -> None:
     world.run(seconds=200)
     assert len(world.sender.requests_to(B)) == 1
     [error] = world.line("failed")
-    assert json.loads(error)["subscribers"][0]["msg"] == "Subscriber was removed from the queue"
+    assert json.loads(error)["subscribers"][0] == {
+        "name": "name-1",
+        "url": B,
+        "code": 500,
+        "msg": "Internal Server Error",
+    }
 
 
 def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() -> None:
@@ -296,7 +303,8 @@ def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() 
     world.run(seconds=61)
     assert len(world.sender.requests) == 2
     [error] = world.line("failed")
-    assert {each["msg"] for each in json.loads(error)["subscribers"]} == {"Subscriber was removed from the queue"}
+    assert {each["msg"] for each in json.loads(error)["subscribers"]} == {"Internal Server Error"}
+    assert {each["url"] for each in json.loads(error)["subscribers"]} == {A, B}
 
 
 def test_deleting_the_queue_stops_its_pushes() -> None:

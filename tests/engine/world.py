@@ -14,7 +14,7 @@ from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 from pushhub.base.errors import Unavailable
 from pushhub.engine.dispatch import Dispatch
 from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message, NewMessage
+from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.ports import WorkQueue
 from pushhub.engine.push import Push
@@ -44,14 +44,21 @@ class World:
         plan: Which port call goes wrong; none by default.
         in_flight_limit: See :class:`pushhub.engine.deliver.Deliver`.
         config: Another configuration store than the plain fake.
+        descendants: How many messages may come of one.
     """
 
     def __init__(
-        self, plan: FaultPlan | None = None, *, in_flight_limit: int = 100_000, config: FakeConfigStore | None = None
+        self,
+        plan: FaultPlan | None = None,
+        *,
+        in_flight_limit: int = 100_000,
+        config: FakeConfigStore | None = None,
+        descendants: int = DESCENDANTS,
     ) -> None:
         self.plan = plan or FaultPlan()
         self.ports = FakePorts(config)
         self.ports.in_flight_limit = in_flight_limit
+        self.ports.queue_descendants = descendants
         self.clock = self.ports.clock
         self.config = self.ports.config
         self.messages = self.ports.messages

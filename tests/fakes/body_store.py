@@ -16,10 +16,12 @@ class FakeBodyStore:
 
     Attributes:
         objects: By key; tests may remove one to play the bucket's lifecycle rule.
+        erased: Bodies that were erased.
     """
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.erased: set[BodyRef] = set()
         self._numbers = itertools.count(1)
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
@@ -33,6 +35,14 @@ class FakeBodyStore:
 
     def get(self, ref: BodyRef) -> bytes:
         """See the port."""
-        if ref.key not in self.objects:
+        if ref.key not in self.objects or ref in self.erased:
             raise MessageNotFound
         return self.objects[ref.key][ref.offset : ref.offset + ref.length]
+
+    def erase(self, ref: BodyRef) -> None:
+        """See the port."""
+        if ref.key in self.objects:
+            bodies = bytearray(self.objects[ref.key])
+            bodies[ref.offset : ref.offset + ref.length] = bytes(ref.length)
+            self.objects[ref.key] = bytes(bodies)
+            self.erased.add(ref)

@@ -31,6 +31,7 @@ class FakeMessageStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._messages: dict[_MessageKey, Message] = {}
+        self._deleted: set[_MessageKey] = set()
         self._deliveries: dict[_DeliveryKey, Delivery] = {}
         self._stream: list[Message] = []
         self.saved: list[Delivery] = []
@@ -56,18 +57,27 @@ class FakeMessageStore:
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
         """See the port."""
-        return self._messages.get((project_id, queue_uid, message_id))
+        key = (project_id, queue_uid, message_id)
+        return None if key in self._deleted else self._messages.get(key)
 
     def message_with_deliveries(
         self, project_id: str, queue_uid: str, message_id: str
     ) -> tuple[Message, list[Delivery]] | None:
         """See the port."""
         with self._lock:
-            message = self._messages.get((project_id, queue_uid, message_id))
-            if message is None:
-                return None
             key = (project_id, queue_uid, message_id)
+            message = self._messages.get(key)
+            if message is None or key in self._deleted:
+                return None
             return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
+
+    def delete(self, message: Message) -> None:
+        """See the port."""
+        with self._lock:
+            key = _message_key(message)
+            if key in self._messages:
+                self._messages[key] = replace(message, body=None, body_ref=None, headers={})
+                self._deleted.add(key)
 
     def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
         """See the port."""
@@ -109,7 +119,7 @@ class FakeMessageStore:
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
         """See the port. Parts by the message's id."""
         for message in self.all_messages():
-            if int(message.message_id) % parts == part:
+            if int(message.message_id) % parts == part and _message_key(message) not in self._deleted:
                 owed = [
                     each
                     for each in self.all_deliveries()

@@ -26,10 +26,12 @@ from tests.fakes.patterns import re_matches
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.telemetry import FakeTelemetry
+from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
+from pushhub.engine.model.message import DESCENDANTS
 from pushhub.hub.model.filters import Matches
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
@@ -92,10 +94,12 @@ class FakePorts:
         self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
         self.in_flight_limit = 100_000
+        self.queue_descendants = DESCENDANTS
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
         self.config = config or FakeConfigStore(self.clock)
         self.messages = FakeMessageStore()
         self.lines = FakeLineStore()
+        self.waits = FakeWaits()
         self.bodies = FakeBodyStore()
         self.kept_bodies = self.bodies
         self.push_queue = FakeWorkQueue(self.clock, name="push", max_receive_count=20)

@@ -148,6 +148,8 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "CONFIG_TABLE": aws.CONFIG_TABLE,
         "MESSAGES_TABLE": aws.MESSAGES_TABLE,
         "LINES_TABLE": aws.LINES_TABLE,
+        "QUEUE_DESCENDANTS": "1000",
+        "LONG_POLLS": "20",
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,

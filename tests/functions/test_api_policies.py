@@ -142,7 +142,7 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     held = {each["id"]: {"reservation_id": each["reservation_id"]} for each in taken}
     one, two, three, large = held
     caller.call("control", "GET", f"/line/messages/{large}")
-    renewed = caller.call("control", "POST", f"/line/messages/{one}/touch", held[one])
+    renewed = caller.call("control", "POST", f"/line/messages/{one}/touch", {**held[one], "timeout": 60})
     caller.call("control", "POST", f"/line/messages/{one}/release", {"reservation_id": renewed["reservation_id"]})
     caller.call("control", "DELETE", f"/line/messages/{two}", held[two])
     caller.call("control", "POST", f"/line/messages/{large}/release", held[large])

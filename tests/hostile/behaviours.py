@@ -118,6 +118,26 @@ def _length_no_number(peer: Peer) -> None:
     peer.send(_HEAD + b"Content-Length: many\r\n\r\nfine")
 
 
+def _two_lengths(peer: Peer) -> None:
+    peer.send(_HEAD + b"Content-Length: 4\r\nContent-Length: 2\r\n\r\nfine")
+
+
+def _two_lengths_in_one_line(peer: Peer) -> None:
+    peer.send(_HEAD + b"Content-Length: 4, 2\r\n\r\nfine")
+
+
+def _same_length_twice(peer: Peer) -> None:
+    peer.send(_HEAD + b"Content-Length: 4\r\nContent-Length: 4\r\n\r\nfine")
+
+
+def _reason_utf8(peer: Peer) -> None:
+    peer.send("HTTP/1.1 503 Überlastet – später\r\nContent-Length: 0\r\n\r\n".encode())
+
+
+def _reason_latin1(peer: Peer) -> None:
+    peer.send("HTTP/1.1 503 Überlastet\r\nContent-Length: 0\r\n\r\n".encode("latin-1"))
+
+
 def _bad_chunk_size(peer: Peer) -> None:
     peer.send(_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nfine\r\n0\r\n\r\n")
 
@@ -222,6 +242,11 @@ BEHAVIOURS: dict[str, Behaviour] = {
         _negative_length,
         _absurd_length,
         _length_no_number,
+        _two_lengths,
+        _two_lengths_in_one_line,
+        _same_length_twice,
+        _reason_utf8,
+        _reason_latin1,
         _bad_chunk_size,
         _negative_chunk,
         _cut_chunk,

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from tests.engine.world import BASE_URL, PROJECT, World, subscribers
+from tests.fakes import Reply
+from tests.ironmq.api.hub import Hub
 
-from pushhub.engine.model.message import NewMessage
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import DESCENDANTS, MAX_HOPS, NewMessage
 from pushhub.engine.model.queue import Project
-from pushhub.engine.target import MAX_HOPS
+from pushhub.ironmq.ports import LineMessage
 
 OTHER = "5f0000000000000000000002"
 TOKEN = "t0ken"
@@ -69,6 +76,7 @@ def test_a_queue_of_another_hub_is_posted_to_through_its_webhook(world: World) -
         "Content-Type": "application/octet-stream",
         "x-subscribers-X-A": "1",
         "Pushhub-Hops": "4",
+        "Pushhub-Descendants": "1000",
     }
 
 
@@ -100,6 +108,78 @@ def test_a_queue_that_is_its_own_error_queue_comes_to_an_end(world: World) -> No
     assert len(world.sender.requests) == MAX_HOPS + 1
 
 
+def _copies(world: World, *queues: str) -> int:
+    """Messages in push queues of these names."""
+    return sum(each.queue in queues for each in world.messages.all_messages())
+
+
+@pytest.mark.parametrize("each_has", [2, 3, 10])
+def test_queues_that_feed_each_other_make_a_bounded_number_of_copies(world: World, each_has: int) -> None:
+    # Given two queues of several subscribers each, all of which are the other queue
+    for name, other in (("a", "b"), ("b", "a")):
+        world.make_queue(name, subscribers(*[f"ironmq:///{other}"] * each_has), retries=1, error_queue="cut-off")
+    # When one message is posted
+    world.post("a", b"x")
+    world.run(seconds=300)
+    # Then as many came of it as may, and no more
+    made = _copies(world, "a", "b") - 1
+    assert DESCENDANTS / 2 < made <= DESCENDANTS
+    # And each delivery that was cut off is in the error queue, once
+    cut_off = [each for each in world.messages.all_deliveries() if each.state is DeliveryState.EXHAUSTED]
+    errors = _waiting(world, "cut-off")
+    assert len(cut_off) > 0
+    assert len(errors) == len(cut_off)
+    told = Counter(json.loads(each.message.body or b"")["source_msg_id"] for each in errors)
+    assert told == Counter(each.message_id for each in cut_off)
+
+
+def test_error_queues_that_are_each_others_make_a_bounded_number_of_messages(world: World) -> None:
+    # Given two queues of three dead subscribers each, which are each other's error queues
+    urls = ["https://a.example/", "https://b.example/", "https://c.example/"]
+    for url in urls:
+        world.sender.script(url, 500)
+    for name, other in (("a", "b"), ("b", "a")):
+        world.make_queue(name, subscribers(*urls), retries=0, error_queue=other)
+    world.post("a", b"x")
+    world.run(seconds=120)
+    # Then no more comes of it than may
+    assert DESCENDANTS / 2 < _copies(world, "a", "b") <= DESCENDANTS + 1
+
+
+def _waiting(world: World, name: str) -> list[LineMessage]:
+    queue = world.config.queue(PROJECT, name)
+    assert queue is not None
+    return world.lines.peek(PROJECT, queue.line_uid, count=100_000, now=world.clock.now())
+
+
+@pytest.mark.parametrize("webhooks", [1, 2])
+def test_a_queue_that_is_subscribed_to_its_own_webhook_comes_to_an_end(world: World, webhooks: int) -> None:
+    # Given a queue whose subscribers are its own webhook, over HTTP
+    hub = Hub(world)
+    url = f"{BASE_URL}/3/projects/{PROJECT}/queues/q/webhook?oauth={hub.token}"
+
+    def through_the_gateway(request: PushRequest) -> None:
+        result = hub.send("POST", request.url.removeprefix(BASE_URL), request.body, request.headers)
+        statuses.append(result.status)
+
+    statuses: list[int] = []
+    urls = [f"{url}&n={number}" for number in range(webhooks)]
+    for each in urls:
+        world.sender.script(each, Reply(status_code=201, meanwhile=through_the_gateway))
+    # And headers of the owner that would hide how far a message has come
+    owed = tuple(
+        replace(each, headers={"pushhub-hops": "0", "Pushhub-Descendants": "9"}) for each in subscribers(*urls)
+    )
+    world.make_queue("q", owed, retries=0)
+    hub.post("q", "x")
+    world.run(seconds=120)
+    # Then the hub refuses its own message where it has come too far
+    made = _copies(world, "q") - 1
+    assert made == (MAX_HOPS if webhooks == 1 else made)
+    assert made <= DESCENDANTS
+    assert set(statuses) == {201, 400}
+
+
 def test_a_worker_gets_a_task(world: World) -> None:
     world.make_queue("q", subscribers("ironworker://P:T%26@worker.example/my%20code"))
     world.post("q", b'{"a": 1}')
@@ -107,3 +187,13 @@ def test_a_worker_gets_a_task(world: World) -> None:
     [request] = world.sender.requests
     assert request.url == "https://worker.example/2/projects/P/tasks/webhook?code_name=my%20code&oauth=T%26"
     assert (request.method, request.body) == ("POST", b'{"a": 1}')
+
+
+def test_how_many_messages_may_come_of_one_is_a_setting() -> None:
+    # Given a hub that allows three
+    world = World(descendants=3)
+    world.make_queue("a", subscribers("ironmq:///b", "ironmq:///b"), retries=0)
+    world.make_queue("b", subscribers("ironmq:///a", "ironmq:///a"), retries=0)
+    world.post("a", b"x")
+    world.run(seconds=60)
+    assert _copies(world, "a", "b") == 4

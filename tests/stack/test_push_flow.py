@@ -97,6 +97,8 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
         "User-Agent": "IronMQ Pusherd",
         "Content-Type": "text/plain; encoding=utf-8",
         "Iron-Message-Id": message_id,
+        "Pushhub-Hops": "1",
+        "Pushhub-Descendants": "1000",
         "Iron-Subscriber-Name": "my subscriber",
         "Iron-Subscriber-Message-Url": f"{url}?reservation_id={reservation}&subscriber_name=my%20subscriber",
     }

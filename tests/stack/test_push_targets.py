@@ -141,6 +141,7 @@ def test_what_another_hub_is_asked(stage: Stage) -> None:
             "Authorization": "OAuth T+k",
             "Content-Type": "application/octet-stream",
             "Pushhub-Hops": "1",
+            "Pushhub-Descendants": "1000",
             "x-subscribers-X-A": "1",
         }
     assert second.at - first.answered_at >= 3 - 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -81,3 +82,22 @@ def test_packs_hold_every_order_once_in_order_and_stay_small(sizes: Sequence[tup
     for to in ("a", "b"):
         unpacked = [each for _, text in packs for each in decode_pack(text) if each.subscriber_id == to]
         assert unpacked == [each for each in orders if each.subscriber_id == to]
+
+
+@pytest.mark.parametrize(("unicast", "subscriber_ids"), [(False, ("a", "b", "c")), (True, ("a", "b", "c"))])
+@pytest.mark.parametrize("descendants", [0, 1, 2, 3, 7, 1_000])
+def test_deliveries_share_what_may_come_of_a_message_and_orders_carry_the_share(
+    unicast: bool, subscriber_ids: tuple[str, ...], descendants: int
+) -> None:
+    # Given a message that may lead to so many others
+    message = replace(an_order(b"x").message, unicast=unicast, subscriber_ids=subscriber_ids, descendants=descendants)
+    shares = [message.allowance(each) for each in message.delivery_subscribers]
+    # Then its deliveries may lead to as many together, and none to many more than another
+    assert sum(shares) == descendants
+    assert max(shares) - min(shares) <= 1
+    # And whoever reads an order knows its share, also when the order is sent on
+    for subscriber_id, share in zip(message.delivery_subscribers, shares, strict=True):
+        order = WorkOrder(message=message, subscriber_id=subscriber_id)
+        for _ in range(3):
+            order = WorkOrder.decode(order.encode())
+            assert order.message.allowance(subscriber_id) == share

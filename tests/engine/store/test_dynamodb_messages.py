@@ -17,6 +17,7 @@ from tests.contract.samples import NOW, POLICY, PROJECT, QUEUE_UID, answer, firs
 from tests.fakes import FakeClock
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery, opening, park, settle
 from pushhub.engine.model.message import Message
@@ -127,8 +128,9 @@ def test_a_first_success_writes_no_index(bench: Bench) -> None:
 
 
 def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list(bench: Bench) -> None:
-    # Given an outage: many deliveries of one queue fail
-    failed = [first(message(), Verdict.FAILED) for _ in range(60)]
+    # Given an outage: many deliveries of one queue fail, some milliseconds after each other
+    ids = MessageIds(7)
+    failed = [first(message(message_id=ids.next(NOW + 13 * number)), Verdict.FAILED) for number in range(60)]
     for each in failed:
         bench.store.save(each)
     # Then no partition of the index takes the writes of all

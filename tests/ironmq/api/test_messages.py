@@ -11,6 +11,7 @@ from tests.engine.world import PROJECT
 from tests.fakes import Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
+from pushhub.base.errors import Unavailable
 from pushhub.engine.model.message import BodyRef
 
 
@@ -281,6 +282,37 @@ def test_a_long_poll_ends_before_the_gateway_gives_up(hub: Hub) -> None:
     start = hub.world.clock.now()
     assert hub.reserve("q", wait=30) == []
     assert hub.world.clock.now() - start == 28_000
+
+
+def test_only_so_many_requests_of_a_project_wait_at_the_same_time(hub: Hub) -> None:
+    # Given as many requests of a project that wait as may
+    waits = hub.world.ports.waits
+    start = hub.world.clock.now()
+    places = [waits.enter(PROJECT, now=start, until=start + 20_000) for _ in range(waits.places)]
+    hub.make("q")
+    # When another one asks to wait, then it is answered at once
+    assert hub.reserve("q", wait=10) == []
+    assert hub.world.clock.now() == start
+    # And it gets what is there
+    hub.post("q", "x")
+    assert len(hub.reserve("q", wait=10)) == 1
+    # When one of them leaves, or the time of all is over, then it waits
+    waits.leave(PROJECT, places[0] or "")
+    assert hub.reserve("q", wait=10) == []
+    assert hub.world.clock.now() == start + 10_000
+    hub.world.clock.advance(seconds=11)
+    for _ in range(3):
+        assert hub.reserve("q", wait=1) == []
+    assert hub.world.clock.now() == start + 24_000
+    # And leaves its place, also when something fails
+    assert waits.waiting[PROJECT] == {}
+    hub.world.ports.lines.reserve = _failing  # type: ignore[method-assign]
+    assert hub.call("POST", "/queues/q/reservations", {"wait": 5}).status == 500
+    assert waits.waiting[PROJECT] == {}
+
+
+def _failing(*_: Any, **__: Any) -> Any:
+    raise Unavailable("lines.reserve")
 
 
 def test_a_long_poll_answers_soon_after_a_message_came(hub: Hub) -> None:

@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.engine.world import PROJECT, World
-from tests.fakes import Reply
+from tests.fakes import Fault, FaultPlan, Reply
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import NewMessage
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -118,15 +119,207 @@ def test_unicast_statuses_show_who_was_asked(hub: Hub, world: World) -> None:
     ]
 
 
-def test_a_subscriber_removed_since_is_shown_without_name(hub: Hub, world: World) -> None:
+CHANGES = {
+    "removed": ("DELETE", [{"name": "s0"}]),
+    "replaced": ("PUT", [{"name": "another", "url": C}, {"name": "s1", "url": B}]),
+    "moved": ("POST", [{"name": "s0", "url": C}]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["multicast", "unicast"])
+def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
+    hub: Hub, world: World, change: str, kind: str
+) -> None:
+    # Given two subscribers that refuse a message for reasons of their own
+    world.sender.script(A, Reply(status_code=501, message="A refuses"))
+    world.sender.script(B, Reply(status_code=502, message="B refuses"))
+    world.sender.script(C, Reply(status_code=503, message="C refuses"))
+    hub.make_push("q", A, B, type=kind, retries=1, retries_delay=10, error_queue="failed")
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    # When one of them is removed, replaced, or gets another URL
+    method, subscribers = CHANGES[change]
+    assert hub.call(method, "/queues/q/subscribers", {"subscribers": subscribers}).status == 200
+    # Then the statuses say who was asked
+    asked = [(each["name"], each["url"], each["tries"], each["msg"]) for each in hub.statuses("q", message_id)]
+    assert asked == [("s0", A, 1, "A refuses"), ("s1", B, 1, "B refuses")]
+    # And when nothing is left to try, who was asked last, with its own answer, and as often as it was asked
+    world.run(seconds=60)
+    last = ("s0", C, 2, 503, "C refuses") if change == "moved" else ("s0", A, 1, 501, "A refuses")
+    told = [
+        (each["name"], each["url"], each["tries"], each["status_code"], each["msg"])
+        for each in hub.statuses("q", message_id)
+    ]
+    assert told == [last, ("s1", B, 2, 502, "B refuses")]
+    errors = [each for error in world.line("failed") for each in json.loads(error)["subscribers"]]
+    assert sorted((each["name"], each["url"], each["code"], each["msg"]) for each in errors) == [
+        (last[0], last[1], last[3], last[4]),
+        ("s1", B, 502, "B refuses"),
+    ]
+
+
+def test_a_round_whose_last_subscriber_was_removed_is_over_and_goes_on_later(hub: Hub, world: World) -> None:
+    # Given a unicast message whose first subscriber refused it when the invocation's time was up, and whose second is removed then
+    for url in (A, B):
+        world.sender.script(url, 500, 200)
+    hub.make_push("q", A, B, type="unicast", retries=1, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.dispatch_only()
+    [received] = world.push_queue.receive()
+    left = iter([10**6, 0])
+    world.push.run([received], source=world.push_queue, remaining_ms=lambda: next(left))
+    world.push_queue.delete(received.receipt_handle)
+    [asked] = world.sender.requests
+    other = "s1" if asked.url == A else "s0"
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": other}]})
+    # When time passes, then the round counts as a try, and the one that is left is asked again after the delay
+    world.run(seconds=9)
+    assert len(world.sender.requests) == 1
+    world.run(seconds=5)
+    assert [each.url for each in world.sender.requests] == [asked.url] * 2
+    [delivery] = world.deliveries(message_id)
+    assert (delivery.state, delivery.tries, delivery.attempts) == (DeliveryState.DELIVERED, 2, 2)
+
+
+def test_a_subscriber_removed_before_it_was_asked_was_not_tried(hub: Hub, world: World) -> None:
+    hub.make_push("q", A, B, error_queue="failed")
+    [message_id] = hub.post("q", "x", delay=5)
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "s0"}]})
+    world.run(seconds=10)
+    assert [each["tries"] for each in hub.statuses("q", message_id)] == [0, 1]
+    assert "status_code" not in hub.statuses("q", message_id)[0]
+    [error] = world.line("failed")
+    assert json.loads(error)["subscribers"][0]["msg"] == "Subscriber was removed from the queue"
+
+
+def test_a_renamed_subscriber_keeps_its_deliveries(hub: Hub, world: World) -> None:
+    # Given a message that a subscriber refused once
+    world.sender.script(A, 500, 200)
+    hub.make_push("q", A, B, retries_delay=10)
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    # When the list is set again with another name for its URL
+    renamed = [{"name": "renamed", "url": A}, {"name": "s1", "url": B}]
+    assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": renamed}).status == 200
+    world.run(seconds=20)
+    # Then it is asked again under its new name
+    assert [(each["name"], each["tries"], each["status_code"]) for each in hub.statuses("q", message_id)] == [
+        ("renamed", 2, 200),
+        ("s1", 1, 200),
+    ]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("moment", ["reserved", "open"])
+def test_the_acknowledgement_of_a_subscriber_that_is_gone_is_taken(
+    hub: Hub, world: World, change: str, moment: str
+) -> None:
+    # Given a subscriber that reserved a message, or is about to, and is then removed, replaced or moved
+    method, subscribers = CHANGES[change]
+
+    def leave() -> None:
+        hub.call(method, "/queues/q/subscribers", {"subscribers": subscribers})
+
+    def acknowledge_while_open(request: PushRequest) -> None:
+        leave()
+        assert acknowledge(hub, request, reservation(request), query=False).status == 200
+
+    script = acknowledge_while_open if moment == "open" else None
+    world.sender.script(A, Reply(status_code=202, meanwhile=script))
     hub.make_push("q", A, B)
     [message_id] = hub.post("q", "x")
     world.run(seconds=1)
-    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "s0"}]})
-    assert [(each["name"], each["url"], each["status_code"]) for each in hub.statuses("q", message_id)] == [
-        ("", "", 200),
-        ("s1", B, 200),
-    ]
+    request = world.sender.requests_to(A)[0]
+    if moment == "reserved":
+        leave()
+        # When it acknowledges by its name, without a token
+        wrong = {**reservation(request), "subscriber_name": "nobody"}
+        assert acknowledge(hub, request, wrong, query=False).status == 403
+        assert acknowledge(hub, request, reservation(request), query=False).status == 200
+    # Then it is acknowledged
+    assert codes(hub, message_id)[0] == 200
+    assert DeliveryState.ACKNOWLEDGED in {each.state for each in world.deliveries(message_id)}
+
+
+def test_subscribers_of_one_name_acknowledge_each_for_itself(hub: Hub, world: World) -> None:
+    # Given two subscribers of one name, and two reservations
+    for url in (A, B):
+        world.sender.script(url, 202)
+    hub.make("q", push={"subscribers": [{"name": "s", "url": A}, {"name": "s", "url": B}]})
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=1)
+    [request] = world.sender.requests_to(B)
+    # When the second acknowledges, then the first still has to
+    assert acknowledge(hub, request, reservation(request), query=False).status == 200
+    assert codes(hub, message_id) == [202, 200]
+
+
+def test_a_message_that_expires_while_it_is_tried_is_in_the_error_queue(hub: Hub, world: World) -> None:
+    # Given a message that lives for a minute, which one subscriber takes, one refuses, and one lets lapse
+    world.sender.script(A, 200)
+    world.sender.script(B, Reply(status_code=500, message="not now"))
+    world.sender.script(C, 202)
+    hub.make("q", message_expiration=60)
+    hub.call("DELETE", "/queues/q")
+    subscribers = [{"name": f"s{n}", "url": url} for n, url in enumerate((A, B, C))]
+    hub.make(
+        "q",
+        message_expiration=60,
+        push={"subscribers": subscribers, "retries": 100, "retries_delay": 50, "error_queue": "failed"},
+    )
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=200)
+    # Then it is in the error queue for those who did not take it, which say so
+    errors = [json.loads(each) for each in world.line("failed")]
+    assert [(each["source_msg_id"], each["reason"], each["body"]) for each in errors] == [
+        (message_id, "expired", "x")
+    ] * 2
+    told = sorted((each["code"], each["msg"]) for error in errors for each in error["subscribers"])
+    assert told == [(202, "Not acknowledged in time"), (500, "not now")]
+    # And its statuses tell, while the message itself is gone
+    statuses = [(each.get("status"), each["msg"], each["retries_remaining"]) for each in hub.statuses("q", message_id)]
+    assert statuses[1:] == [("expired", "not now", 0), ("expired", "Not acknowledged in time", 0)]
+    assert statuses[0][0] is None
+    for method in ("GET", "DELETE"):
+        assert hub.call(method, f"/queues/q/messages/{message_id}").msg == "Message not found"
+
+
+def test_a_message_that_expires_before_it_is_pushed_says_so(hub: Hub, world: World) -> None:
+    hub.make_push("q", A, error_queue="failed")
+    hub.call("PATCH", "/queues/q", {"queue": {"message_expiration": 60}})
+    [message_id] = hub.post("q", "x")
+    world.dispatch_only()
+    world.clock.advance(seconds=61)
+    world.run(seconds=5)
+    [status] = hub.statuses("q", message_id)
+    assert (status["status"], status["msg"], status["tries"]) == ("expired", "Message expired before it was pushed", 0)
+    [error] = world.line("failed")
+    assert json.loads(error)["subscribers"][0]["msg"] == "Message expired before it was pushed"
+    assert world.sender.requests == []
+
+
+def test_a_reservation_that_outlasts_the_message_can_be_acknowledged(hub: Hub, world: World) -> None:
+    world.sender.script(A, 202)
+    hub.make_push("q", A, retries_delay=100)
+    hub.call("PATCH", "/queues/q", {"queue": {"message_expiration": 60}})
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=80)
+    assert acknowledge(hub, world.sender.requests[0]).status == 200
+    assert codes(hub, message_id) == [200]
+
+
+def test_a_202_that_is_never_acknowledged_says_so_in_the_error_queue(hub: Hub, world: World) -> None:
+    world.sender.script(A, Reply(status_code=202, message="Accepted"))
+    hub.make_push("q", A, retries=1, retries_delay=10, error_queue="failed")
+    [message_id] = hub.post("q", "x")
+    world.run(seconds=15)
+    assert hub.statuses("q", message_id)[0]["msg"] == "Accepted"
+    world.run(seconds=15)
+    [error] = world.line("failed")
+    told = json.loads(error)["subscribers"][0]
+    assert (told["code"], told["msg"]) == (202, "Not acknowledged in time")
+    assert hub.statuses("q", message_id)[0]["msg"] == "Not acknowledged in time"
 
 
 def test_pull_queues_have_no_statuses(hub: Hub) -> None:
@@ -252,7 +445,7 @@ def test_an_acknowledgement_after_all_tries_is_refused(hub: Hub, world: World) -
     assert len(world.line("e")) == 1
 
 
-def test_without_a_token_every_refusal_looks_the_same(hub: Hub, world: World) -> None:
+def test_without_a_token_only_a_message_that_is_there_can_refuse(hub: Hub, world: World) -> None:
     # Given a reserved push, a pull queue with a reserved message, and a message that is gone
     world.sender.script(A, 202)
     hub.make_push("q", A)
@@ -262,11 +455,13 @@ def test_without_a_token_every_refusal_looks_the_same(hub: Hub, world: World) ->
     hub.post("pull", "y")
     [reserved] = hub.reserve("pull")
     good, wrong = request.headers["Iron-Reservation-Id"], "0" * 32
-    attempts = [
+    refused: list[tuple[str, str, str, dict[str, Any]]] = [
         (PROJECT, "q", message_id, {"reservation_id": wrong}),
         (PROJECT, "q", message_id, {"reservation_id": wrong, "subscriber_name": "s0"}),
         (PROJECT, "q", message_id, {"reservation_id": good, "subscriber_name": "nobody"}),
         (PROJECT, "q", message_id, {"reservation_id": "é"}),
+    ]
+    unknown: list[tuple[str, str, str, dict[str, Any]]] = [
         (PROJECT, "q", "1234567890123456789", {"reservation_id": good}),
         (PROJECT, "q", "abc", {"reservation_id": good}),
         (PROJECT, "none", message_id, {"reservation_id": good}),
@@ -274,16 +469,22 @@ def test_without_a_token_every_refusal_looks_the_same(hub: Hub, world: World) ->
         (OTHER_PROJECT, "q", message_id, {"reservation_id": good}),
         ("nonsense", "q", message_id, {"reservation_id": good}),
     ]
-    # When requests without a token show something that reserves nothing
-    answers = {
-        (result.status, result.msg)
-        for project, queue, message, body in attempts
-        for result in [
-            hub.send("DELETE", f"/3/projects/{project}/queues/{queue}/messages/{message}", json.dumps(body).encode())
-        ]
-    }
-    # Then nothing can be learned from the answers, and nothing happened
-    assert answers == {(403, "Reservation has timed out")}
+    for attempts, expected in (
+        (refused, (403, "Reservation has timed out")),
+        (unknown, (404, "Message not found")),
+    ):
+        # When requests without a token show something that reserves nothing
+        answers = {
+            (result.status, result.msg)
+            for project, queue, message, body in attempts
+            for result in [
+                hub.send(
+                    "DELETE", f"/3/projects/{project}/queues/{queue}/messages/{message}", json.dumps(body).encode()
+                )
+            ]
+        }
+        # Then what is not a push looks like no message at all, whatever else it is, and nothing happened
+        assert answers == {expected}
     assert codes(hub, message_id) == [202]
     assert hub.info("pull")["size"] == 1
 
@@ -372,12 +573,96 @@ def test_deleting_while_a_push_is_open(hub: Hub, world: World) -> None:
     assert len(world.sender.requests) == 1
 
 
-def test_deleting_what_was_delivered_changes_nothing(hub: Hub, world: World) -> None:
-    hub.make_push("q", A)
-    [message_id] = hub.post("q", "x")
+@pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize("answer", [200, 500])
+@pytest.mark.parametrize("batch", [False, True])
+def test_deleting_what_was_delivered_or_given_up_takes_it_away_with_its_body(
+    hub: Hub, world: World, size: int, answer: int, batch: bool
+) -> None:
+    # Given two messages of one post that owe nothing any more, with bodies in the table or in the bodies bucket
+    world.sender.script(A, answer)
+    hub.make_push("q", A, retries=0, error_queue="failed")
+    first, second = hub.post("q", "x" * size, "y" * size)
+    world.run(seconds=5)
+    before = world.messages.all_deliveries()
+    # When one is deleted
+    path = f"/queues/q/messages/{first}"
+    if batch:
+        assert hub.call("DELETE", "/queues/q/messages", {"ids": [first]}).msg == "Deleted"
+    else:
+        assert hub.call("DELETE", path).msg == "Deleted"
+    # Then it is gone for everybody
+    for gone in (hub.call("GET", path), hub.call("GET", f"{path}/subscribers"), hub.call("DELETE", path)):
+        assert (gone.status, gone.msg) == (404, "Message not found")
+    # And its bytes are nowhere, save in the error queue, while those of the other are whole
+    assert not any(each.body == b"x" * size for each in world.messages.all_messages())
+    if size > 1:
+        assert set(b"".join(world.bodies.objects.values()).replace(b"y", b"")) <= set(b'x"') | set(range(128))
+        assert sum(each.count(b"x" * size) for each in world.bodies.objects.values()) == (answer == 500)
+    assert hub.call("GET", f"/queues/q/messages/{second}").body["message"]["body"] == "y" * size
+    # And how it ended stays on record
+    assert world.messages.all_deliveries() == before
+
+
+def test_a_message_the_hub_made_is_not_made_again_once_its_owner_deleted_it(hub: Hub, world: World) -> None:
+    # Given a push queue that took a message from another queue, and an owner who deleted it there
+    hub.make_push("target", A)
+    hub.make_push("q", "ironmq:///target")
+    hub.post("q", "x")
     world.run(seconds=1)
+    [made] = [each for each in world.messages.all_messages() if each.queue == "target"]
+    assert hub.call("DELETE", f"/queues/target/messages/{made.message_id}").status == 200
+    # When it is made again for the same cause, as after a crash
+    assert made.cause is not None
+    again = world.ingest.post_caused(PROJECT, "target", NewMessage(body=b"x"), cause=made.cause, at=_made_at(world))
+    # Then it stays deleted, and nobody gets it twice
+    assert again == made.message_id
+    world.run(seconds=1)
+    assert hub.call("GET", f"/queues/target/messages/{again}").status == 404
+    assert len(world.sender.requests_to(A)) == 1
+
+
+def _made_at(world: World) -> int:
+    return next(each.accepted_at for each in world.messages.all_messages() if each.queue == "q")
+
+
+def test_deleting_what_is_about_to_be_told_to_the_error_queue_ends_it(hub: Hub, world: World) -> None:
+    # Given a message that was given up, and an owner who deletes it before the error queue was told
+    hub.make_push("q", A, retries=0, error_queue="failed")
+    world.sender.script(A, 500)
+    [message_id] = hub.post("q", "x")
+    world.dispatch_only()
+    [received] = world.push_queue.receive()
+    world.push.run([received], source=world.push_queue, remaining_ms=lambda: 10**6)
+    world.push_queue.delete(received.receipt_handle)
     assert hub.call("DELETE", f"/queues/q/messages/{message_id}").status == 200
-    assert codes(hub, message_id) == [200]
+    world.run(seconds=5)
+    # Then the errors function is through with it
+    assert len(world.errors_queue) == 0
+    assert world.line("failed") == []
+
+
+@pytest.mark.parametrize("call", ["messages.save", "bodies.erase", "messages.delete"])
+@pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
+def test_a_deletion_that_failed_half_way_is_finished_by_the_next(call: str, fault: Fault) -> None:
+    # Given a message that waits for its retry, and a deletion that fails at one of its steps
+    plan = FaultPlan(fault, of=call, at=2 if call == "messages.save" else 1)
+    world = World()
+    hub = Hub(world)
+    world.sender.script(A, 500)
+    hub.make_push("q", A, B, retries_delay=10)
+    world.sender.script(B, 500)
+    [message_id] = hub.post("q", "x" * 10_000)
+    world.run(seconds=1)
+    path = f"/queues/q/messages/{message_id}"
+    assert hub.struck(plan, "messages", "bodies").call("DELETE", path).status == 500
+    assert plan.struck
+    # When it is made again, then the message is gone with its body, and not pushed any more
+    assert hub.call("DELETE", path).status in (200, 404)
+    assert hub.call("GET", path).status == 404
+    assert not any(b"xxx" in each for each in world.bodies.objects.values())
+    world.run(seconds=100)
+    assert len(world.sender.requests) == 2
 
 
 def test_clearing_a_push_queue(hub: Hub, world: World) -> None:

@@ -254,10 +254,20 @@ def test_alerts_are_echoed_with_ids_that_stay(hub: Hub) -> None:
     assert "alerts" not in hub.make("q", alerts=[{}])
 
 
-def test_duplicate_alerts_are_refused(hub: Hub) -> None:
+@pytest.mark.parametrize("other", [{"direction": "asc", "snooze": 9}, {"queue": "b"}])
+def test_alerts_of_one_type_direction_and_trigger_are_duplicates(hub: Hub, other: dict[str, Any]) -> None:
     alert = {"type": "fixed", "trigger": 1, "queue": "a"}
-    result = hub.call("PUT", "/queues/q", {"queue": {"alerts": [alert, {**alert, "direction": "asc", "snooze": 9}]}})
+    result = hub.call("PUT", "/queues/q", {"queue": {"alerts": [alert, {**alert, **other}]}})
     assert (result.status, result.msg) == (400, "At least one new alert duplicates current queue alerts.")
+
+
+def test_an_alert_that_tells_another_queue_from_now_on_is_the_same_alert(hub: Hub) -> None:
+    alert = {"type": "fixed", "trigger": 1, "queue": "a"}
+    [before] = hub.make("q", alerts=[alert])["alerts"]
+    [after] = hub.make("q", alerts=[{**alert, "queue": "b"}])["alerts"]
+    assert after == {**before, "queue": "b"}
+    hub.post("q", "x")
+    assert hub.info("b")["size"] == 1
 
 
 def test_dead_letter_settings(hub: Hub) -> None:

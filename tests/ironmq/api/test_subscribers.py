@@ -107,9 +107,38 @@ def test_removing_needs_a_name(hub: Hub) -> None:
     assert hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": ""}]}).status == 400
 
 
-def test_two_subscribers_of_one_name_are_refused(hub: Hub) -> None:
-    subscribers = [{"name": "s", "url": A}, {"name": "s", "url": B}]
-    assert hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": subscribers}}}).status == 400
+def test_two_subscribers_may_have_one_name(hub: Hub) -> None:
+    # Given two subscribers of one name, as IronMQ's own Ruby suite makes them, and a third
+    twins = [{"name": "s", "url": A}, {"name": "s", "url": B}]
+    hub.make("q", push={"subscribers": [*twins, {"name": "t", "url": C}]})
+    assert shown(hub)[:2] == twins
+    first, second, third = ids(hub)
+    # When the list is set again in another order, then each is the one that it was
+    hub.call("PUT", "/queues/q/subscribers", {"subscribers": [twins[1], {"name": "t", "url": C}, twins[0]]})
+    assert ids(hub) == [second, third, first]
+    # When one is added again with a header, then that of the same URL is changed
+    hub.call("POST", "/queues/q/subscribers", {"subscribers": [{**twins[0], "headers": {"X-A": "1"}}]})
+    assert ids(hub) == [second, third, first]
+    assert shown(hub)[2] == {**twins[0], "headers": {"X-A": "1"}}
+    # When one is removed by name and URL, then the other stays; by name alone all go
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [twins[1]]})
+    assert ids(hub) == [third, first]
+    hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"name": "u", "url": A}, {"name": "u", "url": B}]})
+    assert len(ids(hub)) == 4
+    hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "u"}]})
+    assert ids(hub) == [third, first]
+
+
+def test_a_named_subscriber_can_be_removed_by_its_url(hub: Hub) -> None:
+    hub.make_push("q", A, B, C)
+    assert hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"url": B}]}).status == 200
+    assert [each["url"] for each in shown(hub)] == [A, C]
+
+
+def test_adding_a_second_subscriber_for_an_url_is_no_renaming(hub: Hub) -> None:
+    hub.make_push("q", A)
+    hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"name": "second", "url": A}]})
+    assert [each["name"] for each in shown(hub)] == ["s0", "second"]
 
 
 @pytest.mark.parametrize(

@@ -2,70 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, cast
-
 import pytest
-from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
-from tests.cloud.turns import Turns
-from tests.contract.samples import PROJECT, message
+from tests.ironmq.store.consumers import consume
 
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
-
-LINE = "f0e1d2c3b4a5"
-HOUR = 3_600_000
 WRITES_A_MESSAGE = 1.5
-
-
-@dataclass
-class Consumed:
-    """What several consumers did with a queue."""
-
-    handed_out: list[list[str]] = field(default_factory=list)
-    writes: int = 0
-    longest_ms: int = 0
-
-    @property
-    def times(self) -> Counter[str]:
-        """How often each message was handed out."""
-        return Counter(message_id for answer in self.handed_out for message_id in answer)
-
-
-def consume(client: DynamoDBClient, *, consumers: int, at_a_time: int, messages: int, seed: int) -> Consumed:
-    """Post messages and let consumers, each an execution environment of its own, reserve and delete them until none is left."""
-    turns = Turns(seed)
-    given = [
-        message(
-            queue_uid=LINE,
-            subscriber_ids=(),
-            accepted_at=turns.now(),
-            due_at=turns.now(),
-            expires_at=turns.now() + HOUR,
-        )
-        for _ in range(messages)
-    ]
-    DynamoDBLineStore(client, aws.LINES_TABLE, turns).put(given)
-    slow = cast(DynamoDBClient, turns.client(client))
-    seen = Consumed()
-
-    def consumer() -> None:
-        store = DynamoDBLineStore(slow, aws.LINES_TABLE, turns, threads=1)
-        while len(seen.times) < messages and turns.now() < given[0].accepted_at + HOUR // 2:
-            began = turns.now()
-            held = store.reserve(PROJECT, LINE, count=at_a_time, timeout_ms=HOUR, now=turns.now())
-            seen.longest_ms = max(seen.longest_ms, turns.now() - began)
-            seen.handed_out.append([each.message.message_id for each in held])
-            for each in held:
-                key: Any = {"pk": {"S": f"{PROJECT}#{LINE}"}, "sk": {"S": each.message.message_id}}
-                slow.delete_item(TableName=aws.LINES_TABLE, Key=key)
-            if not held:
-                turns.sleep(0.1)
-
-    turns.run([consumer] * consumers)
-    seen.writes = turns.calls["update_item"]
-    return seen
 
 
 @pytest.mark.parametrize(("at_a_time", "messages", "seed"), [(10, 400, 1), (1, 60, 2), (100, 250, 3)])

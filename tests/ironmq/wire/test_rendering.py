@@ -21,6 +21,7 @@ from pushhub.base.errors import (
 )
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.wire.alerts import alert_body
+from pushhub.ironmq.wire.error_queue import without_secrets
 from pushhub.ironmq.wire.errors import status_of
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.ironmq.wire.queues import parse_queue, render_queue, render_queue_info
@@ -104,3 +105,25 @@ def test_alert_messages_say_what_happened() -> None:
 )
 def test_statuses_of_refusals(error: RequestRefused, status: int) -> None:
     assert status_of(error) == status
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://a.example/in", "https://a.example/in"),
+        (
+            "https://user:pass@a.example:81/in?auth=TOKEN&x=1&flag",
+            "https://user:***@a.example:81/in?auth=***&x=***&***",
+        ),
+        ("https://token@a.example", "https://***@a.example"),
+        ("https://a.example?auth=T/O@K", "https://a.example?auth=***"),
+        ("https://u:p@ss@a.example/@x?", "https://u:***@a.example/@x?"),
+        ("ironmq:///q", "ironmq:///q"),
+        ("ironmq://P:TOKEN@/q", "ironmq://P:***@/q"),
+        ("ironmq://P:TOKEN@mq.example:8080/q", "ironmq://P:***@mq.example:8080/q"),
+        ("ironworker://P:TOKEN@w.example/code", "ironworker://P:***@w.example/code"),
+        ("", ""),
+    ],
+)
+def test_urls_in_error_queues_hide_their_secrets(url: str, told: str) -> None:
+    assert without_secrets(url) == told

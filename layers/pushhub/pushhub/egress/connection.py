@@ -164,6 +164,7 @@ class GuardedConnection(HTTPConnection):
                 raise StaleConnection from error
             raise
         with answer:
+            _check_length(answer.headers)
             bounded.allowance = _FRAMING_FACTOR * answer_limit + _HEAD_LIMIT
             # One byte more than wanted tells a whole answer from a cut one.
             received = answer.read(answer_limit + 1)
@@ -173,6 +174,21 @@ class GuardedConnection(HTTPConnection):
             if not whole or answer.status < 200:
                 self.close()
             return Reply(answer.status, answer.reason, answer.headers, received[:answer_limit])
+
+
+def _check_length(headers: Message) -> None:
+    """Refuse an answer whose length is not one number: where it ends would be a guess (RFC 9112, 6.3).
+
+    Raises:
+        http.client.HTTPException: It is negative, no number, or several that differ.
+    """
+    given = {each.strip() for line in headers.get_all("Content-Length", []) for each in str(line).split(",")}
+    if len(given) > 1 or not all(each.isascii() and each.isdigit() for each in given):
+        raise _LengthUnclear
+
+
+class _LengthUnclear(http.client.HTTPException):
+    """The Content-Length of an answer cannot be relied on."""
 
 
 class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):

@@ -136,7 +136,7 @@ class GuardedSender:
         body: bytes = response.raw.read()
         return Answer(
             status_code=response.status_code,
-            message=_one_line(response.reason or http.client.responses.get(response.status_code, "")),
+            message=_one_line(_as_sent(response.reason) or http.client.responses.get(response.status_code, "")),
             body=body,
             headers=dict(response.headers),
             started_at=started_at,
@@ -303,6 +303,14 @@ def _joined(reply: Reply) -> CaseInsensitiveDict[str]:
         lower = name.lower()
         headers[lower] = f"{headers[lower]}, {value}" if lower in headers else value
     return CaseInsensitiveDict(headers)
+
+
+def _as_sent(reason: str) -> str:
+    """A reason phrase that was read as Latin-1, as UTF-8 if its bytes are (RFC 9112 leaves open what they are)."""
+    try:
+        return reason.encode("latin-1").decode()
+    except UnicodeError:
+        return reason
 
 
 def _one_line(text: str) -> str:

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.base.verdict import Answer, Verdict
+from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
-from pushhub.engine.model.backoff import FixedDelay, RetryPolicy, holds_in_queue
+from pushhub.engine.model.backoff import RetryPolicy, holds_in_queue
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
@@ -28,9 +28,10 @@ from pushhub.engine.model.delivery import (
     opening,
     park,
     settle,
+    without_target,
 )
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, dialect_of
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, Deliveries, Messages, QueueSource, Received, Watcher, WorkQueue
 from pushhub.engine.target import Outcome, PushOrder, Targets
@@ -44,9 +45,6 @@ ABSORB_ROUNDS = 8
 CLOCK_SKEW_MS = 60_000
 """How far the clocks of two functions may be apart."""
 
-GIVE_UP = FixedDelay(retries=0, delay_s=3)
-"""The policy when nobody is left whom a delivery is owed to: no further try."""
-
 
 class Follow(StrEnum):
     """What is to follow for the SQS message of a delivery that was looked at."""
@@ -58,7 +56,7 @@ class Follow(StrEnum):
     POLL = "poll"
     """Look again at ``due_at``, from the poll queue."""
     ERROR = "error"
-    """Exhausted: to the errors queue."""
+    """Exhausted or expired: to the errors queue."""
     FAULT = "fault"
     """Our own code failed on it: look again at ``due_at``, until the dead-letter queue takes the message."""
 
@@ -173,7 +171,12 @@ class Deliver:
             seen = look(delivery, policy, self._clock.now())
             if seen.step is not Step.ATTEMPT:
                 return self._without_attempt(job.order.message, delivery, seen)
-            if subscriber and remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
+            if subscriber is None:
+                delivery, changed = self._without_subscriber(job, delivery, policy)
+                if changed:
+                    return changed
+                continue
+            if remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
                 return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
             self._tell_watchers(job.order.message, delivery)
@@ -211,19 +214,21 @@ class Deliver:
             if message is not None:
                 self._tell_watchers(message, delivery)
             return _when_settled(delivery)
-        closed = close(delivery, state, self._clock.now())
+        return self._store_closed(message, close(delivery, state, self._clock.now()), reason)
+
+    def _store_closed(self, message: Message | None, closed: Delivery, reason: str) -> Following:
         try:
             self._messages.save(closed)
         except Conflict:
             return Following(Follow.LATER, self._clock.now())
-        self._telemetry.count(_metric_of(state))
+        self._telemetry.count(_metric_of(closed.state))
         self._telemetry.event(
             "delivery_closed",
             project=closed.project,
             queue=closed.queue,
             message_id=closed.message_id,
             delivery_id=closed.delivery_id,
-            state=state.value,
+            state=closed.state.value,
             reason=reason,
             tries=closed.tries,
         )
@@ -231,28 +236,43 @@ class Deliver:
             self._tell_watchers(message, closed)
         return _when_settled(closed)
 
-    def _attempt(self, job: _Job, subscriber: Subscriber | None, delivery: Delivery, policy: RetryPolicy) -> Delivery:
+    def _without_subscriber(
+        self, job: _Job, delivery: Delivery, policy: RetryPolicy
+    ) -> tuple[Delivery, Following | None]:
+        """The delivery when the subscriber that is next was removed, and what follows; None when another one is next."""
+        here = {each.subscriber_id for each in job.push.subscribers}
+        moved = without_target(delivery, here, policy, now=self._clock.now(), jitter=self._clock.jitter())
+        if moved.version == delivery.version:
+            return moved, None
+        if moved.due_at is None:
+            return moved, self._store_closed(job.order.message, moved, "subscriber_removed")
+        moved = self._parked_if_long(moved)
+        try:
+            self._messages.save(moved)
+        except Conflict:
+            return moved, Following(Follow.LATER, self._clock.now())
+        self._tell_watchers(job.order.message, moved)
+        if moved.parked:
+            return moved, Following(Follow.NOTHING)
+        return moved, _look_again(moved, moved.due_at or self._clock.now())
+
+    def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, policy: RetryPolicy) -> Delivery:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
-        if subscriber is None:
-            outcome, dialect = self._removed_subscriber(), dialect_of(job.queue.name)
-            policy = policy if any(map(job.push.subscriber, delivery.targets)) else GIVE_UP
-        else:
-            try:
-                body = body_of(job.order.message, self._bodies)
-            except MessageNotFound:
-                return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
-            target = self._targets.of(subscriber.url)
-            dialect = target.dialect
-            outcome = target.deliver(
-                PushOrder(
-                    queue=job.queue,
-                    push=job.push,
-                    subscriber=subscriber,
-                    message=job.order.message,
-                    body=body,
-                    delivery=delivery,
-                )
+        try:
+            body = body_of(job.order.message, self._bodies)
+        except MessageNotFound:
+            return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
+        target = self._targets.of(subscriber.url)
+        outcome = target.deliver(
+            PushOrder(
+                queue=job.queue,
+                push=job.push,
+                subscriber=subscriber,
+                message=job.order.message,
+                body=body,
+                delivery=delivery,
             )
+        )
         after = settle(
             delivery,
             outcome.answer,
@@ -260,8 +280,9 @@ class Deliver:
             policy=policy,
             reserve_ms=outcome.reserve_ms,
             jitter=self._clock.jitter(),
-            subscriber=subscriber.name if subscriber else "",
-            dialect=dialect,
+            subscriber=subscriber.name,
+            url=subscriber.url,
+            dialect=target.dialect,
             update_url=outcome.update_url,
         )
         after = self._parked_if_long(after)
@@ -271,17 +292,6 @@ class Deliver:
             after = self._absorb(job, delivery, outcome)
         self._tell(job, subscriber, after, outcome, policy)
         return after
-
-    def _removed_subscriber(self) -> Outcome:
-        now = self._clock.now()
-        answer = Answer(
-            status_code=0,
-            message="Subscriber was removed from the queue",
-            error_class="removed",
-            started_at=now,
-            finished_at=now,
-        )
-        return Outcome(answer=answer, verdict=Verdict.FAILED)
 
     def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
         try:
@@ -324,9 +334,7 @@ class Deliver:
         except Unavailable:
             return 0
 
-    def _tell(
-        self, job: _Job, subscriber: Subscriber | None, after: Delivery, outcome: Outcome, policy: RetryPolicy
-    ) -> None:
+    def _tell(self, job: _Job, subscriber: Subscriber, after: Delivery, outcome: Outcome, policy: RetryPolicy) -> None:
         """The one wide event of this attempt; its fields are the columns of the delivery record."""
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
@@ -337,7 +345,7 @@ class Deliver:
         self._telemetry.event(
             "attempt",
             **order_identity(job.order),
-            subscriber=subscriber.name if subscriber else None,
+            subscriber=subscriber.name,
             attempt=last.number if last else None,
             tries=after.tries,
             tries_max=policy.max_tries,
@@ -365,7 +373,8 @@ def _look_again(delivery: Delivery, at: int) -> Following:
 
 
 def _when_settled(delivery: Delivery) -> Following:
-    return Following(Follow.ERROR if delivery.state is DeliveryState.EXHAUSTED else Follow.NOTHING)
+    given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)
+    return Following(Follow.ERROR if given_up else Follow.NOTHING)
 
 
 def order_identity(order: WorkOrder) -> dict[str, str]:

@@ -153,6 +153,10 @@ class Messages(Protocol):
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...
 
+    def delete(self, message: Message) -> None:
+        """Take a message away from its readers, bytes and headers included. Its id stays taken, so that it is not made anew for the same cause."""
+        ...
+
 
 class Deliveries(Protocol):
     """Deliveries, from their first outcome on."""
@@ -247,7 +251,11 @@ class BodyStore(Protocol):
         ...
 
     def get(self, ref: BodyRef) -> bytes:
-        """The exact bytes. Raises ``MessageNotFound`` when the object is gone."""
+        """The exact bytes. Raises ``MessageNotFound`` when the object is gone, or they were erased."""
+        ...
+
+    def erase(self, ref: BodyRef) -> None:
+        """Destroy the bytes of one body; the others of its object stay. Nothing is done when they are gone already."""
         ...
 
 

@@ -13,9 +13,6 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 
-MAX_HOPS = 10
-"""How many queues a message may pass through before it is taken for a loop."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushOrder:
@@ -41,6 +38,11 @@ class PushOrder:
     def attempt(self) -> int:
         """Number of this attempt, from 1."""
         return self.delivery.attempts + 1
+
+    @property
+    def allowance(self) -> int:
+        """How many messages may come of this delivery."""
+        return self.message.allowance(self.delivery.subscriber_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from pushhub.base.errors import Conflict, Forbidden, NotFound, Unavailable
+from pushhub.base.errors import Conflict, Forbidden, MessageNotFound, Unavailable
 from pushhub.base.ids import push_reservation_id
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, acknowledge
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import ConfigStore, MessageStore
 from pushhub.ironmq.push_messages import PushedMessage, PushMessages
@@ -88,33 +87,43 @@ class Acknowledge:
         raise Unavailable("acknowledging under contention")
 
     def run_without_token(self, project_id: str, queue_name: str, deletion: Deletion) -> None:
-        """Acknowledge a push by its reservation alone. Every refusal looks the same, so that nothing can be learned from it.
+        """Acknowledge a push by its reservation alone. An unknown queue looks like an unknown message.
 
         Raises:
-            Forbidden: There is nothing that this reservation reserves.
+            MessageNotFound: No such message.
+            Forbidden: The reservation is wrong, superseded, or timed out.
         """
         queue = self._config.queue(project_id, queue_name, fresh=True)
         if queue is None or not queue.is_push or not is_message_id(deletion.message_id):
-            raise Forbidden(TIMED_OUT)
-        try:
-            self.run(queue, deletion)
-        except NotFound as error:
-            raise Forbidden(TIMED_OUT) from error
+            raise MessageNotFound
+        self.run(queue, deletion)
 
     def _acknowledged(self, queue: Queue, deletion: Deletion) -> tuple[Delivery, Delivery]:
-        pushed = self._push_messages.get(queue, deletion.message_id)
+        # A reservation outlasts the message's time.
+        pushed = self._push_messages.statuses(queue, deletion.message_id)
         found = _reserved(queue, pushed, deletion)
         if found is None:
             raise Forbidden(TIMED_OUT)
-        return found.delivery, acknowledge(found.delivery, found.subscriber_id, found.attempt, self._clock.now())
+        subscriber = queue.push.subscriber(found.subscriber_id) if queue.push else None
+        acknowledged = acknowledge(
+            found.delivery,
+            found.subscriber_id,
+            found.attempt,
+            self._clock.now(),
+            name=subscriber.name if subscriber else None,
+            url=subscriber.url if subscriber else None,
+        )
+        return found.delivery, acknowledged
 
 
 def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reserved | None:
     """The attempt that the reservation id was sent with, among those it could still be."""
     given = (deletion.reservation_id or "").encode()
     found: _Reserved | None = None
-    for subscriber_id in _candidates(queue, pushed.message, deletion.subscriber_name):
+    for subscriber_id in pushed.message.subscriber_ids:
         delivery = pushed.deliveries["*" if pushed.message.unicast else subscriber_id]
+        if not _may_be_called(deletion.subscriber_name, queue, delivery, subscriber_id):
+            continue
         for attempt in (delivery.attempts + 1, delivery.attempts):
             expected = push_reservation_id(queue.secret, pushed.message.message_id, subscriber_id, attempt)
             if hmac.compare_digest(expected.encode(), given):
@@ -122,9 +131,13 @@ def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reser
     return found
 
 
-def _candidates(queue: Queue, message: Message, name: str | None) -> tuple[str, ...]:
-    """Ids of the subscribers that may have sent the acknowledgement: those of that name, or any when none was told."""
+def _may_be_called(name: str | None, queue: Queue, delivery: Delivery, subscriber_id: str) -> bool:
+    """Whether a subscriber has that name, or had it when it was asked; so may any when no name is told, or none is known any more.
+
+    Several may have the same name: the reservation tells them apart.
+    """
     if not name:
-        return message.subscriber_ids
-    named = {each.subscriber_id for each in (queue.push.subscribers if queue.push else ()) if each.name == name}
-    return tuple(each for each in message.subscriber_ids if each in named)
+        return True
+    subscriber = queue.push.subscriber(subscriber_id) if queue.push else None
+    asked = delivery.status(subscriber_id).name
+    return name in (asked, subscriber.name if subscriber else None) or (subscriber is None and asked is None)

@@ -1,20 +1,21 @@
-"""What becomes of a delivery that no try could bring home: a message in the queue's error queue."""
+"""What becomes of a delivery that was given up, because its tries or its message's time ran out: a message in the queue's error queue."""
 
 from __future__ import annotations
 
 from pushhub.base.errors import MessageNotFound
 from pushhub.base.ports import Telemetry
 from pushhub.engine.bodies import body_of
-from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.message import Message, NewMessage
-from pushhub.engine.model.queue import Subscriber
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
-from pushhub.engine.target import MAX_HOPS
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.error_queue import error_message_body
 
-__all__ = ["Exhausted"]
+CAUSE = "exhausted/"
+"""What the causes of error messages begin with."""
+
+GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.EXPIRED})
 
 
 class Exhausted:
@@ -57,25 +58,28 @@ class Exhausted:
         if not queue.push.error_queue:
             self._skip(order, "no_error_queue")
             return
-        if order.message.hops >= MAX_HOPS:
-            self._skip(order, "too_many_hops")
-            return
         delivery = self._messages.delivery(order)
-        if delivery is None or delivery.state is not DeliveryState.EXHAUSTED or delivery.settled_at is None:
-            self._skip(order, "not_exhausted")
+        if delivery is None or delivery.state not in GIVEN_UP or delivery.settled_at is None:
+            self._skip(order, "not_given_up")
             return
         message = self._messages.message(order.message.project, order.message.queue_uid, order.message.message_id)
         if message is None:
             self._skip(order, "message_gone")
             return
-        subscribers = [queue.push.subscriber(each) or _removed(each) for each in self._owed(message, delivery)]
+        allowance = message.allowance(delivery.subscriber_id)
+        if _is_error_message(message) and (message.hops >= MAX_HOPS or allowance < 1):
+            # What was cut off is told of already; telling of it again and again would never end.
+            self._skip(order, "too_many_hops")
+            return
         message_id = self._post.post_caused(
             queue.project,
             queue.push.error_queue,
             NewMessage(
-                body=error_message_body(message, self._body(message), delivery, subscribers), hops=message.hops + 1
+                body=error_message_body(queue, message, self._body(message), delivery),
+                hops=message.hops + 1,
+                descendants=max(0, allowance - 1),
             ),
-            cause=f"exhausted/{queue.uid}/{delivery.delivery_id}",
+            cause=f"{CAUSE}{queue.uid}/{delivery.delivery_id}",
             at=delivery.settled_at,
         )
         self._telemetry.count("ErrorMessagesPosted")
@@ -88,10 +92,6 @@ class Exhausted:
             error_queue=queue.push.error_queue,
             error_message_id=message_id,
         )
-
-    @staticmethod
-    def _owed(message: Message, delivery: Delivery) -> tuple[str, ...]:
-        return message.subscriber_ids if message.unicast else (delivery.subscriber_id,)
 
     def _body(self, message: Message) -> bytes | None:
         try:
@@ -111,5 +111,5 @@ class Exhausted:
         )
 
 
-def _removed(subscriber_id: str) -> Subscriber:
-    return Subscriber(subscriber_id=subscriber_id, name="", url="")
+def _is_error_message(message: Message) -> bool:
+    return message.cause is not None and message.cause.startswith(CAUSE)

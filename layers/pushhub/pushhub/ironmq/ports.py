@@ -113,3 +113,15 @@ class LineStore(Protocol):
     def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
         """Messages in the line, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
         ...
+
+
+class Waits(Protocol):
+    """Requests that wait for messages: each holds an execution environment, so that a project may have only so many."""
+
+    def enter(self, project_id: str, *, now: int, until: int) -> str | None:
+        """Take a place among those who wait, until then at most; None when all are taken."""
+        ...
+
+    def leave(self, project_id: str, place: str) -> None:
+        """Give the place back."""
+        ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.accept import Accept, PlacedBody, Sink
-from pushhub.engine.model.message import Message, NewMessage
+from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageSink, Once
 from pushhub.ironmq.alerts import Alerts
@@ -44,6 +44,7 @@ class Post:
         lines: Lines of pull queues.
         bodies: Large bodies.
         clock: Time.
+        descendants: How many messages may come of one that a producer posts.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Post:
         lines: LineStore,
         bodies: BodyStore,
         clock: Clock,
+        descendants: int = DESCENDANTS,
     ) -> None:
+        self._descendants = descendants
         self._accept = accept
         self._config = config
         self._messages = messages
@@ -81,7 +84,7 @@ class Post:
         def made(ids: Sequence[str]) -> list[Message]:
             now = self._clock.now()
             given = zip(ids, messages, placed, strict=True)
-            return [_compose(queue, message_id, new, body, now=now) for message_id, new, body in given]
+            return [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
 
         accepted = self._accept.new(self._sink(queue), len(messages), made)
         self._stored(queue, len(accepted))
@@ -104,7 +107,7 @@ class Post:
         (body,) = self._accept.placed(project_id, [message.body], self._bodies)
 
         def made(message_id: str) -> Message:
-            return _compose(queue, message_id, message, body, now=self._clock.now(), cause=cause)
+            return self._composed(queue, message_id, message, body, now=self._clock.now(), cause=cause)
 
         accepted, once = self._accept.once(self._sink(queue), made, cause=cause, at=at)
         if once is Once.STORED:
@@ -127,10 +130,10 @@ class Post:
             Unavailable: Nothing may be assumed; call again.
         """
         cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
-        new = NewMessage(body=body, headers=message.headers, hops=message.hops)
+        new = NewMessage(body=body, headers=message.headers, hops=message.hops, descendants=message.descendants)
         queue = self._queue(project_id, queue_name)
         (placed,) = self._accept.placed(project_id, [body], self._bodies)
-        moved = _compose(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
+        moved = self._composed(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
         once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
         if once is Once.STORED:
             self._stored(queue, 1)
@@ -152,7 +155,7 @@ class Post:
                 target = self._queue(queue.project, fired.queue)
                 new = NewMessage(body=fired.body)
                 (body,) = self._accept.placed(queue.project, [fired.body], self._bodies)
-                message = _compose(target, self._accept.next_id(), new, body, now=self._clock.now())
+                message = self._composed(target, self._accept.next_id(), new, body, now=self._clock.now())
                 self._sink(target).accept([message])
                 # Alerts about alert messages could answer each other for ever; those messages are only counted.
                 self._count(target, 1)
@@ -192,29 +195,29 @@ class Post:
             # A statistic; the messages are stored, and an error would make the producer post them again.
             return
 
-
-def _compose(
-    queue: Queue, message_id: str, new: NewMessage, body: PlacedBody, *, now: int, cause: str | None = None
-) -> Message:
-    """The message to store. Its life is counted from when it is due, so that a long delay does not use it up."""
-    # A push queue's clear counts everything up to its moment as deleted; this message came after it.
-    accepted_at = max(now, queue.cleared_at + 1)
-    due_at = accepted_at + new.delay_s * 1000
-    subscribers = queue.push.subscribers if queue.push else ()
-    return Message(
-        project=queue.project,
-        queue=queue.name,
-        queue_uid=queue.uid if queue.is_push else queue.line_uid,
-        message_id=message_id,
-        body=body.inline,
-        body_ref=body.ref,
-        body_size=body.size,
-        headers=new.headers,
-        accepted_at=accepted_at,
-        due_at=due_at,
-        expires_at=due_at + queue.message_expiration * 1000,
-        subscriber_ids=tuple(each.subscriber_id for each in subscribers),
-        unicast=queue.type is QueueType.UNICAST,
-        hops=new.hops,
-        cause=cause,
-    )
+    def _composed(
+        self, queue: Queue, message_id: str, new: NewMessage, body: PlacedBody, *, now: int, cause: str | None = None
+    ) -> Message:
+        """The message to store. Its life is counted from when it is due, so that a long delay does not use it up."""
+        # A push queue's clear counts everything up to its moment as deleted; this message came after it.
+        accepted_at = max(now, queue.cleared_at + 1)
+        due_at = accepted_at + new.delay_s * 1000
+        subscribers = queue.push.subscribers if queue.push else ()
+        return Message(
+            project=queue.project,
+            queue=queue.name,
+            queue_uid=queue.uid if queue.is_push else queue.line_uid,
+            message_id=message_id,
+            body=body.inline,
+            body_ref=body.ref,
+            body_size=body.size,
+            headers=new.headers,
+            accepted_at=accepted_at,
+            due_at=due_at,
+            expires_at=due_at + queue.message_expiration * 1000,
+            subscriber_ids=tuple(each.subscriber_id for each in subscribers),
+            unicast=queue.type is QueueType.UNICAST,
+            hops=new.hops,
+            descendants=min(self._descendants, self._descendants if new.descendants is None else new.descendants),
+            cause=cause,
+        )

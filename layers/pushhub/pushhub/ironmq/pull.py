@@ -12,7 +12,7 @@ from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, ConfigStore
-from pushhub.ironmq.ports import LineMessage, LineStore
+from pushhub.ironmq.ports import LineMessage, LineStore, Waits
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import AnswerRoom
@@ -22,7 +22,7 @@ __all__ = ["Lines", "ReadMessage"]
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
 
-TOO_LATE_MS = 29_000
+TOO_LATE_MS = 28_500
 """What was reserved for a request is given back when this much time has passed since it came: its answer would reach nobody."""
 
 FIRST_PAUSE_S = 0.1
@@ -63,18 +63,22 @@ class Lines:
         lines: The lines.
         bodies: Large bodies.
         post: Moves dead letters and fires alerts.
+        waits: Bounds how many requests of a project wait at the same time.
         clock: Time.
     """
 
-    def __init__(self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, post: Post, clock: Clock) -> None:
+    def __init__(
+        self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
+    ) -> None:
         self._config = config
         self._lines = lines
         self._bodies = bodies
         self._post = post
+        self._waits = waits
         self._clock = clock
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
-        """Reserve messages, waiting for a first one as long as asked for; none when none came.
+        """Reserve messages, waiting for a first one as long as asked for, if there is a place to wait; none when none came.
 
         Args:
             queue: A pull queue.
@@ -86,18 +90,27 @@ class Lines:
         """
         began = self._clock.now()
         deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
+        place: str | None = None
         pause_s = FIRST_PAUSE_S
-        while True:
-            taken = self._take(queue, request, compressed=compressed)
-            if self._clock.now() - began > TOO_LATE_MS:
-                self._give_back(queue, [each.held for each in taken])
-                return []
-            left_s = (deadline - self._clock.now()) / 1000
-            if taken or left_s <= 0:
-                return self._deleted(queue, taken, by=began + TOO_LATE_MS) if request.delete else taken
-            self._clock.sleep(min(pause_s, left_s))
-            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-            queue = self._config.queue(queue.project, queue.name) or queue
+        try:
+            while True:
+                taken = self._take(queue, request, compressed=compressed)
+                now = self._clock.now()
+                if now - began > TOO_LATE_MS:
+                    self._give_back(queue, [each.held for each in taken])
+                    return []
+                if taken or now >= deadline:
+                    return self._deleted(queue, taken, by=began + TOO_LATE_MS) if request.delete else taken
+                place = place or self._waits.enter(queue.project, now=now, until=deadline)
+                if place is None:
+                    return []
+                self._clock.sleep(min(pause_s, (deadline - now) / 1000))
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                queue = self._config.queue(queue.project, queue.name) or queue
+        finally:
+            if place is not None:
+                with suppress(Unavailable):
+                    self._waits.leave(queue.project, place)
 
     def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> list[ReadMessage]:
         """Reserve messages and move the dead letters among them out of the way until enough or no more are found."""

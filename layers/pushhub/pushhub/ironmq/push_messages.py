@@ -1,8 +1,7 @@
 """Messages of push queues: reading one with what became of its deliveries, and deleting one.
 
-A message stays readable after it was delivered or given up, until its time is over. Deleting it makes what is still owed void
-(its unsettled deliveries are cancelled), and a message with a cancelled delivery no longer exists for its readers. One that
-owes nothing any more cannot be undone: deleting it is answered as done and changes nothing.
+A message stays readable after it was delivered or given up, until its time is over or it is deleted. Deleting it first cancels
+what is still owed, so that nobody reads its body any more, then destroys the body, then the message.
 """
 
 from __future__ import annotations
@@ -60,6 +59,17 @@ class PushMessages:
         """A message with its deliveries.
 
         Raises:
+            MessageNotFound: No such message, or it was deleted, or its time is over.
+        """
+        pushed = self.statuses(queue, message_id)
+        if pushed.message.expires_at <= self._clock.now():
+            raise MessageNotFound
+        return pushed
+
+    def statuses(self, queue: Queue, message_id: str) -> PushedMessage:
+        """As :meth:`get`, but for a day after the message's time was over, too: to tell that it expired.
+
+        Raises:
             MessageNotFound: No such message, or it was deleted.
         """
         pushed = self._stored(queue, message_id)
@@ -101,22 +111,33 @@ class PushMessages:
             found.append(shown)
         return found
 
-    def delete(self, queue: Queue, message_id: str) -> None:
-        """Delete a message: it is not pushed any more.
+    def check_deletion(self, queue: Queue, message_id: str) -> None:
+        """Refuse what :meth:`delete` would refuse, without deleting.
 
         Raises:
             MessageNotFound: No such message, or it was deleted before.
         """
-        self.get(queue, message_id)
+        if self._stored(queue, message_id).message.expires_at <= self._clock.now():
+            raise MessageNotFound
+
+    def delete(self, queue: Queue, message_id: str) -> None:
+        """Delete a message with its body: it is not pushed any more, and not shown. Can be repeated after a failure.
+
+        Raises:
+            MessageNotFound: No such message, or it was deleted before.
+        """
         for _ in range(CHANGE_ROUNDS):
-            deliveries = self._stored(queue, message_id).deliveries.values()
+            pushed = self._stored(queue, message_id)
             try:
-                for delivery in deliveries:
+                for delivery in pushed.deliveries.values():
                     if not delivery.settled:
                         self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
             except Conflict:
                 # An attempt was recorded meanwhile.
                 continue
+            if pushed.message.body_ref is not None:
+                self._bodies.erase(pushed.message.body_ref)
+            self._messages.delete(pushed.message)
             return
         raise Unavailable("deleting a message under contention")
 

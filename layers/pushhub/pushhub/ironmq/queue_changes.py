@@ -12,6 +12,7 @@ from dataclasses import replace
 from pushhub.base.errors import Forbidden, Invalid
 from pushhub.base.ids import new_secret, new_uid
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
+from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER
 
@@ -127,14 +128,10 @@ def _alerts(queue: Queue, given: Sequence[Alert] | None) -> tuple[Alert, ...]:
         if given:
             raise Invalid("Push queues do not support alerts.")
         return ()
-    stored = {_alert_key(each): each for each in queue.alerts}
+    stored = {alert_key(each): each for each in queue.alerts}
     return tuple(
-        replace(stored[_alert_key(each)], snooze=each.snooze)
-        if _alert_key(each) in stored
+        replace(stored[alert_key(each)], queue=each.queue, snooze=each.snooze)
+        if alert_key(each) in stored
         else replace(each, alert_id=new_uid())
         for each in given
     )
-
-
-def _alert_key(alert: Alert) -> tuple[str, str, int, str]:
-    return alert.type, alert.direction, alert.trigger, alert.queue

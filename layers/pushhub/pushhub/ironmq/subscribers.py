@@ -38,13 +38,19 @@ class Registration:
         self._check_url = check_url
         self._clock = clock
 
-    def of(self, project_id: str, queue_name: str) -> Admit:
-        """The check for one queue, to be applied to new subscribers and those the queue has."""
+    def of(self, project_id: str, queue_name: str, *, adding: bool = False) -> Admit:
+        """The check for one queue, to be applied to new subscribers and those the queue has.
+
+        Args:
+            project_id: Owner.
+            queue_name: The queue.
+            adding: The new ones join those the queue has, where they do not take the place of one; otherwise they are the whole list.
+        """
 
         def admit(new: Sequence[Subscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
             check_subscribers_size(new)
             self._check(project_id, queue_name, new)
-            return _with_ids(new, stored)
+            return _with_ids(new, stored, same_url_is_renamed=not adding)
 
         return admit
 
@@ -68,19 +74,36 @@ class Registration:
                 raise Invalid(f"Subscriber url cannot be used: {refusal}")
 
 
-def _key(subscriber: Subscriber) -> tuple[str, str]:
-    """What makes a subscriber the same one: its name, or its URL when it has none."""
-    return (subscriber.name, "") if subscriber.name else ("", subscriber.url)
+def _with_ids(
+    new: Sequence[Subscriber], stored: Sequence[Subscriber], *, same_url_is_renamed: bool
+) -> tuple[Subscriber, ...]:
+    """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries.
+
+    The same one is first who has the same name and URL, then who has the same name (and another URL now), then, if asked for, who
+    has the same URL (and another name now).
+    """
+    left = list(stored)
+    ids: dict[int, str] = {}
+    rules = [_same, _same_name, _same_url] if same_url_is_renamed else [_same, _same_name]
+    for rule in rules:
+        for position, each in enumerate(new):
+            found = next((known for known in left if position not in ids and rule(each, known)), None)
+            if found is not None:
+                left.remove(found)
+                ids[position] = found.subscriber_id
+    return tuple(replace(each, subscriber_id=ids.get(position) or new_uid()) for position, each in enumerate(new))
 
 
-def _with_ids(new: Sequence[Subscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
-    """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries."""
-    ids: dict[tuple[str, str], list[str]] = {}
-    for each in reversed(stored):
-        ids.setdefault(_key(each), []).append(each.subscriber_id)
-    return tuple(
-        replace(each, subscriber_id=ids[_key(each)].pop() if ids.get(_key(each)) else new_uid()) for each in new
-    )
+def _same(new: Subscriber, stored: Subscriber) -> bool:
+    return (new.name, new.url) == (stored.name, stored.url)
+
+
+def _same_name(new: Subscriber, stored: Subscriber) -> bool:
+    return new.name == stored.name != ""
+
+
+def _same_url(new: Subscriber, stored: Subscriber) -> bool:
+    return new.url == stored.url
 
 
 class Subscribers:
@@ -96,13 +119,13 @@ class Subscribers:
         self._registration = registration
 
     def add(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> Queue:
-        """Add subscribers; one whose name is there already takes that one's place.
+        """Add subscribers; one whose name is there already takes that one's place (where names repeat: that of the same URL, if any).
 
         Raises:
             QueueNotFound: No such queue.
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
-        admit = self._registration.of(project_id, queue_name)
+        admit = self._registration.of(project_id, queue_name, adding=True)
 
         def added(push: PushSettings) -> tuple[Subscriber, ...]:
             replaced = {each.subscriber_id: each for each in admit(new, push.subscribers)}
@@ -124,21 +147,21 @@ class Subscribers:
         return self._change(project_id, queue_name, lambda push: admit(new, push.subscribers))
 
     def remove(self, project_id: str, queue_name: str, removals: Sequence[tuple[str, str]]) -> Queue:
-        """Remove subscribers by name, or by URL those without one; unknown ones are ignored.
+        """Remove subscribers by name or by URL; unknown ones are ignored.
 
         Args:
             project_id: Owner.
             queue_name: The queue.
-            removals: (name, url) of each; the URL counts only where the name is empty.
+            removals: (name, url) of each. With a name the URL counts only where several have that name; without one all of that URL go.
 
         Raises:
             QueueNotFound: No such queue.
             Invalid: A pull queue, or no subscriber would be left.
         """
-        gone = {(name, "") if name else ("", url) for name, url in removals}
 
         def rest(push: PushSettings) -> tuple[Subscriber, ...]:
-            return tuple(each for each in push.subscribers if _key(each) not in gone)
+            gone = {each.subscriber_id for name, url in removals for each in _meant(push.subscribers, name, url)}
+            return tuple(each for each in push.subscribers if each.subscriber_id not in gone)
 
         return self._change(project_id, queue_name, rest)
 
@@ -159,3 +182,12 @@ class Subscribers:
             except Conflict:
                 continue
         raise Unavailable("changing a queue under contention")
+
+
+def _meant(subscribers: Sequence[Subscriber], name: str, url: str) -> list[Subscriber]:
+    """Whom a removal means."""
+    if not name:
+        return [each for each in subscribers if each.url == url]
+    named = [each for each in subscribers if each.name == name]
+    # Clients send the URL along without caring whether it is still right.
+    return [each for each in named if each.url == url] if url and len(named) > 1 else named

@@ -7,13 +7,13 @@ from urllib.parse import quote, urlsplit
 from pushhub.base.errors import Invalid, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
-from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.message import MAX_HOPS, NewMessage
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.target import MAX_HOPS, Outcome, PushOrder
+from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
 from pushhub.ironmq.post import Post
-from pushhub.ironmq.wire.headers import HOPS_HEADER, WEBHOOK_PREFIX
+from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, parse_ironmq_url, parse_ironworker_url, push_headers
 
@@ -59,6 +59,7 @@ class HttpTarget:
             message=order.message,
             subscriber=order.subscriber,
             attempt=order.attempt,
+            allowance=order.allowance,
         )
         request = PushRequest(
             url=order.subscriber.url,
@@ -122,6 +123,8 @@ class IronMqQueueTarget:
         refusal: tuple[int, str] | None
         if order.message.hops >= MAX_HOPS:
             refusal = 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
+        elif order.allowance < 1:
+            refusal = 508, "As many messages as may came of one; taken for a loop"
         elif target.host is not None and target.host.lower() != self._own_host:
             return _outcome(order, self._sender.send(self._webhook(order, target, target.host)))
         else:
@@ -146,7 +149,7 @@ class IronMqQueueTarget:
                 **headers,
                 "Authorization": f"OAuth {target.token}",
                 "Content-Type": "application/octet-stream",
-                HOPS_HEADER: str(order.message.hops + 1),
+                **trail_headers(order.message, order.allowance),
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
@@ -163,7 +166,12 @@ class IronMqQueueTarget:
             self._post.post_caused(
                 project or order.queue.project,
                 queue,
-                NewMessage(body=order.body, headers=order.message.headers, hops=order.message.hops + 1),
+                NewMessage(
+                    body=order.body,
+                    headers=order.message.headers,
+                    hops=order.message.hops + 1,
+                    descendants=order.allowance - 1,
+                ),
                 cause=f"push/{order.queue.project}/{order.queue.uid}/{order.delivery.delivery_id}/{order.subscriber.subscriber_id}",
                 at=order.message.accepted_at,
             )

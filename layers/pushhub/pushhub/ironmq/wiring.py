@@ -8,22 +8,27 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pushhub.cloud.settings import Setting, text
+from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange
 from pushhub.engine.target import TargetOffer
-from pushhub.engine.wiring import AwsEnginePorts, Engine
+from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.error_queue import Exhausted
-    from pushhub.ironmq.ports import LineStore
+    from pushhub.ironmq.ports import LineStore, Waits
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
 
 
 LINES_TABLE = text("LINES_TABLE")
+QUEUE_DESCENDANTS = number("QUEUE_DESCENDANTS", least=1, most=100_000)
+"""How many messages may come of one that a producer posts, through queues that feed queues."""
+
+LONG_POLLS = number("LONG_POLLS", least=1, most=1_000)
+"""How many requests of one project may wait for messages at the same time; each holds a run of control."""
 
 
 class IronmqPorts(Protocol):
@@ -37,6 +42,16 @@ class IronmqPorts(Protocol):
     @property
     def lines_table(self) -> str:
         """Name of the table they are in, for the records of its changes."""
+        ...
+
+    @property
+    def queue_descendants(self) -> int:
+        """How many messages may come of one that a producer posts."""
+        ...
+
+    @property
+    def waits(self) -> Waits:
+        """Requests that wait for messages."""
         ...
 
 
@@ -62,6 +77,20 @@ class AwsIronmqPorts:
         """From the settings."""
         return self._aws.settings[LINES_TABLE]
 
+    @cached_property
+    def waits(self) -> Waits:
+        """On DynamoDB, in the configuration table."""
+        from pushhub.ironmq.store.dynamodb_waits import DynamoDBWaits
+
+        aws = self._aws
+        table, places = aws.settings[CONFIG_TABLE], aws.settings[LONG_POLLS]
+        return DynamoDBWaits(aws.clients.of("dynamodb"), table, aws.clock, places=places)
+
+    @property
+    def queue_descendants(self) -> int:
+        """From the settings."""
+        return self._aws.settings[QUEUE_DESCENDANTS]
+
 
 class Ironmq:
     """IronMQ's use cases, each made at its first use.
@@ -72,9 +101,11 @@ class Ironmq:
     """
 
     aws_ports = AwsIronmqPorts
-    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = dict.fromkeys(
-        ("ingest", "control", "push", "poll", "errors", "records"), (LINES_TABLE,)
-    )
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        **dict.fromkeys(("push", "poll", "errors"), (LINES_TABLE, QUEUE_DESCENDANTS)),
+        **dict.fromkeys(("ingest", "control"), (LINES_TABLE, QUEUE_DESCENDANTS, LONG_POLLS)),
+        "records": (LINES_TABLE,),
+    }
 
     @staticmethod
     def routes() -> Sequence[Route[Any, Any]]:
@@ -118,6 +149,7 @@ class Ironmq:
             lines=self.ports.lines,
             bodies=outside.bodies,
             clock=outside.clock,
+            descendants=self.ports.queue_descendants,
         )
 
     @cached_property
@@ -146,6 +178,7 @@ class Ironmq:
             config=outside.config,
             messages=outside.messages,
             lines=self.ports.lines,
+            waits=self.ports.waits,
             bodies=outside.bodies,
             clock=outside.clock,
             check_url=outside.check_url,

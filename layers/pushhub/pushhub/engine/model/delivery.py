@@ -18,7 +18,7 @@ once and a whole round is one try; a 202 reserves for ``retries_delay`` and stop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -44,6 +44,7 @@ __all__ = [
     "resume",
     "retries_remaining",
     "settle",
+    "without_target",
 ]
 
 
@@ -128,12 +129,16 @@ class TargetStatus:
         status_code: Its last status, 0 when no answer came, None before the first try.
         message: One line about it.
         last_try_at: Epoch milliseconds of its last request's end.
+        name: Name of the subscriber as it was asked last; None when that is not known.
+        url: Its URL then.
     """
 
     tries: int = 0
     status_code: int | None = None
     message: str = ""
     last_try_at: int | None = None
+    name: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +298,7 @@ def settle(
     reserve_ms: int,
     jitter: float,
     subscriber: str = "",
+    url: str | None = None,
     dialect: str = "raw",
     update_url: str | None = None,
 ) -> Delivery:
@@ -305,7 +311,8 @@ def settle(
         policy: Retry policy.
         reserve_ms: How long a 202 reserves, or how long an answer that polls or postpones asks to wait; milliseconds.
         jitter: Random number in 0..1.
-        subscriber: Name of the subscriber asked, for the record.
+        subscriber: Name of the subscriber asked.
+        url: Its URL; None leaves open who was asked.
         dialect: What it was sent, for the record.
         update_url: With ``Verdict.POLL``: where to ask next.
     """
@@ -334,7 +341,9 @@ def settle(
             state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
         else:
             state, due_at = DeliveryState.RETRYING, answer.finished_at + wait
-    attempted = _with_attempt(delivery, delivery.target, answer, verdict, due_at)
+    attempted = _with_attempt(
+        delivery, delivery.target, answer, verdict, due_at, name=None if url is None else subscriber, url=url
+    )
     last = attempted.last and replace(
         attempted.last, subscriber=subscriber, dialect=dialect, tries_max=policy.max_tries
     )
@@ -351,7 +360,16 @@ def settle(
     )
 
 
-def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verdict, due_at: int | None) -> Delivery:
+def _with_attempt(
+    delivery: Delivery,
+    target: str,
+    answer: Answer,
+    verdict: Verdict,
+    due_at: int | None,
+    *,
+    name: str | None = None,
+    url: str | None = None,
+) -> Delivery:
     """``delivery`` with one attempt more on its books; its state is the caller's to set."""
     before = delivery.last.finished_at if delivery.last else delivery.accepted_at
     old = delivery.status(target)
@@ -360,6 +378,8 @@ def _with_attempt(delivery: Delivery, target: str, answer: Answer, verdict: Verd
         status_code=answer.status_code,
         message=_share(answer.message, len(delivery.targets)),
         last_try_at=answer.finished_at,
+        name=old.name if name is None else name,
+        url=old.url if url is None else url,
     )
     attempt = Attempt(
         number=delivery.attempts + 1,
@@ -424,7 +444,9 @@ def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict)
     )
 
 
-def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) -> Delivery:
+def acknowledge(
+    delivery: Delivery, subscriber_id: str, attempt: int, now: int, *, name: str | None = None, url: str | None = None
+) -> Delivery:
     """The delivery after a subscriber acknowledged one of its attempts.
 
     The reservation that goes with ``attempt`` was checked by the caller. It is good while the attempt is still open, and
@@ -435,6 +457,8 @@ def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) 
         subscriber_id: Who acknowledges.
         attempt: Number of the attempt whose reservation was shown.
         now: Epoch milliseconds.
+        name: The subscriber's name as it is now, for an attempt that is still open; None when the subscriber was removed.
+        url: Its URL.
 
     Returns:
         The acknowledged delivery, or the very same one when it was acknowledged or delivered by this attempt before.
@@ -449,8 +473,14 @@ def acknowledge(delivery: Delivery, subscriber_id: str, attempt: int, now: int) 
     still_good = attempt == delivery.attempts and delivery.due_at is not None and now < delivery.due_at
     if delivery.settled or not (under_way or still_good):
         raise Forbidden("Reservation has timed out")
+    asked = delivery.status(subscriber_id)
     status = replace(
-        delivery.status(subscriber_id), status_code=200, message="Message was acknowledged.", last_try_at=now
+        asked,
+        status_code=200,
+        message="Message was acknowledged.",
+        last_try_at=now,
+        name=asked.name if asked.name is not None else name,
+        url=asked.url if asked.url is not None else url,
     )
     return replace(
         delivery,
@@ -476,6 +506,45 @@ def close(delivery: Delivery, state: DeliveryState, now: int) -> Delivery:
     settled_at = now if state in SETTLED else None
     return replace(
         delivery, state=state, due_at=None, cursor=0, settled_at=settled_at, parked=False, version=delivery.version + 1
+    )
+
+
+def without_target(
+    delivery: Delivery, here: Collection[str], policy: RetryPolicy, *, now: int, jitter: float
+) -> Delivery:
+    """The delivery whose next subscriber was removed: nobody was asked, so no attempt is counted.
+
+    Args:
+        delivery: As stored; due now.
+        here: Ids of the subscribers that the queue has.
+        policy: Retry policy.
+        now: Epoch milliseconds.
+        jitter: Random number in 0..1.
+
+    Returns:
+        The delivery with another subscriber next, which is no change to store (its version stays); or with its round over; or
+        exhausted, because nobody is left or no try is.
+    """
+    rest = range(delivery.cursor + 1, len(delivery.targets))
+    following = next((each for each in rest if delivery.targets[each] in here), None)
+    if following is not None:
+        return replace(delivery, cursor=following)
+    if not any(each in here for each in delivery.targets):
+        return close(delivery, DeliveryState.EXHAUSTED, now)
+    # Those asked before it in this round failed.
+    tries = delivery.tries + 1
+    wait = policy.wait_ms(tries, jitter)
+    if wait is None:
+        closed = close(delivery, DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED, now)
+        return replace(closed, tries=tries)
+    return replace(
+        delivery,
+        state=DeliveryState.RETRYING,
+        due_at=now + wait,
+        tries=tries,
+        cursor=0,
+        parked=False,
+        version=delivery.version + 1,
     )
 
 
@@ -514,6 +583,6 @@ def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:
     """Retries left as IronMQ v3 counts them: unchanged by the first try, one less per retry, 0 at the end."""
     if policy.max_tries is None:
         return 0
-    if delivery.state is DeliveryState.EXHAUSTED:
+    if delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED):
         return 0
     return max(0, policy.max_tries - max(1, delivery.tries))

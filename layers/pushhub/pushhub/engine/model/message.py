@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 __all__ = ["BodyRef", "Message", "NewMessage"]
 
 
+MAX_HOPS = 10
+"""How many queues a message may pass before it is taken for a loop."""
+
+DESCENDANTS = 1_000
+"""How many messages may come of one that a producer posted, unless the hub is set up otherwise: copies in other queues, and their copies."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyRef:
     """Where a claim-checked body lies in the bodies bucket: one object may hold the bodies of a whole post.
@@ -31,13 +38,15 @@ class NewMessage:
         body: The exact bytes to deliver.
         delay_s: Seconds before the message becomes available or is pushed (0..604800).
         headers: Per-message headers (IronMQ ``push_headers``) sent with every push.
-        hops: How many hub queues the message has passed on its way here (guards against loops of ``ironmq://``).
+        hops: How many hub queues the message has passed on its way here.
+        descendants: How many messages may come of it, if fewer than of a message that a producer posts.
     """
 
     body: bytes
     delay_s: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     hops: int = 0
+    descendants: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +69,7 @@ class Message:
         unicast: One of ``subscriber_ids`` is enough.
         hops: See :class:`NewMessage`.
         root: Id of the accepted message that this one descends from; None when it is no descendant.
+        descendants: How many messages may come of it in all.
         cause: Set on messages the hub itself made: what they were made for, so that making them twice is noticed.
     """
 
@@ -78,6 +88,7 @@ class Message:
     unicast: bool = False
     hops: int = 0
     root: str | None = None
+    descendants: int = DESCENDANTS
     cause: str | None = None
 
     @property
@@ -89,3 +100,16 @@ class Message:
     def delivery_subscribers(self) -> tuple[str, ...]:
         """The ``subscriber_id`` of each delivery owed: one per subscriber, or the single ``*`` for unicast."""
         return ("*",) if self.unicast else self.subscriber_ids
+
+    def allowance(self, subscriber_id: str) -> int:
+        """How many messages may come of one of its deliveries, the copy that the delivery itself may make included.
+
+        The deliveries share what the message may lead to, so that queues which feed each other make a bounded number of copies in all,
+        however many subscribers they have. No count is kept anywhere.
+
+        Args:
+            subscriber_id: One of :attr:`delivery_subscribers`.
+        """
+        deliveries = self.delivery_subscribers
+        share, rest = divmod(self.descendants, max(1, len(deliveries)))
+        return share + (subscriber_id in deliveries[:rest])

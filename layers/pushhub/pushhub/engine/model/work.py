@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
 
 __all__ = ["PACK_BYTES", "PACK_ORDERS", "WorkOrder", "decode_pack", "pack"]
 
@@ -71,6 +71,10 @@ class WorkOrder:
             fields["hops"] = message.hops
         if message.root is not None:
             fields["root"] = message.root
+        # Whoever reads the order knows of one delivery only, so what the others may lead to is taken off here.
+        allowance = message.allowance(self.subscriber_id)
+        if allowance != DESCENDANTS:
+            fields["descendants"] = allowance
         if message.body_ref is not None:
             ref = message.body_ref
             fields["body_ref"] = [ref.key, ref.offset, ref.length]
@@ -116,6 +120,7 @@ class WorkOrder:
                 unicast=unicast,
                 hops=int(fields.get("hops", 0)),
                 root=fields.get("root"),
+                descendants=int(fields.get("descendants", DESCENDANTS)),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error

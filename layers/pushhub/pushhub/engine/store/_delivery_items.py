@@ -156,6 +156,10 @@ def _encode_status(status: TargetStatus) -> Item:
         fields["code"] = number(status.status_code)
     if status.last_try_at is not None:
         fields["at"] = number(status.last_try_at)
+    if status.name is not None:
+        fields["name"] = text(status.name)
+    if status.url is not None:
+        fields["url"] = text(status.url)
     return {"M": fields}
 
 
@@ -165,6 +169,8 @@ def _decode_status(fields: Item) -> TargetStatus:
         status_code=numbers(fields, "code"),
         message=fields["message"]["S"],
         last_try_at=numbers(fields, "at"),
+        name=fields["name"]["S"] if "name" in fields else None,
+        url=fields["url"]["S"] if "url" in fields else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from pushhub.cloud.table import Item, number, text, texts
-from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
 
 __all__ = ["KEPT_AFTER_EXPIRY_S", "decode_fields", "encode_fields"]
 
@@ -38,6 +38,8 @@ def encode_fields(message: Message) -> Item:
         item["hops"] = number(message.hops)
     if message.root is not None:
         item["root"] = text(message.root)
+    if message.descendants != DESCENDANTS:
+        item["descendants"] = number(message.descendants)
     if message.cause is not None:
         item["cause"] = text(message.cause)
     return item
@@ -69,5 +71,6 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         unicast="unicast" in item,
         hops=int(item["hops"]["N"]) if "hops" in item else 0,
         root=item["root"]["S"] if "root" in item else None,
+        descendants=int(item["descendants"]["N"]) if "descendants" in item else DESCENDANTS,
         cause=item["cause"]["S"] if "cause" in item else None,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["DynamoDBMessageStore", "decode_delivery", "decode_message"]
 
 _MESSAGE = "M"
+_DELETED = "deleted"
+"""Set on what is left of a deleted message: its keys, its times, and its cause."""
 
 
 def decode_message(image: Item) -> Message:
@@ -72,7 +76,7 @@ class DynamoDBMessageStore:
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
         """See the port."""
         item = self._table.get(_message_key(project_id, queue_uid, message_id))
-        return decode_message(item) if item else None
+        return decode_message(item) if item and _DELETED not in item else None
 
     def message_with_deliveries(
         self, project_id: str, queue_uid: str, message_id: str
@@ -86,11 +90,19 @@ class DynamoDBMessageStore:
         message: Message | None = None
         deliveries: list[Delivery] = []
         for item in items:
+            if _DELETED in item:
+                return None
             if item["sk"]["S"] == _MESSAGE:
                 message = decode_message(item)
             else:
                 deliveries.append(decode_delivery(item))
         return (message, deliveries) if message else None
+
+    def delete(self, message: Message) -> None:
+        """See the port."""
+        left = _encode_message(replace(message, body=None, body_ref=None, headers={})) | {_DELETED: {"BOOL": True}}
+        with suppress(ConditionRefused):
+            self._table.put(left, ConditionExpression="attribute_exists(pk)")
 
     def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
         """See the port."""
@@ -175,6 +187,8 @@ class DynamoDBMessageStore:
             message: Message | None = None
             deliveries: list[Delivery] = []
             for item in together:
+                if _DELETED in item:
+                    continue
                 if item["sk"]["S"] == _MESSAGE:
                     message = decode_message(item)
                 else:

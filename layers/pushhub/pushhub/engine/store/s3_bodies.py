@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["S3BodyStore"]
 
+_ERASED = b"\0erased\0"
+"""Written over the bytes of an erased body again and again: whoever was about to read them must not take what is left for a body."""
+
+_ERASE_ROUNDS = 5
+"""How often an erasure is made again on top of another in the same object before it is given up."""
+
 
 class S3BodyStore:
     """Implements :class:`pushhub.engine.ports.BodyStore`. Objects leave by the bucket's lifecycle rule on ``bodies/``.
@@ -60,9 +66,43 @@ class S3BodyStore:
             raise
         if len(body) != ref.length:
             raise Unavailable("s3:GetObject")
+        if body[: len(_ERASED)] == _ERASED[: ref.length] and body == _erased(ref.length):
+            raise MessageNotFound
         return body
+
+    def erase(self, ref: BodyRef) -> None:
+        """See the port. The object is written anew, unless another erasure was quicker; then that one's is."""
+        for _ in range(_ERASE_ROUNDS):
+            try:
+                with aws_call("s3:GetObject"):
+                    answer = self._client.get_object(Bucket=self._bucket, Key=ref.key)
+                    bodies = bytearray(answer["Body"].read())
+                bodies[ref.offset : ref.offset + ref.length] = _erased(ref.length)
+                with aws_call("s3:PutObject"):
+                    self._client.put_object(
+                        Bucket=self._bucket, Key=ref.key, Body=bytes(bodies), IfMatch=answer["ETag"]
+                    )
+            except Unavailable as unavailable:
+                if _is_missing(unavailable):
+                    return
+                if _code(unavailable) not in _OVERTAKEN:
+                    raise
+                continue
+            return
+        raise Unavailable("s3:PutObject", "erasing under contention")
+
+
+_OVERTAKEN = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
+
+
+def _erased(length: int) -> bytes:
+    return (_ERASED * (length // len(_ERASED) + 1))[:length]
 
 
 def _is_missing(unavailable: Unavailable) -> bool:
+    return _code(unavailable) == "NoSuchKey"
+
+
+def _code(unavailable: Unavailable) -> str:
     cause = unavailable.__cause__
-    return isinstance(cause, ClientError) and cause.response.get("Error", {}).get("Code") == "NoSuchKey"
+    return str(cause.response.get("Error", {}).get("Code", "")) if isinstance(cause, ClientError) else ""

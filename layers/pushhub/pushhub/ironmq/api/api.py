@@ -15,7 +15,7 @@ from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
-from pushhub.ironmq.ports import LineStore
+from pushhub.ironmq.ports import LineStore, Waits
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import Lines
 from pushhub.ironmq.push_messages import PushMessages
@@ -90,6 +90,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         config: Projects, tokens, queues.
         messages: Messages of push queues.
         lines: Lines of pull queues.
+        waits: Bounds how many requests wait.
         bodies: Large bodies.
         clock: Time.
         check_url: The egress guard's check of a subscriber URL at registration.
@@ -103,6 +104,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         config: ConfigStore,
         messages: MessageStore,
         lines: LineStore,
+        waits: Waits,
         bodies: BodyStore,
         clock: Clock,
         check_url: CheckUrl,
@@ -113,7 +115,7 @@ class IronApi(Api[IronUseCases, IronCall]):
             queues=Queues(config=config, messages=messages, lines=lines, registration=registration, clock=clock),
             subscribers=Subscribers(config=config, registration=registration),
             post=post,
-            lines=Lines(config=config, lines=lines, bodies=bodies, post=post, clock=clock),
+            lines=Lines(config=config, lines=lines, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
         )

@@ -72,7 +72,7 @@ def _statuses(hub: IronUseCases, call: IronCall) -> Response:
     queue = hub.queues.get(call.project, call.queue)
     if not queue.is_push:
         raise Invalid("Pull queues cannot have subscribers")
-    pushed = hub.push_messages.get(queue, call.message_id)
+    pushed = hub.push_messages.statuses(queue, call.message_id)
     return Response(status=200, body={"subscribers": render_statuses(queue, pushed.message, pushed.deliveries)})
 
 
@@ -116,7 +116,7 @@ def _delete_all(hub: IronUseCases, queue: Queue, deletions: Sequence[Deletion]) 
         elif each.subscriber_name is not None:
             raise Invalid("A reservation_id is required")
         else:
-            hub.push_messages.get(queue, each.message_id)
+            hub.push_messages.check_deletion(queue, each.message_id)
     for each in deletions:
         if each.reservation_id is not None:
             hub.acknowledge.run(queue, each)

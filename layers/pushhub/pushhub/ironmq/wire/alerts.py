@@ -32,9 +32,14 @@ def parse_alerts(given: Sequence[Any]) -> tuple[Alert, ...]:
     alerts = tuple(_alert(each) for each in given if each != {})
     if len(alerts) > MAX_ALERTS:
         raise Invalid(f"A queue can have at most {MAX_ALERTS} alerts")
-    if len({(each.type, each.direction, each.trigger, each.queue) for each in alerts}) != len(alerts):
+    if len({alert_key(each) for each in alerts}) != len(alerts):
         raise Invalid(DUPLICATE_ALERT)
     return alerts
+
+
+def alert_key(alert: Alert) -> tuple[str, str, int]:
+    """What makes two alerts of a queue duplicates of each other."""
+    return alert.type, alert.direction, alert.trigger
 
 
 def _alert(given: Any) -> Alert:

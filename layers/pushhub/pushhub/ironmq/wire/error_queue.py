@@ -4,47 +4,76 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import Subscriber
+from pushhub.engine.model.queue import Queue
 from pushhub.ironmq.wire.messages import MAX_REPLACED_BYTES, render_message
+from pushhub.ironmq.wire.statuses import asked_as, told_message
 from pushhub.web.answer_size import fits
 
-__all__ = ["error_message_body"]
+STARS = "***"
+REMOVED = "Subscriber was removed from the queue"
 
 
-def error_message_body(
-    message: Message, body: bytes | None, delivery: Delivery, subscribers: Iterable[Subscriber]
-) -> bytes:
+def error_message_body(queue: Queue, message: Message, body: bytes | None, delivery: Delivery) -> bytes:
     """The body of an error message; always one that a client can reserve, so that errors about errors do not grow without end.
 
     ``queue`` is our addition: users missed it. So is ``body_base64``, which holds a body that is no text, and one whose text would grow too
-    much by being quoted twice; ``body_left_out`` says that there was no room for the body or that its bytes are gone.
+    much by being quoted twice; ``body_left_out`` says that there was no room for the body or that its bytes are gone. ``reason`` is
+    ``expired`` when the message's time was over before its tries were.
 
     Args:
+        queue: As it is now; who was asked is named as it was asked.
         message: The message that could not be delivered.
         body: Its bytes, None when they are gone.
         delivery: The exhausted delivery, with what each subscriber last answered.
-        subscribers: Those it was owed to, in order.
     """
-    asked = [
-        {
-            "name": subscriber.name,
-            "url": subscriber.url,
-            "code": delivery.status(subscriber.subscriber_id).status_code or 0,
-            "msg": delivery.status(subscriber.subscriber_id).message,
-        }
-        for subscriber in subscribers
-    ]
+    owed = message.subscriber_ids if message.unicast else (delivery.subscriber_id,)
+    asked = [_asked(queue, each, delivery) for each in owed]
     text = ""
     for content in _ways_to_tell(body):
-        fields = {"source_msg_id": message.message_id, "queue": message.queue, "body": "", "headers": message.headers}
+        fields: dict[str, object] = {"source_msg_id": message.message_id, "queue": message.queue}
+        if delivery.state is DeliveryState.EXPIRED:
+            fields["reason"] = "expired"
+        fields |= {"body": "", "headers": message.headers}
         text = json.dumps({**fields, **content, "subscribers": asked}, ensure_ascii=False, default=dict)
         if _readable(text):
             break
     return text.encode()
+
+
+def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, object]:
+    """What a subscriber last answered; one that was removed before it was asked has no name any more."""
+    name, url = asked_as(queue, subscriber_id, delivery)
+    status = delivery.status(subscriber_id)
+    here = queue.push is not None and queue.push.subscriber(subscriber_id) is not None
+    message = told_message(delivery, subscriber_id) or ("" if here else REMOVED)
+    return {"name": name, "url": without_secrets(url), "code": status.status_code or 0, "msg": message}
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be told to whoever reads an error queue: passwords, tokens and the values of its query are starred out."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = _cut(rest, "/?#")
+    user, at, host = authority.rpartition("@")
+    if at:
+        name, colon, _ = user.partition(":")
+        authority = f"{name}:{STARS}@{host}" if colon else f"{STARS}@{host}"
+    place, question, query = (slash + path).partition("?")
+    hidden = "&".join(f"{name}={STARS}" if equals else STARS for name, equals, _ in map(_pair, query.split("&")))
+    return f"{scheme}{separator}{authority}{place}" + question + (hidden if query else "")
+
+
+def _pair(parameter: str) -> tuple[str, str, str]:
+    return parameter.partition("=")
+
+
+def _cut(text: str, stops: str) -> tuple[str, str, str]:
+    """The text before the first of some characters, that character, and the text behind it."""
+    at = min((found for stop in stops if (found := text.find(stop)) >= 0), default=len(text))
+    return text[:at], text[at : at + 1], text[at + 1 :]
 
 
 def _ways_to_tell(body: bytes | None) -> Iterator[Mapping[str, object]]:

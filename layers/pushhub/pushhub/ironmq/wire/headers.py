@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from pushhub.base.errors import Invalid
+from pushhub.engine.model.message import MAX_HOPS, Message
 
 __all__ = [
     "HOPS_HEADER",
@@ -18,8 +19,9 @@ __all__ = [
     "check_header_value",
     "push_headers_of",
     "subscriber_headers_of",
-    "webhook_hops",
+    "trail_headers",
     "webhook_push_headers",
+    "webhook_trail",
 ]
 
 MAX_PUSH_HEADERS = 5
@@ -29,9 +31,12 @@ WEBHOOK_PREFIX = "x-subscribers-"
 """What the name of a push header is preceded by in a webhook request (IronMQ v3)."""
 
 HOPS_HEADER = "Pushhub-Hops"
-"""From one hub to another: how many queues a message has passed. Our addition; other hubs ignore it."""
+"""With each push: how many queues the message has passed, its next one included. Our addition; others ignore it."""
 
-MAX_HOPS_DIGITS = 3
+DESCENDANTS_HEADER = "Pushhub-Descendants"
+"""With each push: how many messages may come of it in this hub."""
+
+MAX_TRAIL_DIGITS = 9
 
 _HUB_NAMES = frozenset(
     {
@@ -153,11 +158,29 @@ def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def webhook_hops(request_headers: Mapping[str, str]) -> int:
-    """How many queues the message of a webhook request has passed: 0 unless another hub says so, which can only shorten its way.
+def trail_headers(message: Message, allowance: int) -> dict[str, str]:
+    """What a push tells a subscriber that is a queue, of this hub or another: how far the message has come, and how far it may go."""
+    return {HOPS_HEADER: str(message.hops + 1), DESCENDANTS_HEADER: str(allowance)}
+
+
+def webhook_trail(request_headers: Mapping[str, str]) -> tuple[int, int | None]:
+    """How many queues the message of a request has passed, and how many messages may come of it (None: as of any).
+
+    Without the headers of a push it was just made. Whoever forges them can only shorten its way.
 
     Args:
         request_headers: Names in lower case.
+
+    Raises:
+        Invalid: It has come far enough.
     """
-    given = request_headers.get(HOPS_HEADER.lower(), "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_HOPS_DIGITS else 0
+    hops = _number(request_headers, HOPS_HEADER) or 0
+    allowance = _number(request_headers, DESCENDANTS_HEADER)
+    if hops > MAX_HOPS or allowance == 0:
+        raise Invalid("Message has passed too many queues; taken for a loop")
+    return hops, None if allowance is None else allowance - 1
+
+
+def _number(request_headers: Mapping[str, str], name: str) -> int | None:
+    given = request_headers.get(name.lower(), "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_TRAIL_DIGITS else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from pushhub.base.errors import Invalid, MessageNotFound
 from pushhub.engine.model.message import NewMessage
-from pushhub.ironmq.wire.headers import push_headers_of, webhook_hops, webhook_push_headers
+from pushhub.ironmq.wire.headers import push_headers_of, webhook_push_headers, webhook_trail
 from pushhub.ironmq.wire.names import is_message_id
 from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
 
@@ -104,8 +104,12 @@ def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
     Args:
         body: The request's body.
         headers: The request's headers, names in lower case.
+
+    Raises:
+        Invalid: It is a push that has passed too many queues.
     """
-    return NewMessage(body=body, headers=webhook_push_headers(headers), hops=webhook_hops(headers))
+    hops, descendants = webhook_trail(headers)
+    return NewMessage(body=body, headers=webhook_push_headers(headers), hops=hops, descendants=descendants)
 
 
 def parse_reserve(fields: Fields) -> ReserveRequest:

@@ -14,6 +14,7 @@ from pushhub.base.errors import Invalid
 from pushhub.base.ids import push_reservation_id
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue, Subscriber
+from pushhub.ironmq.wire.headers import trail_headers
 
 __all__ = [
     "IronMqTarget",
@@ -104,7 +105,7 @@ def message_url(base_url: str, project: str, queue: str, message_id: str) -> str
 
 
 def push_headers(
-    *, base_url: str, queue: Queue, message: Message, subscriber: Subscriber, attempt: int
+    *, base_url: str, queue: Queue, message: Message, subscriber: Subscriber, attempt: int, allowance: int
 ) -> dict[str, str]:
     """The headers of one push. Per-message headers win over the subscriber's; the hub's own win over both.
 
@@ -114,6 +115,7 @@ def push_headers(
         message: The message pushed.
         subscriber: Who is pushed to.
         attempt: Number of the attempt; makes the reservation id.
+        allowance: How many messages may come of it; a subscriber may be a queue of this hub.
     """
     reservation = push_reservation_id(queue.secret, message.message_id, subscriber.subscriber_id, attempt)
     url = message_url(base_url, message.project, message.queue, message.message_id)
@@ -123,6 +125,7 @@ def push_headers(
         "Iron-Reservation-Id": reservation,
         "Iron-Subscriber-Name": subscriber.name,
         "Iron-Subscriber-Message-Url": f"{url}?{capability}",
+        **trail_headers(message, allowance),
     }
     defaults = {"User-Agent": USER_AGENT, "Content-Type": CONTENT_TYPE}
     return _layered(defaults, subscriber.headers, message.headers, fixed)

@@ -1,7 +1,7 @@
 """Push statuses on the wire: what each subscriber of a message last answered.
 
 The documents call the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``, ``msg`` and
-``last_try_at`` are absent before the first try.
+``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ __all__ = ["render_statuses"]
 
 SUCCESS = "Message was pushed successfully."
 RESERVED_STATUS = 202
+NOT_ACKNOWLEDGED = "Not acknowledged in time"
+EXPIRED = "expired"
+NEVER_TRIED = "Message expired before it was pushed"
 
 
 def render_statuses(queue: Queue, message: Message, deliveries: Mapping[str, Delivery]) -> list[dict[str, object]]:
     """One status per subscriber the message is owed to, in the order of the queue's subscribers at its acceptance.
 
     Args:
-        queue: As it is now; a subscriber removed since is shown without name and URL.
+        queue: As it is now. Who was asked already is shown as it was asked, who was not as it is now.
         message: A message of a push queue.
         deliveries: Each of its deliveries by ``subscriber_id``; in unicast the one under ``*``.
     """
@@ -34,13 +37,12 @@ def render_statuses(queue: Queue, message: Message, deliveries: Mapping[str, Del
 
 
 def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, object]:
-    subscriber = queue.push.subscriber(subscriber_id) if queue.push else None
     target = delivery.status(subscriber_id)
-    name = subscriber.name if subscriber else ""
+    name, url = asked_as(queue, subscriber_id, delivery)
     shown: dict[str, object] = {
         "name": name,
         "subscriber_name": name,
-        "url": subscriber.url if subscriber else "",
+        "url": url,
         "retries_remaining": retries_remaining(delivery, queue.push.policy) if queue.push else 0,
         "tries": target.tries,
     }
@@ -48,7 +50,28 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         code = target.status_code
         delivered = delivery.state is DeliveryState.DELIVERED and 200 <= code < 300 and code != RESERVED_STATUS
         shown["status_code"] = code
-        shown["msg"] = SUCCESS if delivered else target.message
+        shown["msg"] = SUCCESS if delivered else told_message(delivery, subscriber_id)
     if target.last_try_at is not None:
         shown["last_try_at"] = iso_time(target.last_try_at)
+    if delivery.state is DeliveryState.EXPIRED:
+        shown["status"] = EXPIRED
+        shown.setdefault("msg", NEVER_TRIED)
     return shown
+
+
+def told_message(delivery: Delivery, subscriber_id: str) -> str:
+    """What to tell of a subscriber's last answer."""
+    status = delivery.status(subscriber_id)
+    given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)
+    if status.status_code is None:
+        return NEVER_TRIED if delivery.state is DeliveryState.EXPIRED else ""
+    return NOT_ACKNOWLEDGED if given_up and status.status_code == RESERVED_STATUS else status.message
+
+
+def asked_as(queue: Queue, subscriber_id: str, delivery: Delivery) -> tuple[str, str]:
+    """Name and URL of a subscriber: as it was asked last, or else as it is now; both empty when it was removed before it was asked."""
+    status = delivery.status(subscriber_id)
+    if status.url is not None:
+        return status.name or "", status.url
+    subscriber = queue.push.subscriber(subscriber_id) if queue.push else None
+    return (subscriber.name, subscriber.url) if subscriber else ("", "")

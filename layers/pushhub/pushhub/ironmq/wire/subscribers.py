@@ -41,14 +41,12 @@ def parse_subscriber_request(fields: Fields) -> tuple[Subscriber, ...]:
 def parse_subscribers(given: Sequence[Any]) -> tuple[Subscriber, ...]:
     """Subscribers as asked for; their ``subscriber_id`` is still empty.
 
+    Several may have the same name: IronMQ takes that, and its own Ruby suite makes such queues.
+
     Raises:
-        Invalid: One is not acceptable, or two have the same name (those without a name aside).
+        Invalid: One is not acceptable.
     """
-    subscribers = tuple(_subscriber(each) for each in given)
-    names = [each.name for each in subscribers if each.name]
-    if len(set(names)) != len(names):
-        raise Invalid("Subscriber names must be unique")
-    return subscribers
+    return tuple(_subscriber(each) for each in given)
 
 
 def _subscriber(given: Any) -> Subscriber:
@@ -84,7 +82,7 @@ def _url(url: str) -> str:
 
 
 def parse_removals(fields: Fields) -> tuple[tuple[str, str], ...]:
-    """(name, url) of the subscribers to remove; the URL counts only where the name is empty.
+    """(name, url) of the subscribers to remove; either may be empty.
 
     Raises:
         Invalid: There are none, or one has neither name nor URL.

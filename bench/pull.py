@@ -1,0 +1,205 @@
+"""Several consumers of one pull queue: what each message costs, and whether each is handed out once.
+
+    .venv/bin/python -m bench.pull [--stack] [--save docs/bench-pull.md]
+
+*Counted.* Consumers, each with the memory of an execution environment of its own, reserve and delete messages of one queue on an in-process
+DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the counts are the same on every machine and in every
+run. The baseline makes the same calls without keeping out of each other's way: every consumer reaches for the front until it has what it asked for.
+
+*On the running stack* (``--stack``, after ``make up``). As many threads, each with the public ``iron_mq`` client, reserve ten messages at a time and
+delete them until the queue is empty; the baseline is one such consumer in the same run. The emulator runs on the same cores as the consumers, so only the
+ratio says something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+from iron_mq import IronMQ
+from tests.cloud import aws_services as aws
+from tests.ironmq.store.consumers import Consumed, consume
+
+from bench.tables import save, table
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore, _Reserving
+
+ROOT = Path(__file__).parents[1]
+CONSUMERS = (1, 3, 6, 12, 16)
+SEED = 1
+
+
+class EveryoneAtTheFront(DynamoDBLineStore):
+    """The baseline: no consumer knows of the others."""
+
+    def _reserve(self, call: _Reserving) -> None:
+        candidates = self._candidates(call, call.count + 10)
+        while wave := list(islice(candidates, call.wanted)):
+            for each in wave:
+                self._hold_all(call, [each])
+
+
+def counted(messages: int, at_a_time: int) -> str:
+    """Writes in virtual time."""
+    rows: list[list[str]] = []
+    for consumers in CONSUMERS:
+        made: list[Consumed] = []
+        for store_of in (EveryoneAtTheFront, DynamoDBLineStore):
+            with aws.dynamodb() as client:
+                made.append(
+                    consume(
+                        client,
+                        consumers=consumers,
+                        at_a_time=at_a_time,
+                        messages=messages,
+                        seed=SEED,
+                        store_of=store_of,
+                    )
+                )
+            assert set(made[-1].times.values()) == {1}
+        front, ours = made
+        rows.append(
+            [
+                str(consumers),
+                f"{front.writes / messages:.2f}",
+                f"{ours.writes / messages:.2f}",
+                f"{front.longest_ms}",
+                f"{ours.longest_ms}",
+                f"{ours.took_ms / front.took_ms:.2f}",
+            ]
+        )
+        print(rows[-1], flush=True)
+    return table(
+        [
+            "consumers",
+            "writes a message, all at the front",
+            "writes a message, ours (aim: 1.5)",
+            "longest call, ms, all at the front",
+            "longest call, ms, ours",
+            "time to empty, ours to the front's",
+        ],
+        rows,
+    )
+
+
+@dataclass
+class Pace:
+    """What the consumers of one run met."""
+
+    messages: int
+    seconds: float
+    times: Counter[str]
+    failures: Counter[int]
+    longest_s: float
+
+
+def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
+    """Empty a queue with the public client."""
+    base = urlsplit(local["base_url"])
+    name = f"bench-pull-{secrets.token_hex(4)}"
+    times: Counter[str] = Counter()
+    failures: Counter[int] = Counter()
+    longest = [0.0]
+
+    def client() -> IronMQ:
+        return IronMQ(
+            host=base.hostname,
+            port=base.port,
+            protocol=base.scheme,
+            project_id=local["project_id"],
+            token=local["token"],
+            api_version=3,
+        )
+
+    def consumer() -> None:
+        queue = client().queue(name)
+        while sum(times.values()) < messages:
+            began = time.perf_counter()
+            try:
+                held = queue.reserve(max=10, timeout=600)["messages"]
+            except requests.HTTPError as error:
+                failures[error.response.status_code] += 1
+                continue
+            longest[0] = max(longest[0], time.perf_counter() - began)
+            times.update(each["id"] for each in held)
+            if held:
+                queue.delete_multiple(messages={"messages": held})
+            else:
+                time.sleep(0.1)
+            if time.perf_counter() - start > 600:
+                return
+
+    queue = client().queue(name)
+    for number in range(0, messages, 100):
+        queue.post(*[str(number + each) for each in range(min(100, messages - number))])
+    start = time.perf_counter()
+    with ThreadPoolExecutor(consumers) as pool:
+        for each in [pool.submit(consumer) for _ in range(consumers)]:
+            each.result()
+    seconds = time.perf_counter() - start
+    client().queue(name).delete_queue()
+    return Pace(messages, seconds, times, failures, longest[0])
+
+
+def stack_table(counts: Sequence[int], messages: int) -> str:
+    """Consumers of the running stack against one."""
+    home = Path(os.environ.get("PUSHHUB_HOME", ROOT / ".pushhub"))
+    local = json.loads((home / "local.json").read_text())
+    rows: list[list[str]] = []
+    alone = 0.0
+    for consumers in counts:
+        pace = on_the_stack(local, consumers, messages)
+        rate = pace.messages / pace.seconds
+        alone = alone or rate
+        rows.append(
+            [
+                str(consumers),
+                str(len(pace.times)),
+                str(sum(each > 1 for each in pace.times.values())),
+                str(sum(pace.failures.values())),
+                f"{pace.longest_s:.1f}",
+                f"{rate / alone:.2f}",
+            ]
+        )
+        print(rows[-1], flush=True)
+    return table(
+        [
+            "consumers",
+            f"handed out of {messages}",
+            "more than once",
+            "calls that failed",
+            "longest call, s",
+            "pace to one consumer's",
+        ],
+        rows,
+    )
+
+
+def main() -> None:
+    """Count, and measure if asked to; print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=400)
+    parser.add_argument("--at-a-time", type=int, default=10)
+    parser.add_argument("--stack", action="store_true", help="measure the running stack, too")
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    tables = [f"Counted, {options.messages} messages, {options.at_a_time} at a time:"]
+    tables.append(counted(options.messages, options.at_a_time))
+    if options.stack:
+        tables += ["On the running stack, ten at a time:", stack_table((1, 12, 16), options.messages)]
+    print(*tables, sep="\n\n")
+    save(options.save, "Several consumers of one pull queue", __doc__ or "", *tables)
+
+
+if __name__ == "__main__":
+    main()

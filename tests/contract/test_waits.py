@@ -1,0 +1,45 @@
+"""What every store of those who wait does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.cloud import aws_services as aws
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+from tests.fakes import FakeClock
+from tests.fakes.waits import FakeWaits
+
+from pushhub.ironmq.ports import Waits
+from pushhub.ironmq.store.dynamodb_waits import DynamoDBWaits
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def waits(request: pytest.FixtureRequest) -> Iterator[Waits]:
+    """With three places."""
+    if request.param == "fake":
+        yield FakeWaits(3)
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBWaits(client, aws.CONFIG_TABLE, FakeClock(), places=3)
+
+
+def test_a_project_has_so_many_places_and_each_can_be_taken_again(waits: Waits) -> None:
+    # Given a project all of whose places are taken
+    places = [waits.enter(PROJECT, now=NOW, until=NOW + 1_000) for _ in range(3)]
+    assert None not in places
+    assert len(set(places)) == 3
+    # Then nobody else of it can wait, and others can
+    assert waits.enter(PROJECT, now=NOW, until=NOW + 1_000) is None
+    assert waits.enter(OTHER_PROJECT, now=NOW, until=NOW + 1_000) is not None
+    # When one leaves, then somebody else can; leaving twice changes nothing
+    waits.leave(PROJECT, places[1] or "")
+    again = waits.enter(PROJECT, now=NOW, until=NOW + 5_000)
+    waits.leave(PROJECT, places[1] or "")
+    assert again is not None
+    assert waits.enter(PROJECT, now=NOW, until=NOW + 1_000) is None
+    # When the time of the others is over, then their places are free, though they never left
+    later = NOW + 1_000
+    assert waits.enter(PROJECT, now=later, until=later + 1) is not None
+    assert waits.enter(PROJECT, now=later, until=later + 1) is not None
+    assert waits.enter(PROJECT, now=later, until=later + 1) is None
