@@ -15,6 +15,17 @@ from cryptography.x509.oid import NameOID
 __all__ = ["Authority"]
 
 _DAY = datetime.timedelta(days=1)
+_MAY_SIGN = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -34,6 +45,7 @@ class Authority:
         builder = self._builder(self._name, self._key).add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True
         )
+        builder = builder.add_extension(_MAY_SIGN, critical=True)
         self.ca_file = str(folder / "ca.pem")
         Path(self.ca_file).write_bytes(
             builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
@@ -53,7 +65,12 @@ class Authority:
         builder = builder.add_extension(
             x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
         )
-        certificate = builder.sign(self._key if trusted else key, hashes.SHA256())
+        # From Python 3.13 on clients insist on it (RFC 5280 4.2.1.1).
+        signer = self._key if trusted else key
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+        )
+        certificate = builder.sign(signer, hashes.SHA256())
         path = self._folder / f"{certificate.serial_number}.pem"
         path.write_bytes(
             key.private_bytes(
@@ -79,6 +96,7 @@ class Authority:
             .subject_name(subject)
             .issuer_name(issuer or self._name)
             .public_key(key.public_key())
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - 3 * _DAY)
             .not_valid_after(now - _DAY if expired else now + _DAY)

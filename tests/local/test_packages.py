@@ -12,6 +12,7 @@ from local.errors import LocalError
 from local.packages import build_function, build_layer, forget_old
 
 PYTHON = Path(sys.executable)
+TAG = sys.implementation.cache_tag
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def source(tmp_path: Path) -> Path:
     (folder / "inner" / "__init__.py").touch()
     (folder / "inner" / "word.py").write_text("WORD = 'grüß dich'\n")
     (folder / "inner" / "data.json").write_text("{}")
-    (folder / "inner" / "__pycache__" / "word.cpython-311.pyc").write_bytes(b"stale")
+    (folder / "inner" / "__pycache__" / f"word.{TAG}.pyc").write_bytes(b"stale")
     return folder
 
 
@@ -34,15 +35,15 @@ def test_a_package_holds_the_folder_and_compiled_modules(source: Path, tmp_path:
     # Then all of it is there, compiled anew
     with zipfile.ZipFile(package.path) as content:
         assert sorted(content.namelist()) == [
-            "__pycache__/handler.cpython-311.pyc",
+            f"__pycache__/handler.{TAG}.pyc",
             "handler.py",
             "inner/__init__.py",
-            "inner/__pycache__/__init__.cpython-311.pyc",
-            "inner/__pycache__/word.cpython-311.pyc",
+            f"inner/__pycache__/__init__.{TAG}.pyc",
+            f"inner/__pycache__/word.{TAG}.pyc",
             "inner/data.json",
             "inner/word.py",
         ]
-        assert content.read("inner/__pycache__/word.cpython-311.pyc") != b"stale"
+        assert content.read(f"inner/__pycache__/word.{TAG}.pyc") != b"stale"
 
 
 def test_unpacked_it_runs_without_being_compiled_again(source: Path, tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_unpacked_it_runs_without_being_compiled_again(source: Path, tmp_path: P
     )
     # Then its compiled modules are used
     assert result.stdout == ascii("grüß dich") + "\n"
-    assert "word.cpython-311.pyc matches" in result.stderr
+    assert f"word.{TAG}.pyc matches" in result.stderr
 
 
 def test_an_unchanged_folder_is_not_packaged_again(source: Path, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_layer_holds_its_modules_and_what_its_lock_file_names(tmp_path: Path) 
     # Then both are where Lambda looks for them
     with zipfile.ZipFile(package.path) as content:
         assert {"python/dep.py", "python/shared/__init__.py"} <= set(content.namelist())
-        assert "python/__pycache__/dep.cpython-311.pyc" in content.namelist()
+        assert f"python/__pycache__/dep.{TAG}.pyc" in content.namelist()
     # And a wrong hash is one line
     (layer / "requirements.txt").write_text(f"dep @ {wheel.as_uri()} --hash=sha256:{'0' * 64}\n")
     with pytest.raises(LocalError, match=r"^the layer's dependencies cannot be installed: "):
