@@ -10,7 +10,7 @@ import pytest
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.mapping import mapping_view, read_mapping
+from pushhub.hub.wire.mapping import mapping_view, read_filters, read_mapping
 
 FRESH = ServiceMapping(mapping_id="5" * 24, name="", url="", token="", messages=())
 FULL: dict[str, Any] = {
@@ -146,3 +146,14 @@ def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
         Fields({**FULL, "filters": [{"path": "a", "operator": "gt", "value": 5, "match_rule": "any"}]}), FRESH
     )
     assert read.filters == (Filter(path="a", operator=Operator.GT, value="5", match_rule=MatchRule.ANY),)
+
+
+def test_the_patterns_of_a_mapping_are_bounded_together() -> None:
+    # Given fifty filters, each of which Python's engine takes long to compile
+    costly = {"path": "payload.a", "operator": "match", "value": "(?i)" + "[\0-\uffff]" * 60}
+    fields = Fields({"filters": [costly] * 50})
+    # When they are read, then no more than one or two of them are compiled
+    read_filters(fields)
+    with pytest.raises(InvalidObject) as refused:
+        fields.check()
+    assert refused.value.errors == {"filters": ["have patterns that are longer than 500 characters together"]}

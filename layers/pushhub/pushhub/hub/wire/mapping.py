@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pushhub.base.errors import Invalid
-from pushhub.hub.model.filters import Filter, MatchRule, Operator, check_pattern, text_of
+from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
@@ -88,6 +88,9 @@ def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
             found.append(_filter(given))
         except Invalid as error:
             fields.error(name, f"[{index}] {error.message}")
+        if sum(len(each.value) for each in found if each.operator is Operator.MATCH) > MAX_PATTERN:
+            fields.error(name, f"have patterns that are longer than {MAX_PATTERN} characters together")
+            break
     return tuple(found)
 
 
