@@ -52,6 +52,23 @@ _STYLE: Final[Any] = {
     "legend.fontsize": 9,
 }
 
+_EDGE, _GRID = "#c9d1d6", "#e8ecee"
+
+_NAMED: Final = {
+    **{
+        GOOD: "good",
+        LATER: "later",
+        WAITING: "waiting",
+        BAD: "bad",
+        INK: "ink",
+        MUTED: "muted",
+        _EDGE: "edge",
+        _GRID: "grid",
+    },
+    **dict(zip(BLUES, ("pale", "mid", "deep"), strict=True)),
+}
+"""The page's names of the colours: it has others for dark screens."""
+
 _ROUND_TIMES: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000)
 """Milliseconds."""
 
@@ -327,6 +344,8 @@ def _svg(figure: Figure, title: str) -> str:
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Title": title})
     text = written.getvalue()
     svg = text[text.index("<svg") :]
+    for colour, name in _NAMED.items():
+        svg = svg.replace(f": {colour}", f": var(--c-{name}, {colour})")
     return re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', rf'<svg role="img" aria-label="{title}" viewBox="\1">', svg, count=1
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -18,22 +19,32 @@ _logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
 
 _CSS: Final = """
-:root{--ink:#26323b;--muted:#66747e;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;--bad:#b23a30;--wait:#9a6d10}
-*{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
-main{max-width:1120px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;margin:38px 0 10px}
-h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch}.sub{color:var(--muted)}
-.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px}
+:root{color-scheme:light dark;--ink:#26323b;--muted:#5f6d77;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;--bad:#b23a30;--wait:#8a6010;--link:#2c6594;
+--c-good:#2f7d5b;--c-later:#8fc3a5;--c-waiting:#e3b04b;--c-bad:#c2453b;--c-ink:#26323b;--c-muted:#75838d;--c-pale:#9dbfdc;--c-mid:#3f7cac;--c-deep:#173f5f;--c-edge:#c9d1d6;--c-grid:#e8ecee}
+@media(prefers-color-scheme:dark){:root{--ink:#dde5ea;--muted:#95a4ae;--line:#33414b;--paper:#1b242b;--back:#12191e;--good:#63c596;--bad:#f08379;--wait:#e3b45c;--link:#86bbe6;
+--c-good:#4fa97f;--c-later:#2f6b51;--c-waiting:#c9983a;--c-bad:#dc6a60;--c-ink:#dde5ea;--c-muted:#95a4ae;--c-pale:#4d7fa3;--c-mid:#5f9fd0;--c-deep:#b4d8f3;--c-edge:#47565f;--c-grid:#27323a}
+svg image{opacity:.85}}
+*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
+main{max-width:1160px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;margin:38px 0 10px}
+h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch;overflow-wrap:anywhere}.sub{color:var(--muted)}a{color:var(--link);text-decoration-thickness:1px;text-underline-offset:2px}
+.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px;overflow-wrap:anywhere}
 .verdict.broken{border-color:var(--bad)}.verdict b{font-size:17px}.verdict.broken b{color:var(--bad)}.verdict b.ok{color:var(--good)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
 .tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;font-weight:600;line-height:1.2}
 .tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;overflow-x:auto}
-.two{display:grid;grid-template-columns:1fr 1fr;gap:12px;align-items:start}.two{margin:12px 0}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:1fr}}
+.two{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px;align-items:start;margin:12px 0}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:minmax(0,1fr)}}
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
 table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
-th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
-.none{color:var(--muted)}.missing{color:var(--wait)}nav a{color:var(--muted);margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px}
+th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}tr:last-child td{border-bottom:0}td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+td.name{white-space:nowrap}td.text{min-width:13em;overflow-wrap:anywhere}tr:target td{background:color-mix(in srgb,var(--wait) 18%,transparent)}
+td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px;overflow-wrap:anywhere;min-width:12em}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
+.none{color:var(--muted)}.missing{color:var(--wait)}nav{line-height:2}nav a{margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px;overflow-wrap:anywhere}
+summary{cursor:pointer;color:var(--muted)}
+@media(max-width:640px){main{padding:18px 12px 40px}h1{font-size:22px}h2{margin-top:30px}.tiles{grid-template-columns:1fr 1fr;gap:8px}.tile{padding:10px}.tile .n{font-size:20px}.card{padding:12px}
+.wide svg{min-width:620px}table{font-size:13px}th,td{padding-right:10px}td.name{white-space:normal;overflow-wrap:anywhere;min-width:6em}
+table:has(td.text) tr{display:flex;flex-wrap:wrap;gap:0 12px;border-bottom:1px solid var(--line);padding:6px 0}table:has(td.text) tr:has(th){display:none}
+table:has(td.text) td{border:0;padding:0;min-width:0}table:has(td.text) td:empty{display:none}table:has(td.text) td.text{flex-basis:100%}table:has(td.text) td.r::before{content:attr(data-name) " ";color:var(--muted)}}
 """
 
 LITTLE: Final = 0.0005
@@ -41,6 +52,38 @@ LITTLE: Final = 0.0005
 
 _SHOWN: Final = 25
 """Rows of a table on the page; the folder has them all."""
+
+
+class Places:
+    """Where on the page a project, a queue or a subscriber has its row, so that every other mention can lead there.
+
+    Args:
+        results: What the run found.
+    """
+
+    def __init__(self, results: Results) -> None:
+        rows = results.rows
+        self._known = {
+            *(_place(row["project"]) for row in rows["projects"][:_SHOWN]),
+            *(_place(row["project"], row["queue"]) for row in rows["queues"][:_SHOWN]),
+            *(_place(*_key(row)) for row in rows["sickest"][:_SHOWN]),
+        }
+
+    def project(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(row["project"] or "", 12), row["project"])
+
+    def queue(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(row["queue"] or "", 32), row["project"], row["queue"])
+
+    def subscriber(self, row: Row) -> str:
+        """A cell."""
+        return self._link(as_html(_called(row), 32), *_key(row))
+
+    def _link(self, shown: str, *of: str | None) -> str:
+        place = _place(*of)
+        return f'<a href="#{place}">{shown}</a>' if place in self._known else shown
 
 
 def render(results: Results) -> str:
@@ -57,7 +100,7 @@ def render(results: Results) -> str:
         ("subscribers", "Subscribers", _subscribers),
         ("anomalies", "Anomalies", _anomalies),
         ("waits", "Acknowledgements and polls", _waits),
-        ("projects", "Projects and cost", _projects),
+        ("projects", "Projects, queues and cost", _projects),
         ("input", "What was read", _input),
     )
     sections = [(name, title, _part(title, partial(make, results))) for name, title, make in contents]
@@ -142,7 +185,11 @@ def _tiles(day: Row, before: Row | None, note: str) -> str:
         _tile(
             "acceptance to delivery, p50", _duration(day["delivery_p50_ms"]), f"p95 {_duration(day['delivery_p95_ms'])}"
         ),
-        _tile("given up", f"{_given_up(day):,}", f"{day['exhausted']:,} exhausted, {day['expired']:,} expired"),
+        _tile(
+            "given up",
+            f"{_given_up(day):,}",
+            f"{day['exhausted']:,} exhausted, {day['expired']:,} expired",
+        ),
     ]
     return (
         f'<p class="sub">{_day(day["day"])}{note}, messages by acceptance</p><div class="tiles">{"".join(tiles)}</div>'
@@ -159,15 +206,17 @@ def _conservation(results: Results) -> str:
         "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
         f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
     )
+    places = Places(results)
     findings = _table(
         results.rows["findings"],
         {
             "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
             "finding": lambda row: _plain(row["finding"]),
             "delivery": lambda row: as_html(row["delivery_id"] or ""),
-            "queue": lambda row: as_html(row["queue"] or ""),
+            "project": places.project,
+            "queue": places.queue,
             "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
-            "what": lambda row: as_html(row["detail"], 400),
+            "text:what": lambda row: as_html(row["detail"], 400),
         },
         total=results.totals["findings"],
         none="No findings.",
@@ -201,7 +250,7 @@ def _traffic(results: Results) -> str:
     )
     title = "Deliveries by hour of acceptance"
     picture = _picture(title, lambda charts: charts.fates_by_hour(by_hour))
-    return f'<div class="card"><h3>{title}</h3>{picture}</div>{course}{numbers}'
+    return f'<div class="card wide"><h3>{title}</h3>{picture}</div>{course}{numbers}'
 
 
 def _retries(results: Results) -> str:
@@ -248,6 +297,7 @@ def _retries(results: Results) -> str:
 
 
 def _subscribers(results: Results) -> str:
+    places = Places(results)
     sickest, slowest = results.rows["sickest"], results.rows["slowest"]
     if not slowest:
         return '<p class="none">No attempt was made.</p>'
@@ -258,7 +308,7 @@ def _subscribers(results: Results) -> str:
         names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
         title = "Share of failed attempts, sickest subscribers"
         picture = _picture(title, lambda charts: charts.failing_hours(hours, names))
-        parts.append(f'<div class="card"><h3>{title}</h3>{picture}</div>')
+        parts.append(f'<div class="card wide"><h3>{title}</h3>{picture}</div>')
     failures = [{"label": row["cause"], "n": row["attempts"]} for row in results.rows["failures_by_cause"][:10]]
     why = "<p>None failed.</p>"
     if failures:
@@ -276,8 +326,9 @@ def _subscribers(results: Results) -> str:
     table = _table(
         sickest,
         {
-            "subscriber": _who_cell,
-            "queue": lambda row: as_html(row["queue"]),
+            "subscriber": lambda row: as_html(_called(row), 32),
+            "project": places.project,
+            "queue": places.queue,
             "#attempts": lambda row: f"{row['attempts']:,}",
             "#failed": lambda row: f"{row['failed']:,}",
             "#share": lambda row: _percent(row["failed"], row["attempts"]),
@@ -286,8 +337,9 @@ def _subscribers(results: Results) -> str:
             "#p95": lambda row: _duration(row["p95_ms"]),
             "#p99": lambda row: _duration(row["p99_ms"]),
         },
-        total=results.totals["subscribers"],
+        total=len(sickest),
         none="No subscriber failed.",
+        place=_key,
     )
     return "".join(parts) + f'<div class="card"><h3>Sickest subscribers</h3>{table}</div>'
 
@@ -301,15 +353,17 @@ def _anomalies(results: Results) -> str:
         {**rows[0], "hours": sorted(row["hour"] for row in rows)}
         for rows in sorted(grouped.values(), key=lambda rows: rows[0]["anomaly"] not in ("flapping", "latency_shift"))
     ]
+    places = Places(results)
     table = _table(
         lines,
         {
             "what": lambda row: _plain(row["anomaly"]),
-            "subscriber": _who_cell,
-            "queue": lambda row: as_html(row["queue"]),
+            "project": places.project,
+            "queue": places.queue,
+            "subscriber": places.subscriber,
             "#hours": lambda row: f"{len(row['hours']):,}",
             "when": lambda row: _span(row["hours"]),
-            "the strongest": lambda row: as_html(row["detail"], 400),
+            "text:the strongest": lambda row: as_html(row["detail"], 400),
         },
         total=len(lines),
         none="Nothing unusual, or too few days yet to tell.",
@@ -318,8 +372,11 @@ def _anomalies(results: Results) -> str:
 
 
 def _waits(results: Results) -> str:
+    places = Places(results)
     columns: dict[str, Callable[[Row], str]] = {
-        "subscriber": lambda row: as_html(_who(row)),
+        "project": places.project,
+        "queue": places.queue,
+        "subscriber": places.subscriber,
         "#waits": lambda row: f"{row['waits']:,}",
         "#p50": lambda row: _duration(row["p50_ms"]),
         "#p95": lambda row: _duration(row["p95_ms"]),
@@ -373,11 +430,31 @@ def _projects(results: Results) -> str:
             "#USD": lambda row: _dollars(row["usd"] or 0),
         },
         total=results.totals["projects"],
+        place=lambda row: (row["project"],),
+    )
+    places = Places(results)
+    queues = _table(
+        results.rows["queues"],
+        {
+            "queue": lambda row: as_html(row["queue"], 32),
+            "project": places.project,
+            "#messages": lambda row: f"{row['messages']:,}",
+            "#deliveries": lambda row: f"{row['deliveries']:,}",
+            "#delivered": lambda row: _percent(_won(row), row["deliveries"]),
+            "#first try": lambda row: _percent(row["first_won"], row["tried"]),
+            "#given up": lambda row: f"{_given_up(row):,}",
+            "#waiting": lambda row: f"{row['open']:,}",
+            "#p50": lambda row: _duration(row["delivery_p50_ms"]),
+            "#p95": lambda row: _duration(row["delivery_p95_ms"]),
+        },
+        total=results.totals["queues"],
+        place=lambda row: (row["project"], row["queue"]),
     )
     per_million = total / messages * 1_000_000 if messages else 0.0
     note = f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>usage.py</code>.</p>"
     return (
-        f'<div class="card">{table}</div><div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
+        f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
+        f'<div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
         f'<div class="card"><h3>Cost by item</h3>{lines}</div></div>{note}'
     )
 
@@ -411,17 +488,29 @@ def _table(
     total: int,
     shown: int = _SHOWN,
     none: str = "None.",
+    place: Callable[[Row], tuple[str | None, ...]] | None = None,
 ) -> str:
-    """An HTML table; a column whose name starts with # is set right."""
+    """An HTML table; a column whose name starts with # is set right, one that starts with ``text:`` has room for sentences.
+
+    Args:
+        rows: Its rows.
+        columns: What each column makes of a row.
+        total: How many rows there are in all.
+        shown: How many are shown.
+        none: What is said when there are none.
+        place: Whose place on the page a row is, see :class:`Places`.
+    """
     if not rows:
         return f'<p class="none">{escape(none)}</p>'
     head = "".join(
-        f'<th class="r">{escape(name[1:])}</th>' if name.startswith("#") else f"<th>{escape(name)}</th>"
+        f'<th class="r">{escape(name[1:])}</th>'
+        if name.startswith("#")
+        else f"<th>{escape(name.rpartition(':')[2])}</th>"
         for name in columns
     )
     body = "".join(
-        "<tr>"
-        + "".join(f'<td class="{_cell_class(name)}">{cell(row)}</td>' for name, cell in columns.items())
+        ("<tr>" if place is None else f'<tr id="{_place(*place(row))}">')
+        + "".join(f"<td {_cell(name)}>{cell(row)}</td>" for name, cell in columns.items())
         + "</tr>"
         for row in rows[:shown]
     )
@@ -429,10 +518,18 @@ def _table(
     return f"<table><tr>{head}</tr>{body}</table>{more}"
 
 
-def _cell_class(name: str) -> str:
+def _cell(name: str) -> str:
+    """The attributes of a column's cells; a number carries its column's name to where there is no room for a head."""
     if name.startswith("#"):
-        return "r"
-    return "id" if name == "delivery" else ""
+        return f'class="r" data-name="{escape(name[1:])}"'
+    kinds = {"delivery": "id", "text": "text", "finding": "when", "project": "when", "mostly failed with": ""}
+    return f'class="{kinds.get(name.partition(":")[0], "name")}"'
+
+
+def _place(*of: str | None) -> str:
+    """The place on the page of a project, a queue of one, or a subscriber of that: a name of our own, whatever they are called."""
+    key = "\0".join(each or "" for each in of)
+    return f"at-{hashlib.blake2s(key.encode(), digest_size=6).hexdigest()}"
 
 
 def _tile(label: str, number: str, detail: str) -> str:
@@ -461,12 +558,12 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 def _who(row: Row) -> str:
     """A subscriber as people know it; its name may be shared by another queue's."""
-    name = row["subscriber"] or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"])
-    return f"{row['queue']} / {name}"
+    return f"{row['queue']} / {_called(row)}"
 
 
-def _who_cell(row: Row) -> str:
-    return as_html(row["subscriber"] or row["subscriber_id"])
+def _called(row: Row) -> str:
+    """A subscriber's name, or its id when it has none."""
+    return str(row.get("subscriber") or ("any" if row["subscriber_id"] == "*" else row["subscriber_id"]))
 
 
 def _plain(word: str) -> str:
@@ -501,8 +598,8 @@ def _duration(milliseconds: int | None) -> str:
         return "–"
     for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
         if milliseconds >= size:
-            return f"{milliseconds / size:.3g} {unit}"
-    return f"{milliseconds} ms"
+            return f"{milliseconds / size:.3g}\N{NO-BREAK SPACE}{unit}"
+    return f"{milliseconds}\N{NO-BREAK SPACE}ms"
 
 
 def _time(moment: datetime) -> str:

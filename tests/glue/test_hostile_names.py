@@ -127,7 +127,7 @@ def test_names_are_text_all_over_the_page(hostile: Results) -> None:
     assert not [each for each in seen.attributes if each.startswith("on")]
     assert "missing" not in re.findall(r'class="(\w+)"', html)
     for name in HOSTILE:
-        assert shortened(name, 60) in "".join(seen.words), name
+        assert shortened(name, 32) in "".join(seen.words), name
     # Nothing turns the direction of what stands beside it
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in html
 
@@ -191,7 +191,7 @@ def test_a_part_that_fails_is_missing_and_nothing_else(hostile: Results) -> None
     rows = {name: each for name, each in hostile.rows.items() if name != "poll_waits"}
     html = page.render(replace(hostile, rows=rows))
     assert "Not drawn: Acknowledgements and polls (KeyError)" in html
-    assert "Projects and cost</h2><div" in html
+    assert "Projects, queues and cost</h2><div" in html
 
 
 def test_a_page_that_cannot_be_made_says_so_in_place_of_an_older_one(hostile: Results) -> None:

@@ -111,7 +111,7 @@ def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
     assert not re.search(r'(?:src|href)="(?!#|data:image/png)', html)
     assert len(html) < 600_000
     # every hash link has its target
-    for target in re.findall(r'<a href="#(\w+)"', html):
+    for target in re.findall(r'<a href="#([\w-]+)"', html):
         assert f'id="{target}"' in html
 
 

@@ -1,0 +1,79 @@
+"""The page leads from table to table, names the project in each row, and is read on dark screens and on phones."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from glue_jobs.delivery_report import charts
+from glue_jobs.delivery_report.page import render
+from tests.glue.pages import fate, results, text_of
+
+ONE = {"project": "5f3e" * 6, "queue": "orders", "subscriber_id": "s1", "subscriber": "erp"}
+MEASURED = {
+    "attempts": 100,
+    "failed": 50,
+    "first_won": 40,
+    "first_attempts": 90,
+    "p50_ms": 5,
+    "p95_ms": 50,
+    "p99_ms": 500,
+}
+
+
+def anomaly(**whose: Any) -> dict[str, Any]:
+    hour = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    return {"anomaly": "failures", **whose, "hour": hour, "detail": "60 % of attempts failed", "score": 9.0}
+
+
+def made(**more: Any) -> Any:
+    return results(
+        overall=[fate(messages=1)],
+        projects=[fate(project=ONE["project"], messages=1)],
+        queues=[fate(project=ONE["project"], queue=ONE["queue"], messages=1)],
+        sickest=[{**ONE, **MEASURED}],
+        slowest=[{**ONE, **MEASURED}],
+        **more,
+    )
+
+
+def test_a_mention_leads_to_the_row_of_what_it_names() -> None:
+    # Given a project, a queue and a subscriber with rows of their own, mentioned in another table
+    html = render(made(anomalies=[anomaly(**ONE)]))
+    (part,) = re.findall(r'<h2 id="anomalies">.*?(?=<h2)', html, re.DOTALL)
+    # Then each mention is a link, and each link on the page has its row
+    places = re.findall(r'<a href="#([\w-]+)"><bdi', part)
+    assert len(places) == 3
+    for place in re.findall(r'<a href="#([\w-]+)"', html):
+        assert html.count(f'id="{place}"') == 1, place
+
+
+def test_what_has_no_row_is_no_link() -> None:
+    html = render(made(anomalies=[anomaly(**{**ONE, "queue": "elsewhere", "project": "other", "subscriber_id": "s9"})]))
+    (part,) = re.findall(r'<h2 id="anomalies">.*?(?=<h2)', html, re.DOTALL)
+    assert "elsewhere" in part
+    assert "<a href" not in part
+
+
+def test_every_row_names_its_project() -> None:
+    waits = {"waits": 3, "p50_ms": 1, "p95_ms": 2, "longest_ms": 3}
+    page = made(anomalies=[anomaly(**ONE)], acknowledgement_waits=[{**ONE, **waits}])
+    for part in ("subscribers", "anomalies", "waits", "projects"):
+        assert "5f3e5…e5f3e" in text_of(page, part) or "5f3e5f…e5f3e" in text_of(page, part), part
+
+
+def test_every_colour_of_a_chart_has_another_for_dark_screens() -> None:
+    row = {"label": "orders / erp", "p50_ms": 1, "p95_ms": 20, "p99_ms": 300}
+    html = render(made())
+    for svg in (charts.ranges([row]), charts.shares([{"label": "x", "n": 1}], value="n", colour=charts.BAD, title="x")):
+        assert not re.search(r"(?:fill|stroke): #(?!f{3,6}\b)", svg)
+        for name in set(re.findall(r"var\((--c-\w+)", svg)):
+            # once for light screens, once for dark ones
+            assert html.count(f"{name}:#") == 2, name
+
+
+def test_a_table_with_sentences_has_its_numbers_named_where_there_is_no_head() -> None:
+    html = render(made(anomalies=[anomaly(**ONE)]))
+    assert 'data-name="hours"' in html
+    assert "content:attr(data-name)" in html
