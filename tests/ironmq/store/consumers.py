@@ -11,6 +11,7 @@ from tests.cloud import aws_services as aws
 from tests.cloud.turns import Turns
 from tests.contract.samples import PROJECT, message
 
+from pushhub.base.ids import MessageIds
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
 
 LINE = "f0e1d2c3b4a5"
@@ -54,8 +55,16 @@ def consume(
     """
     turns = Turns(seed)
     now = turns.now()
+    ids = MessageIds(7)
     given = [
-        message(queue_uid=LINE, subscriber_ids=(), accepted_at=now, due_at=now, expires_at=now + HOUR)
+        message(
+            message_id=ids.next(now),
+            queue_uid=LINE,
+            subscriber_ids=(),
+            accepted_at=now,
+            due_at=now,
+            expires_at=now + HOUR,
+        )
         for _ in range(messages)
     ]
     DynamoDBLineStore(client, aws.LINES_TABLE, turns).put(given)

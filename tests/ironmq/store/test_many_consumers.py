@@ -9,7 +9,7 @@ from tests.ironmq.store.consumers import consume
 WRITES_A_MESSAGE = 1.5
 
 
-@pytest.mark.parametrize(("at_a_time", "messages", "seed"), [(10, 400, 1), (1, 60, 2), (100, 250, 3)])
+@pytest.mark.parametrize(("at_a_time", "messages", "seed"), [(10, 400, 1), (1, 120, 2), (100, 250, 3)])
 def test_sixteen_consumers_get_every_message_once_at_little_more_than_a_write_each(
     at_a_time: int, messages: int, seed: int
 ) -> None:
