@@ -7,8 +7,24 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
+LEAST_BOTOCORE = (1, 35, 2)
+"""The first version that knows the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``. Since validation is off, an older one
+would fail in the middle of its work, with a ``KeyError``."""
+
 CONNECTIONS = 100
 """Connections that a client keeps; also how many attempts a function makes side by side."""
+
+
+class OldSdkError(Exception):
+    """The runtime's boto3 is too old for the hub.
+
+    Args:
+        version: Of botocore.
+    """
+
+    def __init__(self, version: str) -> None:
+        least = ".".join(map(str, LEAST_BOTOCORE))
+        super().__init__(f"botocore {version} is too old: the hub needs {least} or later; choose a newer Runtime")
 
 
 class Clients:
@@ -29,9 +45,11 @@ class Clients:
 
     def _make(self, service: str, endpoint_url: str | None) -> Any:
         import boto3
+        import botocore
         from botocore.config import Config
 
         if self._session is None:
+            check_version(botocore.__version__)
             self._session = boto3.session.Session()
         return self._session.client(
             service,
@@ -46,3 +64,13 @@ class Clients:
                 parameter_validation=False,
             ),
         )
+
+
+def check_version(version: str) -> None:
+    """See at a function's start that botocore is new enough.
+
+    Raises:
+        OldSdkError: It is not.
+    """
+    if tuple(int(each) for each in version.split(".")[:3] if each.isdecimal()) < LEAST_BOTOCORE:
+        raise OldSdkError(version)
