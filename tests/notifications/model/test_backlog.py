@@ -200,7 +200,9 @@ def test_one_place_is_enough_to_make_it_another(position: int) -> None:
 def test_a_window_is_filled_and_no_further() -> None:
     assigner = Assigner(backlog(consumer("a", 1, 2)), frozenset(), window=5)
     assert (assigner.room, assigner.full) == (3, frozenset())
-    assert [assigner.assign(each) for each in entries(10, 11, 12)] == ["a", "a", "a"]
+    assert [assigner.assign(each) for each in entries(10, 11)] == ["a", "a"]
+    assert (assigner.room, assigner.full) == (1, frozenset())
+    assert assigner.assign(Entry(12, 12)) == "a"
     assert (assigner.room, assigner.full) == (0, frozenset("a"))
     assert assigner.assign(Entry(13, 13)) is None
     assert assigner.room == 0
