@@ -37,7 +37,7 @@ class Arguments:
     projects: tuple[str, ...] = ()
     now: datetime
     grace: timedelta = timedelta(hours=1)
-    baseline_days: int = 14
+    baseline_days: int = 28
     tables: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -72,7 +72,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     parser.add_argument("--projects", default="", help="comma-separated project ids; all when left out")
     parser.add_argument("--now", type=_moment, default=now, help="judge deliveries as of this time, ISO 8601")
     parser.add_argument("--grace-minutes", type=int, default=60, help="how late a record may be")
-    parser.add_argument("--baseline-days", type=int, default=14, help="days an hour is compared with")
+    parser.add_argument("--baseline-days", type=int, default=28, help="days an hour is compared with")
     parser.add_argument(
         "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
     )

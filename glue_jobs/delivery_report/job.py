@@ -22,6 +22,7 @@ from .progress import Steps
 from .proof import prove
 from .results import Results, write_results
 from .retries import try_cells
+from .rhythm import slots_of
 from .session import open_session
 from .storage import Layout, kept, kept_small, read_days, write_days
 from .tables import Sources, billed, sickest, tables
@@ -89,6 +90,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             cells=attempts,
             attempt_levels=attempts_at,
             hours=chosen(known),
+            slots=kept(slots_of(chosen(within)), f"{layout.work}/slots"),
             deliveries=deliveries,
             fates=became,
             fate_levels=fates_at,
@@ -98,7 +100,6 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             findings=chosen(proof.findings),
             since=datetime.combine(arguments.date_from, time(), UTC),
             until=arguments.until,
-            baseline_days=arguments.baseline_days,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     with steps("Drawing the report"):

@@ -345,27 +345,18 @@ def _subscribers(results: Results) -> str:
 
 
 def _anomalies(results: Results) -> str:
-    """One line per subscriber and kind, worst first; lasting ones (flapping, a shift) before single hours."""
-    grouped: dict[tuple[str, ...], list[Row]] = {}
-    for row in results.rows["anomalies"]:
-        grouped.setdefault((row["anomaly"], row["project"], row["queue"], row["subscriber_id"]), []).append(row)
-    lines = [
-        {**rows[0], "hours": sorted(row["hour"] for row in rows)}
-        for rows in sorted(grouped.values(), key=lambda rows: rows[0]["anomaly"] not in ("flapping", "latency_shift"))
-    ]
     places = Places(results)
     table = _table(
-        lines,
+        results.rows["anomalies"],
         {
             "what": lambda row: _plain(row["anomaly"]),
+            "when": lambda row: _span([row["started_at"], row["ended_at"]]),
             "project": places.project,
             "queue": places.queue,
             "subscriber": places.subscriber,
-            "#hours": lambda row: f"{len(row['hours']):,}",
-            "when": lambda row: _span(row["hours"]),
-            "text:the strongest": lambda row: as_html(row["detail"], 400),
+            "text:in numbers": lambda row: as_html(row["detail"], 400),
         },
-        total=len(lines),
+        total=results.totals["anomalies"],
         none="Nothing unusual, or too few days yet to tell.",
     )
     return f'<div class="card">{table}</div>'

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .anomalies import flapping, latency_shifts, unusual_hours, with_silent_hours
+from .anomalies import anomalies
 from .cells import NAMES, WHO, failures_by_cause, outcomes
 from .conservation import STANDINGS, balance
 from .cost import bill, used
@@ -39,6 +39,7 @@ class Sources:
         cells: :func:`.cells.attempt_cells` of them.
         attempt_levels: :func:`.cells.attempt_levels` of these.
         hours: :func:`.cells.hourly`, with the days of the baseline.
+        slots: :func:`.rhythm.slots_of` the records.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
         fates: :func:`.traffic.fate_cells` of them.
         fate_levels: :func:`.traffic.fate_levels` of these.
@@ -48,13 +49,13 @@ class Sources:
         findings: What is wrong.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
-        baseline_days: Days an hour is compared with.
     """
 
     records: DataFrame
     cells: DataFrame
     attempt_levels: DataFrame
     hours: DataFrame
+    slots: DataFrame
     deliveries: DataFrame
     fates: DataFrame
     fate_levels: DataFrame
@@ -64,7 +65,6 @@ class Sources:
     findings: DataFrame
     since: datetime
     until: datetime
-    baseline_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,6 @@ def tables(of: Sources) -> dict[str, Table]:
         F.col("failed").alias("attempts_failed"),
         *("polls", "parks", "p50_ms", "p95_ms", "p99_ms", "longest_ms"),
     )
-    anomalies = (
-        unusual_hours(with_silent_hours(of.hours), of.since.date(), of.baseline_days)
-        .unionByName(flapping(now))
-        .unionByName(latency_shifts(now))
-    )
     subscribers = at_level(of.attempt_levels, "subscriber", *WHO)
     solid = subscribers.where(F.col("attempts") >= RANKED_ATTEMPTS)
     last_week = F.col("hour") >= F.lit(of.until - timedelta(days=7))
@@ -201,7 +196,11 @@ def tables(of: Sources) -> dict[str, Table]:
         ),
         "costliest_projects": Table(usd.orderBy(F.desc("usd"), "project").limit(RANKED), (F.desc("usd"), "project")),
         "failures_by_cause": Table(failures_by_cause(of.cells), (F.desc("attempts"), "cause")),
-        "anomalies": Table(anomalies, (F.desc("score"), "anomaly", *WHO, "hour"), large=True),
+        "anomalies": Table(
+            anomalies(of.slots, of.hours, of.since, of.until),
+            (F.desc("score"), "anomaly", *WHO, "started_at"),
+            large=True,
+        ),
         "conservation": Table(
             balance(of.fates),
             ("project", "hour"),

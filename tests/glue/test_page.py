@@ -24,7 +24,8 @@ MEASURED = {
 
 def anomaly(**whose: Any) -> dict[str, Any]:
     hour = datetime(2026, 11, 20, 10, tzinfo=UTC)
-    return {"anomaly": "failures", **whose, "hour": hour, "detail": "60 % of attempts failed", "score": 9.0}
+    told = {"started_at": hour, "ended_at": hour, "detail": "60 of 100 first tries failed", "score": 9.0}
+    return {"anomaly": "failures", **whose, **told}
 
 
 def made(**more: Any) -> Any:
@@ -75,5 +76,5 @@ def test_every_colour_of_a_chart_has_another_for_dark_screens() -> None:
 
 def test_a_table_with_sentences_has_its_numbers_named_where_there_is_no_head() -> None:
     html = render(made(anomalies=[anomaly(**ONE)]))
-    assert 'data-name="hours"' in html
+    assert 'data-name="attempts"' in html
     assert "content:attr(data-name)" in html
