@@ -145,14 +145,23 @@ def hourly(cells: DataFrame) -> DataFrame:
     return summed(cells, (*WHO, "hour")).select(*HOURLY.fieldNames())
 
 
-def failures_by_cause(cells: DataFrame) -> DataFrame:
-    """Why attempts failed, over everybody: the error class where no answer came, else the status."""
+def failures_by_cause(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
+    """Why attempts failed: the error class where no answer came, else the status.
+
+    Args:
+        cells: See :func:`attempt_cells`.
+        keys: Columns to group by; none for everybody together.
+    """
     status = F.concat(F.lit("status "), F.col("status_code"))
-    return (
-        cells.where(F.col("verdict") == "failed")
-        .groupBy(F.when(F.col("error_class") != "", F.col("error_class")).otherwise(status).alias("cause"))
-        .agg(F.sum("attempts").alias("attempts"))
-    )
+    cause = F.when(F.col("error_class") != "", F.col("error_class")).otherwise(status).alias("cause")
+    failed = cells.where(F.col("verdict") == "failed")
+    return failed.groupBy(*keys, cause).agg(F.sum("attempts").alias("attempts"))
+
+
+def usual_cause(cells: DataFrame) -> DataFrame:
+    """The most frequent cause of each subscriber's failures."""
+    causes = failures_by_cause(cells, WHO).groupBy(*WHO).agg(F.max(F.struct("attempts", "cause")).alias("most"))
+    return causes.select(*WHO, F.col("most.cause").alias("cause"))
 
 
 def outcomes(cells: DataFrame) -> DataFrame:

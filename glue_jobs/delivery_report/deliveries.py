@@ -56,6 +56,7 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     ("due_at", TimestampType()),
     ("settled_at", TimestampType()),
     ("attempts", LongType()),
+    ("polls", LongType()),
     ("won_attempt", IntegerType()),
     ("first_won", BooleanType()),
     ("first_answer_at", TimestampType()),
@@ -81,7 +82,7 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
 DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS])
 """Columns of a delivery's row.
 
-``attempts`` counts requests, polls too; ``won_attempt`` is the number of the one that was taken for good. ``held_at``: end of the last attempt
+``attempts`` counts requests, ``polls`` those of them that only asked for an earlier one's outcome; ``won_attempt`` is the number of the one that was taken for good. ``held_at``: end of the last attempt
 answered 202. ``leads_message`` is 1 for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message owed to
 nobody. ``top_attempt`` and ``attempt_bits``: the numbers of attempts, but of notifications'. ``wins``: records that say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
 """
@@ -150,6 +151,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             F.max(due).alias("due"),
             F.max(F.when(settles, F.col("at"))).alias("settled_at"),
             _total(asked).alias("attempts"),
+            _total(kind == "poll").alias("polls"),
             F.max(F.when(wins, F.col("attempt"))).alias("won_attempt"),
             F.max((wins & (F.col("attempt") == 1)).cast("int")).alias("first_won"),
             F.min(F.when(asked, F.col("finished_at"))).alias("first_answer_at"),

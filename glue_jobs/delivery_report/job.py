@@ -21,7 +21,7 @@ from .page import render
 from .progress import Steps
 from .proof import prove
 from .results import Results, write_results
-from .retries import try_cells
+from .retries import advised, failed_at_first, try_cells
 from .rhythm import slots_of
 from .session import open_session
 from .storage import Layout, kept, kept_small, read_days, write_days
@@ -77,6 +77,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         write_days(hours.repartition("dt"), layout.hours, arguments.days)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
+        since_midnight = datetime.combine(arguments.date_from, time(), UTC)
         since = arguments.date_from - timedelta(days=arguments.baseline_days)
         known = read_days(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
         deliveries = chosen(proof.deliveries)
@@ -85,6 +86,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         pushed = ~F.col("pull") & ~F.col("notification")
         attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
         fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
+        failed = kept_small(failed_at_first(chosen(within), since_midnight), f"{layout.work}/failed_at_first")
         sources = Sources(
             records=chosen(within),
             cells=attempts,
@@ -97,8 +99,9 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
             sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
+            advice=advised(failed, chosen(within)),
             findings=chosen(proof.findings),
-            since=datetime.combine(arguments.date_from, time(), UTC),
+            since=since_midnight,
             until=arguments.until,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)

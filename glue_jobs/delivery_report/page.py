@@ -10,8 +10,10 @@ from functools import partial
 from html import escape
 from typing import Any, Final
 
+from .advice import in_words
 from .conservation import STANDINGS
 from .results import Results
+from .traffic import WAITING
 from .wording import as_html, shortened
 
 _logger = logging.getLogger(__name__)
@@ -95,6 +97,7 @@ def render(results: Results) -> str:
     contents = (
         ("today", "The last day", _last_day),
         ("conservation", "Is everything accounted for?", _conservation),
+        ("undelivered", "What did not arrive", _undelivered),
         ("traffic", "Traffic and speed", _traffic),
         ("retries", "Does another try help?", _retries),
         ("subscribers", "Subscribers", _subscribers),
@@ -180,7 +183,7 @@ def _tiles(day: Row, before: Row | None, note: str) -> str:
     tiles = [
         _tile("messages accepted", f"{day['messages']:,}", _change(day, before, lambda row: row["messages"])),
         _tile("deliveries owed", f"{day['deliveries']:,}", _change(day, before, lambda row: row["deliveries"])),
-        _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting"),
+        _tile("delivered", _percent(won, day["deliveries"]), f"{day['open']:,} still waiting", link="backlog"),
         _tile("at the first try", _percent(day["first_won"], day["tried"]), f"of {day['tried']:,} tried"),
         _tile(
             "acceptance to delivery, p50", _duration(day["delivery_p50_ms"]), f"p95 {_duration(day['delivery_p95_ms'])}"
@@ -189,6 +192,7 @@ def _tiles(day: Row, before: Row | None, note: str) -> str:
             "given up",
             f"{_given_up(day):,}",
             f"{day['exhausted']:,} exhausted, {day['expired']:,} expired",
+            link="given-up",
         ),
     ]
     return (
@@ -207,21 +211,88 @@ def _conservation(results: Results) -> str:
         f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
     )
     places = Places(results)
-    findings = _table(
-        results.rows["findings"],
+    causes = _table(
+        results.rows["causes"],
         {
             "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
             "finding": lambda row: _plain(row["finding"]),
-            "delivery": lambda row: as_html(row["delivery_id"] or ""),
+            "#how many": lambda row: f"{row['count']:,}",
             "project": places.project,
             "queue": places.queue,
-            "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
-            "text:what": lambda row: as_html(row["detail"], 400),
+            "accepted": lambda row: _span([row["first_hour"], row["last_hour"]]) if row["first_hour"] else "",
+            "text:what, or one of them": _cause,
         },
-        total=results.totals["findings"],
+        total=results.totals["causes"],
         none="No findings.",
     )
-    return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings</h3>{findings}</div>'
+    each = ""
+    if results.rows["findings"]:
+        listed = _table(
+            results.rows["findings"],
+            {
+                "": lambda row: f'<span class="{row["severity"]} when">{row["severity"]}</span>',
+                "finding": lambda row: _plain(row["finding"]),
+                "delivery": lambda row: as_html(row["delivery_id"] or ""),
+                "project": places.project,
+                "queue": places.queue,
+                "accepted": lambda row: _span([row["hour"]]) if row["hour"] else "",
+                "text:what": lambda row: as_html(row["detail"], 400),
+            },
+            total=results.totals["findings"],
+        )
+        each = f'<details class="card"><summary>Each of the {results.totals["findings"]:,} findings</summary>{listed}</details>'
+    return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings by cause</h3>{causes}</div>{each}'
+
+
+def _cause(row: Row) -> str:
+    """What a cause is, and what follows from it or it from."""
+    detail = as_html(f"{row['delivery_id']}: {row['detail']}" if row["delivery_id"] else row["detail"], 400)
+    if not row["explained"]:
+        return detail
+    if row["place"] == 0:
+        return f"{detail}; <b>{row['explained']:,} findings follow from it</b>"
+    return f"{detail}; {row['explained']:,} of them follow from an object above"
+
+
+def _undelivered(results: Results) -> str:
+    """Who did not get what was meant for it, and what still waits."""
+    places = Places(results)
+    whose: dict[str, Callable[[Row], str]] = {
+        "project": places.project,
+        "queue": places.queue,
+        "subscriber": places.subscriber,
+    }
+    gone = _table(
+        results.rows["given_up"],
+        {
+            **whose,
+            "#given up": lambda row: f"{row['given_up']:,}",
+            "#of": lambda row: f"{row['deliveries']:,}",
+            "#share": lambda row: _percent(row["given_up"], row["deliveries"]),
+            "#exhausted": lambda row: f"{row['exhausted']:,}",
+            "#expired": lambda row: f"{row['expired']:,}",
+            "#cancelled": lambda row: f"{row['cancelled']:,}",
+            "mostly failed with": lambda row: as_html(row["cause"] or "", 40),
+        },
+        total=results.totals["given_up"],
+        none="Nothing was given up.",
+    )
+    waits = _table(
+        results.rows["backlog"],
+        {
+            **whose,
+            "#waiting": lambda row: f"{row['waiting']:,}",
+            "oldest": lambda row: _span([row["oldest"]]),
+            **{f"#{name}": partial(_count, name) for name in WAITING},
+        },
+        total=results.totals["backlog"],
+        none="Nothing waits.",
+    )
+    return f'<div class="card" id="given-up"><h3>Given up</h3>{gone}</div><div class="card" id="backlog"><h3>The backlog</h3>{waits}</div>'
+
+
+def _count(name: str, row: Row) -> str:
+    return f"{row[name]:,}" if row[name] else "·"
 
 
 def _traffic(results: Results) -> str:
@@ -263,12 +334,9 @@ def _retries(results: Results) -> str:
     times = ""
     if recovery and recovery[0]["recovered"]:
         row = recovery[0]
-        listed = ", ".join(_duration(wait * 1000) for wait in results.suggested_waits)
         times = (
             f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within {_duration(row['p50_ms'])}, "
             f"90 % within {_duration(row['p90_ms'])}, 99 % within {_duration(row['p99_ms'])} of the first answer.</p>"
-            f"<p><b>Suggested waits before each retry:</b> {listed}. One try comes soon after each of 25, 50, 75, 90, 95 and 99 % have "
-            "recovered. Recovery is only seen when it is tried, so the times are those of today's schedule, rounded up.</p>"
         )
     last = rows[-1]
     after = (
@@ -293,7 +361,34 @@ def _retries(results: Results) -> str:
         shown=12,
     )
     picture = _picture("Success by attempt", lambda charts: charts.attempts_needed(rows))
-    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div class="card">{table}</div></div>{text}'
+    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div class="card">{table}</div></div>{text}{_advice(results)}'
+
+
+def _advice(results: Results) -> str:
+    """Settings that would have served a queue better."""
+    places = Places(results)
+    rows = [row for row in results.rows["retry_advice"] if row["change"]]
+    table = _table(
+        rows,
+        {
+            "project": places.project,
+            "queue": places.queue,
+            "text:better": lambda row: f"<b>{escape(in_words(row))}</b>",
+            "text:in place of": lambda row: f"now {escape(in_words(row, '_now'))}",
+            "#failed at first": lambda row: f"{row['failed_first']:,}",
+            "#gave up": lambda row: f"{row['given_up']:,}",
+            "#delivered more": lambda row: f"{row['deliveries_saved']:+,}",
+            "#tries saved": lambda row: f"{row['tries_saved']:+,}",
+            "#USD saved": lambda row: f"{row['usd_saved']:+.4f}",
+        },
+        total=len(rows),
+        none="No queue would have done clearly better with other settings, or too few deliveries failed to tell.",
+    )
+    about = (
+        '<p class="sub">What these settings would have made of the deliveries whose first try failed, those that gave up included. What lies beyond today\'s last try '
+        "is estimated; whether sooner tries would have been taken cannot be told from later ones. A delivery is taken to be worth 100 tries.</p>"
+    )
+    return f'<div class="card" id="retry-advice"><h3>Better settings</h3>{table}{about if rows else ""}</div>'
 
 
 def _subscribers(results: Results) -> str:
@@ -523,8 +618,9 @@ def _place(*of: str | None) -> str:
     return f"at-{hashlib.blake2s(key.encode(), digest_size=6).hexdigest()}"
 
 
-def _tile(label: str, number: str, detail: str) -> str:
-    return f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div class="d">{escape(detail)}</div></div>'
+def _tile(label: str, number: str, detail: str, link: str = "") -> str:
+    told = f'<a href="#{link}">{escape(detail)}</a>' if link else escape(detail)
+    return f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div class="d">{told}</div></div>'
 
 
 def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:

@@ -19,7 +19,6 @@ from .compaction import DayIntake
 from .conservation import STANDINGS
 from .files import write_text
 from .proof import Proof
-from .retries import RECOVERY, suggested_waits
 from .storage import Layout, small_table, write_json
 from .tables import Table
 
@@ -75,13 +74,6 @@ class Results:
     def page(self) -> str:
         """Where the page for people lies."""
         return f"{self.path}/report.html"
-
-    @property
-    def suggested_waits(self) -> list[int]:
-        """Seconds before each retry, see :func:`.retries.suggested_waits`."""
-        return suggested_waits(
-            {name: self.rows["recovery"][0].get(name) for name in RECOVERY} if self.rows["recovery"] else {}
-        )
 
     def publish(self, render: Callable[[Results], str]) -> None:
         """Write the page for people, and what names the newest report. Whatever becomes of the page, the verdict stands and can be found.
@@ -150,7 +142,7 @@ def write_results(
         "projects": list(arguments.projects),
         "verdict": verdict,
         "overall": results.rows["overall"][0] if results.rows["overall"] else {},
-        "suggested_waits_s": results.suggested_waits,
+        "retry_advice": sum(row["change"] for row in results.rows["retry_advice"]),
         "tables": dict(results.totals),
     }
     write_json(f"{layout.report}/summary.json", summary)

@@ -1,21 +1,50 @@
-"""Does another try help? Success by attempt number, how long subscribers take to recover, and the retry schedule that this suggests."""
+"""Does another try help? Success by try, how long subscribers take to recover, and what :mod:`.advice` needs to know of each queue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
+from .advice import LEAST, Failed, advice
 from .cells import WHO
+from .cost import usd_per_try
 from .percentiles import bucket_of, rolled_up
-
-__all__ = ["RECOVERY", "by_attempt", "recovery_times", "suggested_waits", "try_cells"]
+from .storage import small_table
 
 RECOVERY: Final = {"p25_ms": 0.25, "p50_ms": 0.5, "p75_ms": 0.75, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}
 
-_NEAT_SECONDS: Final = (3, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 28800, 43200, 86400)
+QUEUE: Final = ("project", "queue", "dialect")
+
+TAKEN: Final = ("delivered", "reserved", "poll")
+"""Verdicts after which nothing is tried again unless its taker fails to finish it."""
+
+ADVISED: Final = 200
+"""Queues that are given advice."""
+
+_SETTINGS: Final = ("retries", "retries_delay", "retry_base", "retry_cap", "max_attempts")
+
+ADVICE: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in QUEUE),
+        StructField("change", BooleanType()),
+        *(StructField(f"{name}_now", LongType()) for name in _SETTINGS),
+        *(StructField(name, LongType()) for name in _SETTINGS),
+        *(StructField(name, LongType()) for name in ("failed_first", "given_up", "tries_saved", "deliveries_saved")),
+        StructField("usd_saved", DoubleType()),
+    ]
+)
+"""Columns of an advice: the settings in use, those suggested (the protocol's own; the others are null), and what they would have saved, negative what they cost."""
 
 
 def try_cells(deliveries: DataFrame) -> DataFrame:
@@ -27,11 +56,15 @@ def try_cells(deliveries: DataFrame) -> DataFrame:
     Args:
         deliveries: See :mod:`.deliveries`.
     """
-    recovered = (F.col("won_attempt") > 1) & F.col("settled_at").isNotNull()
+    # A poll has the number of an attempt, but asks for what was taken before.
+    tries = F.col("attempts") - F.col("polls")
+    won = F.when(F.col("won_attempt").isNotNull(), F.least(F.col("won_attempt").cast("long"), tries))
+    recovered = (won > 1) & F.col("settled_at").isNotNull()
     took = F.when(recovered, F.unix_millis("settled_at") - F.unix_millis("first_answer_at"))
     return (
-        deliveries.where(F.col("attempts") > 0)
-        .withColumns({"took": took, "bucket": bucket_of(took)})
+        deliveries.where(tries > 0)
+        .select(*WHO, took.alias("took"), won.alias("won_attempt"), tries.alias("attempts"))
+        .withColumn("bucket", bucket_of(F.col("took")))
         .groupBy(*WHO, "attempts", "won_attempt", "bucket")
         .agg(F.count(F.lit(1)).alias("n"), F.max("took").alias("longest_ms"))
     )
@@ -79,26 +112,97 @@ def recovery_times(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
     )
 
 
-def suggested_waits(recovery: Mapping[str, int | None], *, longest_s: int = 86_400) -> list[int]:
-    """Seconds to wait before each retry so that one comes soon after each of 25, 50, 75, 90, 95 and 99 % have recovered.
+def failed_at_first(records: DataFrame, since: datetime) -> DataFrame:
+    """Deliveries whose first try failed, counted by queue, by how long was waited in all before their last try, and by whether that one was taken.
+
+    Polls are no tries: an answer that is to be polled for was taken. Deliveries that gave up are among those that were not taken.
 
     Args:
-        recovery: Percentiles as :func:`recovery_times` names them, milliseconds.
-        longest_s: No wait is longer.
-
-    Returns:
-        Waits in neat steps that never shrink; empty when nothing recovered.
+        records: Delivery records.
+        since: Only messages accepted from then on, so that every try is known.
     """
-    waits: list[int] = []
-    elapsed = 0.0
-    for name in RECOVERY:
-        at_ms = recovery.get(name)
-        if at_ms is None:
-            continue
-        gap = at_ms / 1000 - elapsed
-        if gap < _NEAT_SECONDS[0] and waits:
-            continue
-        wait = next((neat for neat in _NEAT_SECONDS if neat >= gap), longest_s)
-        waits.append(max(min(wait, longest_s), waits[-1] if waits else 0))
-        elapsed += waits[-1]
-    return waits
+    failed = F.col("verdict") == "failed"
+    after_first = F.col("attempt") > 1
+    lives = (
+        records.where(_is_try() & (F.col("accepted_at") >= F.lit(since)) & (failed | after_first))
+        .groupBy(*QUEUE, "queue_uid", "message_id", "delivery_id")
+        .agg(
+            F.min(F.when(failed, F.col("attempt"))).alias("first_failed"),
+            F.min(F.when(F.col("verdict").isin(*TAKEN), F.col("attempt"))).alias("taken"),
+            F.collect_list(F.struct("attempt", F.coalesce("wait_before_ms", F.lit(0)).alias("waited"))).alias("tries"),
+            F.max((failed & F.col("state").isin("exhausted", "parked")).cast("int")).alias("gave_up"),
+        )
+        # What was taken first, and came back, is another story.
+        .where(F.col("first_failed").isNotNull() & (F.coalesce("taken", F.lit(1 << 30)) > F.col("first_failed")))
+    )
+    upto = F.filter(
+        "tries",
+        lambda each: (
+            (each["attempt"] > F.col("first_failed")) & (each["attempt"] <= F.coalesce(F.col("taken"), F.lit(1 << 30)))
+        ),
+    )
+    waited = F.aggregate(upto, F.lit(0).cast("long"), lambda total, each: total + each["waited"])
+    return (
+        lives.select(*QUEUE, waited.alias("waited_ms"), F.col("taken").isNotNull().alias("won"), "gave_up")
+        .withColumn("bucket", bucket_of(F.col("waited_ms")))
+        .groupBy(*QUEUE, "bucket", "won")
+        .agg(
+            F.count(F.lit(1)).alias("n"),
+            F.max("waited_ms").alias("waited_ms"),
+            F.sum(F.when(~F.col("won"), F.col("gave_up")).otherwise(0)).alias("given_up"),
+        )
+    )
+
+
+def settings_seen(records: DataFrame) -> DataFrame:
+    """What the failed tries of each queue tell of its settings, see :func:`.advice.setting_in_use`.
+
+    Args:
+        records: Delivery records.
+    """
+    wait = F.col("wait_after_ms")
+    return (
+        records.where(_is_try() & (F.col("verdict") == "failed"))
+        .groupBy(*QUEUE)
+        .agg(
+            F.max("tries_max").alias("tries_max"),
+            F.percentile_approx(wait, 0.5).alias("wait_ms"),
+            F.min(F.when(F.col("tries") == 1, wait)).alias("first_wait_ms"),
+            F.max(wait).alias("longest_wait_ms"),
+        )
+    )
+
+
+def advised(cells: DataFrame, records: DataFrame) -> DataFrame:
+    """The advice for the :data:`ADVISED` queues with the most deliveries that failed at first, as :data:`ADVICE` lists the columns.
+
+    Args:
+        cells: See :func:`failed_at_first`, kept.
+        records: Delivery records.
+    """
+    spark = records.sparkSession
+    most = cells.groupBy(*QUEUE).agg(F.sum("n").alias("all"), F.sum("given_up").alias("given_up"))
+    queues = (
+        most.where(F.col("all") >= LEAST)
+        .orderBy(F.desc("all"), *QUEUE)
+        .limit(ADVISED)
+        .join(settings_seen(records), list(QUEUE))
+    )
+    known = {_queue_of(row): row.asDict() for row in queues.collect()}
+    if not known:
+        return small_table(spark, [], ADVICE)
+    failed: dict[tuple[str, ...], list[Failed]] = {queue: [] for queue in known}
+    for row in cells.join(F.broadcast(queues.select(*QUEUE)), list(QUEUE), "left_semi").collect():
+        each = Failed(waited_s=row["waited_ms"] / 1000, won=row["won"], n=row["n"])
+        failed[_queue_of(row)].append(each)
+    price = usd_per_try(spark)
+    rows = [advice(known[queue], each, price) for queue, each in failed.items()]
+    return small_table(spark, [row for row in rows if row is not None], ADVICE)
+
+
+def _is_try() -> Column:
+    return (F.col("kind") == "attempt") & ~F.col("dialect").isin("pull", "notifications")
+
+
+def _queue_of(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in QUEUE)

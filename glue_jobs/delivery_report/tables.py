@@ -11,11 +11,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from .anomalies import anomalies
-from .cells import NAMES, WHO, failures_by_cause, outcomes
+from .causes import by_cause
+from .cells import NAMES, WHO, failures_by_cause, outcomes, usual_cause
 from .conservation import STANDINGS, balance
 from .cost import bill, used
 from .retries import by_attempt, recovery_times
-from .traffic import acknowledgement_waits, fates, poll_waits, without_gaps
+from .traffic import acknowledgement_waits, backlog, fates, given_up, poll_waits, without_gaps
 
 RANKED: Final = 20
 """Subscribers in a ranking."""
@@ -46,6 +47,7 @@ class Sources:
         bill: :func:`.cost.bill` of both.
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
+        advice: :func:`.retries.advised` of the records.
         findings: What is wrong.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
@@ -62,6 +64,7 @@ class Sources:
     bill: DataFrame
     sickest: DataFrame
     try_cells: DataFrame
+    advice: DataFrame
     findings: DataFrame
     since: datetime
     until: datetime
@@ -185,6 +188,17 @@ def tables(of: Sources) -> dict[str, Table]:
         "attempts_needed_by_subscriber": Table(by_attempt(of.try_cells, WHO), (*WHO, "attempt")),
         "recovery": Table(recovery_times(of.try_cells), ()),
         "recovery_by_subscriber": Table(recovery_times(of.try_cells, WHO), (F.desc("recovered"), *WHO)),
+        "given_up": Table(
+            given_up(of.fates).join(called, list(WHO), "left").join(usual_cause(of.cells), list(WHO), "left"),
+            (F.desc("given_up"), *WHO),
+        ),
+        "backlog": Table(
+            backlog(of.fates).join(called, list(WHO), "left"),
+            (F.desc("waiting"), *WHO),
+        ),
+        "retry_advice": Table(
+            of.advice, (F.desc("change"), F.desc("deliveries_saved"), F.desc("tries_saved"), "project", "queue")
+        ),
         "acknowledgement_waits": Table(
             acknowledgement_waits(of.deliveries, WHO).join(called, list(WHO), "left"), (F.desc("waits"), *WHO)
         ),
@@ -209,9 +223,13 @@ def tables(of: Sources) -> dict[str, Table]:
                 "unbalanced_hours": F.sum((~F.col("balanced")).cast("long")),
             },
         ),
+        "causes": Table(
+            by_cause(of.findings),
+            ("severity", "place", F.desc("explained"), F.desc("count"), "finding", "project", "queue", "detail"),
+        ),
         "findings": Table(
             of.findings,
-            ("severity", "finding", "project", "message_id", "delivery_id", "detail"),
+            (F.col("message_id").isNotNull(), "severity", "finding", "project", "message_id", "delivery_id", "detail"),
             {"breaches": F.sum((F.col("severity") == "breach").cast("long"))},
         ),
     }

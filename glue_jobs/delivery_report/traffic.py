@@ -9,11 +9,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from .cells import WHO
 from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
 
-FATE_KEYS: Final = ("project", "queue", "subscriber_id", "hour")
+FATE_KEYS: Final = (*WHO, "hour")
+
+GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
+
+WAITING: Final = ("pending", "retrying", "reserved", "polling", "parked", "held")
+"""Standings of what is not settled and not missing."""
 
 _SUMS: Final = (
     *("messages", "deliveries", "first_won", "tried", "attempts", "retries", "body_bytes"),
@@ -98,6 +104,29 @@ def fate_levels(cells: DataFrame) -> DataFrame:
     return fates(regrouped(each, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST), keys)
 
 
+def given_up(cells: DataFrame) -> DataFrame:
+    """Who did not get what was meant for it: deliveries that ended without being taken, by queue and subscriber, and of how many.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    ended = {name: F.sum(F.when(F.col("state") == name, F.col("owing")).otherwise(0)).alias(name) for name in GIVEN_UP}
+    counted = cells.groupBy(*WHO).agg(*ended.values(), F.sum("owing").alias("deliveries"))
+    together = F.col("exhausted") + F.col("expired") + F.col("cancelled")
+    return counted.withColumn("given_up", together).where(F.col("given_up") > 0)
+
+
+def backlog(cells: DataFrame) -> DataFrame:
+    """What still waits, by queue and subscriber: how many (``waiting``), how they stand, and the hour of the ``oldest``.
+
+    Args:
+        cells: See :func:`fate_cells`.
+    """
+    waits = cells.where(F.col("standing").isin(*WAITING) & (F.col("owing") > 0))
+    each = {name: F.sum(F.when(F.col("standing") == name, F.col("owing")).otherwise(0)).alias(name) for name in WAITING}
+    return waits.groupBy(*WHO).agg(F.sum("owing").alias("waiting"), *each.values(), F.min("hour").alias("oldest"))
+
+
 def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) -> DataFrame:
     """A course of hours or days in which none is missing: what was silent counts zero, and has no percentiles.
 
@@ -107,7 +136,8 @@ def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) ->
         since: Begin of the first.
         until: End of the last, not included.
     """
-    each = F.sequence(F.lit(since), F.lit(until - timedelta(microseconds=1)), F.expr(f"interval 1 {key}"))
+    last = max(since, until - timedelta(microseconds=1))
+    each = F.sequence(F.lit(since), F.lit(last), F.expr(f"interval 1 {key}"))
     moments = (
         rows.sparkSession.range(1).select(F.explode(each).alias(key)).select(F.col(key).cast(rows.schema[key].dataType))
     )

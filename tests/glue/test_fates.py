@@ -9,7 +9,7 @@ from glue_jobs.delivery_report.cells import WHO, attempt_cells, summed
 from glue_jobs.delivery_report.conservation import with_standing
 from glue_jobs.delivery_report.cost import bill, used
 from glue_jobs.delivery_report.deliveries import delivery_rows
-from glue_jobs.delivery_report.retries import by_attempt, recovery_times, suggested_waits, try_cells
+from glue_jobs.delivery_report.retries import by_attempt, recovery_times, try_cells
 from glue_jobs.delivery_report.traffic import acknowledgement_waits, fate_cells, fates, poll_waits
 from glue_jobs.delivery_report.usage import USAGE
 from pyspark.sql import DataFrame, SparkSession
@@ -68,21 +68,6 @@ def test_recovery_and_the_schedule_it_suggests(spark: SparkSession) -> None:
     rows = rows_of(recovery_times(try_cells(deliveries(spark, some_lives()))))
     # Three took 60.2 s from the first answer, one 120.4 s
     assert [(row["recovered"], row["p50_ms"], row["p99_ms"]) for row in rows] == [(4, 60_200, 120_400)]
-    assert suggested_waits(rows[0]) == [120]
-
-
-@pytest.mark.parametrize(
-    ("recovery", "waits"),
-    [
-        ({}, []),
-        ({"p25_ms": None}, []),
-        ({"p25_ms": 900, "p50_ms": 900, "p99_ms": 900}, [3]),
-        ({"p25_ms": 4_000, "p50_ms": 20_000, "p75_ms": 300_000, "p99_ms": 9_000_000}, [5, 15, 300, 14_400]),
-        ({"p99_ms": 40 * 86_400_000}, [86_400]),
-    ],
-)
-def test_suggested_waits_are_neat_and_never_shrink(recovery: dict[str, int | None], waits: list[int]) -> None:
-    assert suggested_waits(recovery) == waits
 
 
 def test_waits_for_acknowledgements(spark: SparkSession) -> None:

@@ -1,0 +1,95 @@
+"""Findings by cause: one object that cannot be read is one cause, however many findings it makes; and what did not arrive, by queue and subscriber."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from glue_jobs.delivery_report.causes import by_cause
+from glue_jobs.delivery_report.conservation import with_standing
+from glue_jobs.delivery_report.deliveries import delivery_rows
+from glue_jobs.delivery_report.findings import FINDING
+from glue_jobs.delivery_report.traffic import backlog, fate_cells, given_up
+from pyspark.sql import SparkSession
+from tests.glue.frames import records_frame, rows_frame, rows_of
+from tests.glue.lives import HOUR, MINUTE, NOON, Lives
+from tests.glue.pages import results, text_of
+
+OBJECT = "dt=2026-11-18/hour=12/messages-1-9-50.json.gz: 7 of 50 records could be used"
+
+
+def finding(n: int, **changes: Any) -> dict[str, Any]:
+    usual = {
+        "severity": "breach",
+        "finding": "record_missing",
+        "project": "p1",
+        "queue": "orders",
+        "message_id": f"{n:03}",
+    }
+    hour = datetime(2026, 11, 18, 12, tzinfo=UTC)
+    return {**usual, "delivery_id": f"{n:03}.s0", "hour": hour, "detail": f"no record of version {n}", **changes}
+
+
+def test_one_truncated_object_is_one_cause_and_comes_first(spark: SparkSession) -> None:
+    # Given an object that lost 43 records, the findings that this made, and two that it did not make
+    broken = {"severity": "breach", "finding": "unusable_records", "detail": OBJECT}
+    rows = [
+        *(finding(n) for n in range(43)),
+        finding(50, hour=datetime(2026, 11, 18, 9, tzinfo=UTC)),
+        finding(60, finding="delivered_twice", queue="invoices", detail="twice"),
+        broken,
+    ]
+    # When
+    causes = sorted(rows_of(by_cause(rows_frame(spark, rows, FINDING))), key=lambda row: (row["place"], row["finding"]))
+    # Then the object is the first of three, and says what follows from it
+    told = [(row["finding"], row["queue"], row["count"], row["explained"]) for row in causes]
+    assert told == [
+        ("unusable_records", None, 1, 43),
+        ("delivered_twice", "invoices", 1, 0),
+        ("record_missing", "orders", 44, 43),
+    ]
+    assert causes[0]["detail"] == OBJECT
+    assert (causes[2]["delivery_id"], causes[2]["first_hour"].hour) == ("000.s0", 9)
+
+
+def test_the_page_names_the_cause_before_its_effects() -> None:
+    cause = {
+        **{"place": 0, "severity": "breach", "finding": "unusable_records", "project": None, "queue": None, "count": 1},
+        **{"explained": 43, "first_hour": None, "last_hour": None, "delivery_id": None, "detail": OBJECT},
+    }
+    effect = {**cause, "place": 1, "finding": "record_missing", "project": "p1", "queue": "orders", "count": 44}
+    text = text_of(results(causes=[cause, effect], findings=[finding(n) for n in range(30)]), "conservation")
+    assert text.index("unusable records") < text.index("record missing")
+    assert "43 findings follow from it" in text
+    assert "43 of them follow from an object above" in text
+
+
+def test_no_object_can_be_read(spark: SparkSession) -> None:
+    broken = {"severity": "breach", "finding": "unusable_records", "detail": OBJECT}
+    (row,) = rows_of(by_cause(rows_frame(spark, [broken], FINDING)))
+    assert (row["count"], row["explained"], row["first_hour"].hour) == (1, 0, 12)
+
+
+def test_what_was_given_up_and_what_waits_by_queue_and_subscriber(spark: SparkSession) -> None:
+    # Given two that gave up, one that expired, one taken, one that waits for its next try, and one that was never tried
+    lives = Lives()
+    for n in range(2):
+        delivery = lives.post(NOON + n)[0]
+        for _ in range(3):
+            delivery = lives.attempt(delivery, 503)
+    lives.close(lives.post(NOON)[0], "expired", NOON + HOUR)
+    lives.attempt(lives.post(NOON)[0])
+    lives.attempt(lives.post(NOON + 2 * HOUR)[0], 503)
+    lives.post(NOON + 2 * HOUR, ("s1",))
+    now = datetime.fromtimestamp((NOON + 2 * HOUR + MINUTE) / 1000, UTC)
+    cells = fate_cells(with_standing(delivery_rows(records_frame(spark, lives.records)), now, timedelta(hours=1)))
+    # Then
+    (gone,) = rows_of(given_up(cells))
+    assert (gone["queue"], gone["subscriber_id"]) == ("orders", "s0")
+    assert (gone["exhausted"], gone["expired"], gone["cancelled"], gone["deliveries"]) == (2, 1, 0, 5)
+    waits = {row["subscriber_id"]: row for row in rows_of(backlog(cells))}
+    assert {name: (row["waiting"], row["retrying"], row["pending"]) for name, row in waits.items()} == {
+        "s0": (1, 1, 0),
+        "s1": (1, 0, 1),
+    }
+    assert waits["s0"]["oldest"].hour == 14
