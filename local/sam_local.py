@@ -46,7 +46,7 @@ ROUTES = {
 }
 """What ``sam local start-api`` serves: the HTTP API. It knows no WebSocket APIs and ends with an error when it meets one."""
 _BLOCK_BYTES = 65_536
-_QUEUES = ("Push", "Retry", "Errors", "Poll", "Notify")
+_QUEUES = ("Push", "Route", "Retry", "Errors", "Poll", "Notify")
 
 
 def invocation_template(

@@ -28,6 +28,7 @@ from local.errors import LocalError
 from local.place import REGION, REPOSITORY, Place
 from local.stack import Description
 from pushhub.cloud.clock import SystemClock
+from pushhub.hub.model.object_ids import from_object_id
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import Connection
@@ -126,11 +127,12 @@ class _Worker:
                 self._dispatched.add(message_id)
 
     def push(self, leave: set[str]) -> None:
-        """Make the first attempts that wait, but for some messages."""
-        due = [each for each in self.waiting("Push") if not _names(each, leave)]
-        if due:
-            self._invoke("Push", due)
-            self.give_up("Push", due)
+        """Route and make the first attempts that wait, but for some messages."""
+        for queue in ("Route", "Push"):
+            due = [each for each in self.waiting(queue) if not _names(each, leave)]
+            if due:
+                self._invoke("Push", due)
+                self.give_up(queue, due)
 
     def waiting(self, queue: str) -> list[dict[str, Any]]:
         """What waits in a queue, as records of an event. It stays there, but nobody else sees it."""
@@ -247,6 +249,8 @@ async def seeded(
                 scheduler = await _schedule(aws, own, store)
                 await store.register("warehouse", f"{endpoints.url}/warehouse")
                 await store.call("POST", "/messages", {"message": "order:new", "payload": {"order": order_flow.ORDER}})
+                unwanted = await store.call("POST", "/messages", {"message": "sam:routed", "payload": {}})
+                result.message_ids["route"] = from_object_id(unwanted["message_id"]) or ""
                 await tenant.publish_to(TOPIC, 2)
                 await asyncio.to_thread(_bring_on, result, worker, aws, own)
                 _events_of_requests(result, own)
@@ -303,9 +307,10 @@ def _bring_on(result: Seeded, worker: _Worker, aws: Aws, own: Description) -> No
     deadline = time.monotonic() + SECONDS
     while True:
         worker.dispatch({ids["dispatch"]})
-        worker.push({ids["push"]})
+        worker.push({ids["push"], ids["route"]})
         found = {
             "push-sqs-first-attempts": [each for each in worker.waiting("Push") if _names(each, {ids["push"]})],
+            "push-sqs-routing": [each for each in worker.waiting("Route") if _names(each, {ids["route"]})],
             "push-sqs-retries": [each for each in worker.waiting("Retry") if _names(each, {ids["retry"]})],
             "errors-sqs-exhausted": [each for each in worker.waiting("Errors") if _names(each, {ids["errors"]})],
             "poll-sqs-polls": worker.waiting("Poll"),

@@ -22,7 +22,7 @@ def test_shell_blocks_are_for_any_posix_shell(block: str) -> None:
     read = subprocess.run(["/bin/sh", "-n"], input=block, capture_output=True, text=True, check=False)
     assert read.returncode == 0, read.stderr
     # And it holds none of what only bash has, though others read over it
-    assert not re.search(r"<\(|\[\[|<<<|\bdeclare\b|\bsource\b|\$'|^\s*function \w", block, re.MULTILINE)
+    assert not re.search(r"<\(|\[\[|<<<|\bdeclare\b|\bsource\s|\$'|^\s*function \w", block, re.MULTILINE)
 
 
 def test_links_lead_somewhere() -> None:

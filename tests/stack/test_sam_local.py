@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from local.aws import Aws
 from local.demonstration.hub import Hub
 from local.place import HOST, REPOSITORY
@@ -25,6 +26,7 @@ from tests.stack.running import RunningStack
 
 from local import hold
 from local import stack as local_stack
+from pushhub.hub.model.object_ids import to_object_id
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -77,6 +79,13 @@ async def tries(hub: Hub, queue: str, message_id: str) -> dict[str, int]:
     return {name: status["tries"] for name, status in (await hub.statuses(queue, message_id)).items()}
 
 
+async def routed(own: RunningStack, work: Seeded) -> str:
+    """Where the hub message is that is to be routed."""
+    url = f"{own.base_url}/api/stores/{work.project.project_id}/messages/{to_object_id(work.message_ids['route'])}"
+    answer = await asyncio.to_thread(requests.get, url, headers={"X-Augury-Token": work.project.token}, timeout=40)
+    return str(answer.json()["queue_name"])
+
+
 async def play(own: RunningStack) -> Seeded:
     said: list[str] = []
     async with seeded(own.place, own.description, HOST, said.append) as work:
@@ -108,6 +117,9 @@ async def play(own: RunningStack) -> Seeded:
             assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
             assert (await run("push-sqs-first-attempts"))[0] == nothing_failed
             assert await tries(hub, "shop", ids["push"]) == {"copies": 1, "closed": 1}
+            assert await routed(own, work) == "incoming"
+            assert (await run("push-sqs-routing"))[0] == nothing_failed
+            assert await routed(own, work) == "archived"
             assert await tries(hub, "shop", ids["retry"]) == {"copies": 1, "closed": 1}
             assert (await run("push-sqs-retries"))[0] == nothing_failed
             assert await tries(hub, "shop", ids["retry"]) == {"copies": 1, "closed": 2}
@@ -118,9 +130,13 @@ async def play(own: RunningStack) -> Seeded:
             before = waiting(own)
             assert (await run("dispatch-stream-messages"))[0] == nothing_failed
             assert waiting(own) == before + 2
-            # The endpoint is polled
-            (kept,) = (await run("poll-sqs-polls"))[0]["batchItemFailures"]
-            assert kept["itemIdentifier"] == work.events["poll-sqs-polls"]["Records"][0]["messageId"]
+            # The endpoint is polled, once the time has come that it asked for
+            for _ in range(30):
+                (kept,) = (await run("poll-sqs-polls"))[0]["batchItemFailures"]
+                assert kept["itemIdentifier"] == work.events["poll-sqs-polls"]["Records"][0]["messageId"]
+                if any("warehouse: poll" in line for line in said):
+                    break
+                await asyncio.sleep(1)
             assert any("warehouse: poll" in line for line in said)
             # Schedules find what is due
             assert (await run("wake-schedule"))[0] == {"woken": 0, "ticked": 1}
