@@ -69,14 +69,14 @@ class Endpoints:
     async def ship(self, request: web.Request) -> web.Response:
         """The warehouse: later."""
         message = await self._taken(request, "warehouse: POST ship")
-        status = f"/status/{message['payload']['order']['number']}"
+        status = f"/warehouse/status/{message['payload']['order']['number']}"
         return self._json({"message_id": message["message_id"], "delay": POLL_DELAY_S, "update_url": status})
 
     async def status(self, request: web.Request) -> web.Response:
         """The warehouse, polled: not yet the first time, done the second."""
         message = await self._taken(request, "warehouse: poll")
         if self.asked["warehouse: poll", message["message_id"]] < 2:
-            later = {"delay": POLL_DELAY_S, "update_url": request.path.removeprefix("/warehouse")}
+            later = {"delay": POLL_DELAY_S, "update_url": request.path}
             return self._json({"message_id": message["message_id"], **later})
         child = {"message": "shipment:confirm", "payload": {"order": message["payload"]["order"]["number"]}}
         return self._json({"message_id": message["message_id"], "messages": [child]})
