@@ -112,7 +112,7 @@ def list_tokens(hub: HubOptions, project: str) -> None:
 @click.pass_obj
 def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
     """Take a token back. Functions that know it may accept it for another 30 seconds."""
-    hub.show([_token(hub.projects().revoke_token_id(project, token_id))])
+    hub.show([_token(hub.projects().revoke_token(project, token_id))])
 
 
 @tokens.command("rotate")

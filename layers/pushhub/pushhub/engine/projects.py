@@ -118,7 +118,7 @@ class Projects:
         self._config.put_token(project_id, old.token_hash, old.label, old.created_at, expires_at=ends_at)
         return new
 
-    def revoke_token_id(self, project_id: str, token_id: str) -> ProjectToken:
+    def revoke_token(self, project_id: str, token_id: str) -> ProjectToken:
         """Take a token back; functions that know it may accept it for another 30 s.
 
         Raises:
@@ -127,10 +127,6 @@ class Projects:
         token = self._token(project_id, token_id)
         self._config.remove_token(project_id, token.token_hash)
         return token
-
-    def revoke_token(self, project_id: str, token: str) -> None:
-        """Take a token back; one that does not exist is ignored."""
-        self._config.remove_token(project_id, token_hash(token))
 
     def _project(self, project_id: str) -> Project:
         project = self._config.project(project_id)
