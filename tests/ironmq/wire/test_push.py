@@ -1,0 +1,48 @@
+"""The headers of one push."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import Queue, QueueType, Subscriber
+from pushhub.ironmq.wire.push import push_headers
+
+
+def headers(of_subscriber: Mapping[str, str], of_message: Mapping[str, str]) -> dict[str, str]:
+    queue = Queue(project="p", name="q", uid="u", line_uid="l", type=QueueType.MULTICAST, secret="s" * 32, created_at=0)
+    message = Message(
+        project="p",
+        queue="q",
+        queue_uid="u",
+        message_id="1" * 19,
+        body=b"x",
+        body_size=1,
+        headers=of_message,
+        accepted_at=0,
+        due_at=0,
+        expires_at=1,
+        subscriber_ids=("s0",),
+    )
+    subscriber = Subscriber(subscriber_id="s0", name="first", url="http://a.example/", headers=of_subscriber)
+    return push_headers(
+        base_url="https://hub.example", queue=queue, message=message, subscriber=subscriber, attempt=1, allowance=7
+    )
+
+
+def test_a_messages_header_wins_over_the_subscribers_and_the_hubs_own_wins_over_both() -> None:
+    # Given the same names at several levels, in other spellings
+    sent = headers(
+        {"x-shared": "subscriber", "X-Own": "subscriber", "content-type": "text/csv", "iron-MESSAGE-id": "forged"},
+        {"X-Shared": "message", "iron-subscriber-NAME": "forged"},
+    )
+    # Then each is sent once: the message's before the subscriber's, both before the defaults
+    assert sent["X-Shared"] == "message"
+    assert sent["X-Own"] == "subscriber"
+    assert sent["content-type"] == "text/csv"
+    assert sent["User-Agent"] == "IronMQ Pusherd"
+    # And what the hub alone may say is the hub's
+    assert sent["Iron-Message-Id"] == "1" * 19
+    assert sent["Iron-Subscriber-Name"] == "first"
+    assert len({name.lower() for name in sent}) == len(sent)
+    assert "forged" not in sent.values()
