@@ -9,7 +9,7 @@ from typing import Any
 from tests.fakes.clock import START_MS
 
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
 from pushhub.engine.model.delivery import Delivery, opening, settle
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
@@ -136,12 +136,23 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     url="https://a.example/x?y=ü",
                     headers={"Authorization": "Bearer é"},
                     timeout_s=180,
+                    retry=Schedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), parks=True),
                 ),
-                Subscriber(subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b"),
+                Subscriber(
+                    subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b", retry=FixedDelay(retries=1, delay_s=9)
+                ),
+                Subscriber(
+                    subscriber_id="c1c2c3c4c5c6",
+                    name="c",
+                    url="ironmq:///c",
+                    retry=Exponential(base_s=0.5, cap_s=60, max_attempts=5, spread=0.1, parks=True),
+                ),
+                Subscriber(subscriber_id="d1d2d3d4d5d6", name="d", url="ironmq:///d"),
             ),
             retries=0,
             retries_delay=3,
             error_queue="errors of 'fan out'",
+            retry=SCHEDULES["standard-webhooks"],
         ),
     )
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushhub.engine.model.backoff import MAX_VISIBILITY_MS, visibility_seconds
+from pushhub.engine.model.backoff import MAX_VISIBILITY_MS, SCHEDULES, FixedDelay, Schedule, visibility_seconds
+from pushhub.engine.model.queue import PushSettings, Subscriber
 
 RECEIVED_AT = 1_800_000_000_000
 TWELVE_HOURS_S = 43_200
@@ -31,3 +32,58 @@ def test_it_is_never_early_nor_later_than_sqs_allows(wait_ms: int, held_ms: int)
     if wait_ms <= left_ms:
         assert hidden * 1000 >= wait_ms
     assert hidden * 1000 < max(0, min(wait_ms, left_ms)) + 1000
+
+
+def waits(policy: Schedule, jitter: float = 0.5) -> list[float | None]:
+    """Seconds to wait after each failure, and what follows the last one."""
+    found = [policy.wait_ms(tries, jitter) for tries in range(1, (policy.max_tries or 0) + 1)]
+    return [None if wait is None else wait / 1000 for wait in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "hours"),
+    [
+        ("svix", [5, 300, 1800, 7200, 18_000, 36_000, 36_000, None], 27.6),
+        ("standard-webhooks", [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, None], 75.6),
+    ],
+)
+def test_a_published_schedule_waits_as_published(name: str, expected: list[float | None], hours: float) -> None:
+    policy = SCHEDULES[name]
+    assert waits(policy) == expected
+    assert sum(policy.waits_s) / 3600 == pytest.approx(hours, abs=0.05)
+
+
+def test_an_empty_schedule_means_one_try() -> None:
+    assert waits(Schedule(waits_s=())) == [None]
+
+
+@given(wait_s=st.floats(0, 10**6), jitter=st.floats(0, 1), least=st.floats(0, 2), more=st.floats(0, 2))
+def test_a_wait_stays_within_its_spread(wait_s: float, jitter: float, least: float, more: float) -> None:
+    wait_ms = Schedule(waits_s=(wait_s,), spread=(least, least + more)).wait_ms(1, jitter)
+    assert wait_ms is not None
+    assert wait_s * least * 1000 - 1 <= wait_ms <= wait_s * (least + more) * 1000 + 1
+
+
+@pytest.mark.parametrize(("least", "greatest"), [(-0.1, 1), (1.1, 1)])
+def test_a_spread_that_makes_no_sense_is_refused(least: float, greatest: float) -> None:
+    with pytest.raises(ValueError, match="lesser factor"):
+        Schedule(waits_s=(1,), spread=(least, greatest))
+
+
+def test_a_negative_wait_is_refused() -> None:
+    with pytest.raises(ValueError, match="not negative"):
+        Schedule(waits_s=(1, -1))
+
+
+def test_the_policy_is_the_subscribers_or_the_queues_or_a_number_of_retries() -> None:
+    # Given a queue with two subscribers, one with a policy of its own
+    own, of_queue = Schedule(waits_s=(1,)), Schedule(waits_s=(2, 3))
+    theirs = Subscriber(subscriber_id="a", name="", url="https://a.example", retry=own)
+    plain = Subscriber(subscriber_id="b", name="", url="https://b.example")
+    push = PushSettings(subscribers=(theirs, plain), retries=4, retries_delay=9, retry=of_queue)
+    # Then each has its own, or else the queue's; so have a unicast delivery and one whose subscriber was removed
+    assert [push.policy_of(each) for each in ("a", "b", "*", "gone")] == [own, of_queue, of_queue, of_queue]
+    # And without one the queue's number of retries is what counts
+    assert PushSettings(subscribers=(plain,), retries=4, retries_delay=9).policy_of("b") == FixedDelay(
+        retries=4, delay_s=9
+    )

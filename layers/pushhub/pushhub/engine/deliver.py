@@ -167,7 +167,7 @@ class Deliver:
         """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
         while True:
             subscriber = job.push.subscriber(delivery.target)
-            policy = job.push.policy
+            policy = job.push.policy_of(delivery.subscriber_id)
             seen = look(delivery, policy, self._clock.now())
             if seen.step is not Step.ATTEMPT:
                 return self._without_attempt(job.order.message, delivery, seen)

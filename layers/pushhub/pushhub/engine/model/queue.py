@@ -76,6 +76,7 @@ class Subscriber:
         url: Its scheme tells its kind, see :class:`pushhub.engine.target.Target`.
         headers: Sent with each push.
         timeout_s: Seconds to wait for the whole answer (1..180).
+        retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all subscribers.
     """
 
     subscriber_id: str
@@ -83,6 +84,7 @@ class Subscriber:
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout_s: int = 10
+    retry: RetryPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +96,24 @@ class PushSettings:
         retries: Tries after the first one (0..100).
         retries_delay: Seconds between tries, and how long a 202 reserves (3..86400).
         error_queue: Name of the error queue; empty means none.
+        retry: The retry policy; None for ``retries`` tries ``retries_delay`` apart.
     """
 
     subscribers: tuple[Subscriber, ...]
     retries: int = 3
     retries_delay: int = 60
     error_queue: str = ""
+    retry: RetryPolicy | None = None
 
     @property
     def policy(self) -> RetryPolicy:
         """The retry policy these settings stand for."""
-        return FixedDelay(retries=self.retries, delay_s=self.retries_delay)
+        return self.retry or FixedDelay(retries=self.retries, delay_s=self.retries_delay)
+
+    def policy_of(self, subscriber_id: str) -> RetryPolicy:
+        """The retry policy of what is owed to a subscriber; of a unicast delivery (``*``), or one whose subscriber was removed, the queue's."""
+        subscriber = self.subscriber(subscriber_id)
+        return (subscriber.retry if subscriber else None) or self.policy
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The subscriber with that id, or None when it was removed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from pushhub.cloud.table import Item, number, text, texts
+from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
 
 __all__ = ["decode_project", "decode_queue", "encode_project", "encode_queue"]
@@ -49,6 +50,7 @@ def encode_queue(queue: Queue) -> Item:
                 "retries": number(queue.push.retries),
                 "retries_delay": number(queue.push.retries_delay),
                 "error_queue": text(queue.push.error_queue),
+                **_encode_retry(queue.push.retry),
             }
         }
     if queue.dead_letter is not None:
@@ -73,6 +75,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
             retries=int(fields["retries"]["N"]),
             retries_delay=int(fields["retries_delay"]["N"]),
             error_queue=fields["error_queue"]["S"],
+            retry=_decode_retry(fields),
         )
     dead_letter: DeadLetter | None = None
     if "dead_letter" in item:
@@ -106,6 +109,7 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             "url": text(subscriber.url),
             "headers": _encode_headers(subscriber.headers),
             "timeout_s": number(subscriber.timeout_s),
+            **_encode_retry(subscriber.retry),
         }
     }
 
@@ -117,7 +121,57 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         url=fields["url"]["S"],
         headers={name: value["S"] for name, value in fields["headers"]["M"].items()},
         timeout_s=int(fields["timeout_s"]["N"]),
+        retry=_decode_retry(fields),
     )
+
+
+def _encode_retry(policy: RetryPolicy | None) -> Item:
+    """The attribute ``retry``, or none at all: most queues have no policy but their number of retries."""
+    fields: Item
+    match policy:
+        case None:
+            return {}
+        case FixedDelay():
+            fields = {"retries": number(policy.retries), "delay_s": number(policy.delay_s)}
+        case Exponential():
+            fields = {"base_s": _decimal(policy.base_s), "cap_s": _decimal(policy.cap_s)}
+            fields |= {"spread": _decimal(policy.spread), "parks": {"BOOL": policy.parks}}
+            if policy.max_attempts is not None:
+                fields["max_attempts"] = number(policy.max_attempts)
+        case Schedule():
+            fields = {"waits_s": _decimals(policy.waits_s), "spread": _decimals(policy.spread)}
+            fields["parks"] = {"BOOL": policy.parks}
+    return {"retry": {"M": fields}}
+
+
+def _decode_retry(holder: Item) -> RetryPolicy | None:
+    if "retry" not in holder:
+        return None
+    fields: Item = holder["retry"]["M"]
+    if "retries" in fields:
+        return FixedDelay(retries=int(fields["retries"]["N"]), delay_s=int(fields["delay_s"]["N"]))
+    if "base_s" in fields:
+        return Exponential(
+            base_s=float(fields["base_s"]["N"]),
+            cap_s=float(fields["cap_s"]["N"]),
+            max_attempts=numbers(fields, "max_attempts"),
+            spread=float(fields["spread"]["N"]),
+            parks=fields["parks"]["BOOL"],
+        )
+    least, greatest = (float(each["N"]) for each in fields["spread"]["L"])
+    return Schedule(
+        waits_s=tuple(float(each["N"]) for each in fields["waits_s"]["L"]),
+        spread=(least, greatest),
+        parks=fields["parks"]["BOOL"],
+    )
+
+
+def _decimal(value: float) -> Item:
+    return {"N": repr(value)}
+
+
+def _decimals(values: Iterable[float]) -> Item:
+    return {"L": [_decimal(each) for each in values]}
 
 
 def _encode_headers(headers: Mapping[str, str]) -> Item:

@@ -43,7 +43,9 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         "name": name,
         "subscriber_name": name,
         "url": url,
-        "retries_remaining": retries_remaining(delivery, queue.push.policy) if queue.push else 0,
+        "retries_remaining": retries_remaining(delivery, queue.push.policy_of(delivery.subscriber_id))
+        if queue.push
+        else 0,
         "tries": target.tries,
     }
     if target.status_code is not None:
