@@ -4,7 +4,9 @@
 VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
 SAM_VENV ?= .venv-sam
+MUTANTS_VENV ?= .venv-mutants
 NAME ?=
+OF ?=
 SINCE ?= HEAD
 STACK ?= pushhub
 
@@ -18,7 +20,7 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack sam-local lint format environments python
+.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -65,6 +67,10 @@ test-quick: environments ## tests that need no running stack
 
 test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
 	@$(PYTHON) -m pytest -v tests/stack tests/sam
+
+mutants: environments ## change the engine in small ways and see whether a test notices: make mutants OF="engine/model/*=tests/engine"
+	@$(SYSTEM_PYTHON) local/environment.py $(MUTANTS_VENV) requirements/mutants.txt
+	@$(MUTANTS_VENV)/bin/python -m local.mutants $(OF)
 
 lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .
