@@ -42,6 +42,7 @@ ROUTES = {
         ("POST", "/3/projects/{project}/queues/{queue}/messages"),
         ("POST", "/3/projects/{project}/queues/{queue}/webhook"),
     ),
+    "ConsoleFunction": (("ANY", "/console"), ("ANY", "/console/{proxy+}")),
     "ControlFunction": (("ANY", "/{proxy+}"),),
 }
 """What ``sam local start-api`` serves: the HTTP API. It knows no WebSocket APIs and ends with an error when it meets one."""

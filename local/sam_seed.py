@@ -396,6 +396,8 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
             event["body"] = json.dumps(body)
             headers["content-length"] = str(len(event["body"].encode()))
         result.events[name] = event
+    for name in ("console-http-page", "console-http-file"):
+        result.events[name] = _example(name)
 
 
 def _example(name: str) -> Any:

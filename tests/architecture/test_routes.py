@@ -86,8 +86,11 @@ def test_a_path_that_only_looks_like_anothers_is_ironmqs(path: str, whose: str) 
 def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() -> None:
     # Given the routes that producers ask for
     producers = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.INGEST}
-    # Then the template's API has exactly those, and all else is control's
-    assert routes_of("HttpApi") == dict.fromkeys(producers, "IngestFunction") | {"$default": "ControlFunction"}
+    # Then the template's API has exactly those and the console's files, and all else is control's
+    console = dict.fromkeys(("ANY /console", "ANY /console/{proxy+}"), "ConsoleFunction")
+    assert routes_of("HttpApi") == dict.fromkeys(producers, "IngestFunction") | console | {
+        "$default": "ControlFunction"
+    }
     assert {each.method for each in ROUTES if each.function is Function.INGEST} == {"POST"}
 
 

@@ -101,7 +101,8 @@ def test_each_function_has_a_role_of_its_own_that_may_write_its_own_log_only(nam
 
 
 def test_the_environment_of_a_function_names_only_what_its_role_may_use() -> None:
-    public = {"HttpApi", *WHERE}
+    # The addresses of the APIs are no secret.
+    public = {"HttpApi", "WebSocketApi", *WHERE}
     for function in of_type("AWS::Lambda::Function").values():
         role = ROLES[function["Role"]["Fn::GetAtt"][0]]
         given = references(function["Environment"]) & set(resources())
@@ -132,6 +133,7 @@ def test_only_these_apis_and_schedules_may_call_functions() -> None:
     assert callers == {
         "IngestFunction": {"HttpApi"},
         "ControlFunction": {"HttpApi"},
+        "ConsoleFunction": {"HttpApi"},
         "ConsumersFunction": {"WebSocketApi"},
     }
     for each in permissions:

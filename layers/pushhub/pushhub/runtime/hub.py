@@ -14,6 +14,7 @@ from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine, EnginePorts
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
+from pushhub.runtime import console
 
 
 class Part(typing.Protocol):
@@ -82,9 +83,8 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
 
 def settings_of(function: str) -> set[Setting[Any]]:
     """The settings that a function has, by the name of its folder."""
-    return {
-        each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
-    }
+    declared = ({"console": console.SETTINGS}, SETTINGS, *(each.settings for each in PROTOCOLS))
+    return {each for settings in declared for each in settings.get(function, ())}
 
 
 @cache

@@ -1,0 +1,78 @@
+// The console: who is signed in, the frame around pages, and which page an address shows.
+import { Notice, Page, Toasts } from "./parts.js";
+import { currentRoute, href } from "./route.js";
+import { restoreSession, session, signIn, signOut, watchSession } from "./session.js";
+import { applyTheme, ThemeSwitch } from "./theme.js";
+import { html, render, useEffect, useState } from "./view.js";
+import { QueueMessage } from "./pages/message.js";
+import { Queue, Queues } from "./pages/queues.js";
+import { SignIn } from "./pages/signin.js";
+
+const PROJECT_NAV = [["queues", "Queues"]];
+
+/** Which page shows a route: by its first segment, and what follows. */
+function pageOf({ segments: [first = "queues", ...rest], query }) {
+  const shown = { segments: rest, query };
+  if (first === "queues") {
+    if (rest[1] === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
+    return rest.length ? html`<${Queue} ...${shown} key=${rest[0]} />` : html`<${Queues} ...${shown} />`;
+  }
+  return html`<${Page} title="Not found"><${Notice} kind="warn">The console has no such page.<//><//>`;
+}
+
+function Logo() {
+  return html`<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#3b5bdb" />
+    <path d="M7 16h9m0 0 8-7M16 16h9M16 16l8 7" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none" /><circle cx="7.5" cy="16" r="2.6" fill="#fff" /></svg>`;
+}
+
+function Frame({ who, route }) {
+  const [open, setOpen] = useState(false);
+  const current = route.segments[0] ?? PROJECT_NAV[0][0];
+  useEffect(() => setOpen(false), [route]);
+  return html`<div class="frame">
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to the page</a>
+    <header class="side ${open ? "open" : ""}">
+      <a class="brand" href="#/"><${Logo} />Pushhub</a>
+      <button type="button" class="menu-button" aria-expanded=${String(open)} aria-controls="pages" onClick=${() => setOpen(!open)}>Menu</button>
+      <nav id="pages" aria-label="Pages">
+        <ul class="nav">${PROJECT_NAV.map(([key, name]) => html`<li><a href=${href(key)} aria-current=${current === key ? "page" : undefined}>${name}</a></li>`)}</ul>
+      </nav>
+      <div class="account">
+        <div>${who.kind === "portal" ? "Application" : "Project"}<br /><span class="mono">${who.project ?? who.application}</span></div>
+        <${ThemeSwitch} />
+        <button type="button" onClick=${() => signOut()}>Sign out</button>
+      </div>
+    </header>
+    <main id="main" tabindex="-1">${pageOf(route)}</main>
+  </div>`;
+}
+
+function App() {
+  const [who, setWho] = useState(session());
+  const [reason, setReason] = useState("");
+  const [route, setRoute] = useState(currentRoute());
+  useEffect(() => {
+    const stop = watchSession((next, why = "") => {
+      setWho(next);
+      setReason(why);
+    });
+    const moved = () => {
+      // A link with a token in its fragment may be opened in a tab that has the console already.
+      if (location.hash && !location.hash.startsWith("#/")) restoreSession();
+      setRoute(currentRoute());
+      window.scrollTo(0, 0);
+    };
+    window.addEventListener("hashchange", moved);
+    return () => {
+      stop();
+      window.removeEventListener("hashchange", moved);
+    };
+  }, []);
+  return html`${who ? html`<${Frame} who=${who} route=${route} />` : html`<${SignIn} reason=${reason} onSignIn=${signIn} />`}<${Toasts} />`;
+}
+
+applyTheme();
+restoreSession();
+const root = document.getElementById("app");
+root.textContent = "";
+render(html`<${App} />`, root);

@@ -1,0 +1,20 @@
+// IronMQ v3 (docs/ironmq.md): queues, subscribers, messages of the signed-in project.
+import { call, path } from "./http.js";
+import { session } from "./session.js";
+
+const queues = (...rest) => `/3/projects/${path(session().project, "queues", ...rest)}`;
+
+export const PAGE = 30;
+
+export const listQueues = (query, signal) => call("ironmq", "GET", queues(), { query: { per_page: PAGE, ...query }, signal }).then((told) => told.queues);
+export const showQueue = (name, signal) => call("ironmq", "GET", queues(name), { signal }).then((told) => told.queue);
+export const putQueue = (name, queue) => call("ironmq", "PUT", queues(name), { body: { queue } });
+export const changeQueue = (name, queue) => call("ironmq", "PATCH", queues(name), { body: { queue } });
+export const deleteQueue = (name) => call("ironmq", "DELETE", queues(name), { body: {} });
+export const putSubscriber = (name, subscriber) => call("ironmq", "POST", queues(name, "subscribers"), { body: { subscribers: [subscriber] } });
+export const removeSubscriber = (name, subscriber) => call("ironmq", "DELETE", queues(name, "subscribers"), { body: { subscribers: [{ name: subscriber }] } });
+export const peek = (name, signal) => call("ironmq", "GET", queues(name, "messages"), { query: { n: 100 }, signal }).then((told) => told.messages);
+export const postMessages = (name, messages) => call("ironmq", "POST", queues(name, "messages"), { body: { messages } }).then((told) => told.ids);
+export const clearQueue = (name) => call("ironmq", "DELETE", queues(name, "messages"), { body: {} });
+export const showMessage = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id), { signal }).then((told) => told.message);
+export const deleteMessage = (name, id) => call("ironmq", "DELETE", queues(name, "messages", id), { body: {} });

@@ -1,0 +1,106 @@
+// The life of a message in an IronMQ queue: what it says, whom it went to, what they answered, what comes next.
+import * as ironmq from "../ironmq.js";
+import { Badge, Body, Card, Confirmed, Copy, Doing, duration, Facts, FanOut, Loaded, Page, Time, Timeline, toast, useLoad } from "../parts.js";
+import { go, href } from "../route.js";
+import { Fragment, html } from "../view.js";
+
+export function QueueMessage({ segments: [name, , id] }) {
+  const message = useLoad(async (signal) => {
+    const [shown, queue] = await Promise.all([ironmq.showMessage(name, id, signal), ironmq.showQueue(name, signal)]);
+    return { shown, queue };
+  }, [name, id], { every: 5000 });
+  const again = async (shown) => {
+    const [copy] = await ironmq.postMessages(name, [{ body: shown.body }]);
+    toast(`Posted again as ${copy}.`);
+    go("queues", name, "messages", copy);
+  };
+  const remove = async () => {
+    await ironmq.deleteMessage(name, id);
+    toast("Deleted with its body.");
+    go("queues", name);
+  };
+  return html`<${Page} title="Message ${id}" crumbs=${[["Queues", href("queues")], [name, href("queues", name)]]}
+    actions=${message.data && html`<${Fragment}>
+      <${Doing} name="Post again" onDo=${() => again(message.data.shown)} />
+      <${Confirmed} name="Delete" question="Delete this message?" detail="It is not pushed any more, and its body is destroyed." onSure=${remove} />
+    <//>`}>
+    <${Loaded} from=${message}>${({ shown, queue }) => html`<${Fragment}>
+      ${shown.push_statuses && html`<div class="columns">
+        <${Card} title="Where it goes">
+          <${FanOut} from=${name} branches=${shown.push_statuses.map((each) => branch(each))} />
+        <//>
+        <${Card} title="Its life">
+          <${Timeline} label="Its life" items=${life(id, shown.push_statuses, queue)} />
+        <//>
+      </div>`}
+      <${Card} title="Body" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
+        <${Body} text=${shown.body} />
+      <//>
+      ${!shown.push_statuses && html`<${Card} title="In the queue"><${Facts} of=${[["Reserved", `${shown.reserved_count} times`]]} /><//>`}
+    <//>`}<//>
+  <//>`;
+}
+
+/** How a subscriber stands with a message; the state where the hub says it, else what its last answer means. */
+export function stateOf(status) {
+  if (status.state) return status.state;
+  if (status.status === "expired") return "expired";
+  if (status.status_code === undefined) return "pending";
+  if (status.status_code >= 200 && status.status_code < 300) return status.status_code === 202 ? "reserved" : "delivered";
+  return status.retries_remaining > 0 ? "retrying" : "exhausted";
+}
+
+function branch(status) {
+  const answered = status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer";
+  return { name: status.subscriber_name || "a removed subscriber", state: stateOf(status), detail: [answered, status.tries ? `${status.tries} tries` : ""].filter(Boolean).join(" · ") };
+}
+
+/** What is known of a message's life, in order: each subscriber's last try, and the next one. */
+function life(id, statuses, queue) {
+  const told = statuses
+    .filter((each) => each.last_try_at)
+    .map((each) => ({
+      kind: { delivered: "good", acknowledged: "good", reserved: "warn" }[stateOf(each)] ?? "bad",
+      what: `${each.subscriber_name || "A removed subscriber"}: ${each.status_code ? `HTTP ${each.status_code}` : "no answer"}`,
+      at: each.last_try_at,
+      detail: html`${each.tries === 1 ? "First try" : `Try ${each.tries}`} of at most ${each.tries + each.retries_remaining}. ${each.msg}`,
+    }))
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  const ahead = statuses
+    .filter((each) => ["pending", "retrying", "reserved"].includes(stateOf(each)))
+    .map((each) => ({
+      kind: "ahead",
+      what: each.tries ? `${each.subscriber_name}: the next try` : `${each.subscriber_name || "A removed subscriber"}: the first try`,
+      at: each.next_try_at ?? next(each, queue),
+      detail: each.tries
+        ? `The queue waits ${duration(queue.push?.retries_delay ?? 60)} after the end of a try; ${each.retries_remaining} left.`
+        : "It waits for its turn.",
+    }));
+  const given = statuses
+    .filter((each) => stateOf(each) === "exhausted")
+    .map((each) => ({
+      kind: "bad",
+      what: `${each.subscriber_name}: given up`,
+      detail: queue.push?.error_queue
+        ? html`Its tries are used up. A message in <a href=${href("queues", queue.push.error_queue)}>${queue.push.error_queue}</a> tells of it.`
+        : "Its tries are used up, and the queue has no error queue.",
+    }));
+  return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, and owed to its subscribers." }, ...told, ...given, ...ahead];
+}
+
+function next(status, queue) {
+  if (!status.last_try_at || !queue.push) return null;
+  return new Date(Date.parse(status.last_try_at) + queue.push.retries_delay * 1000).toISOString();
+}
+
+// An id is 41 bits of milliseconds since 2020, from the first number of 19 digits on, then 22 bits that tell ids apart
+// (pushhub/base/ids.py).
+const LOW_BITS = 22n;
+const FIRST_MS = 10n ** 18n >> LOW_BITS;
+const EPOCH_MS = 1_577_836_800_000n;
+
+/** When a message was accepted, by its id; null for what is none. */
+export function acceptedAt(id) {
+  if (!/^\d{19}$/.test(id)) return null;
+  return new Date(Number((BigInt(id) >> LOW_BITS) - FIRST_MS + EPOCH_MS)).toISOString();
+}

@@ -1,0 +1,225 @@
+// IronMQ queues: the list, one queue with its messages, subscribers and settings.
+import * as ironmq from "../ironmq.js";
+import { Badge, Card, Confirmed, Dialog, Doing, Empty, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, toast, useLoad } from "../parts.js";
+import { go, href } from "../route.js";
+import { Fragment, html, useState } from "../view.js";
+
+const TYPES = [["multicast", "Push to every subscriber (multicast)"], ["unicast", "Push to one of the subscribers (unicast)"], ["pull", "Pull: consumers reserve messages"]];
+
+export function Queues({ query }) {
+  const prefix = query.prefix ?? "";
+  const previous = query.previous ?? "";
+  const [making, setMaking] = useState(false);
+  const [typed, setTyped] = useState(prefix);
+  const list = useLoad(async (signal) => {
+    const names = (await ironmq.listQueues({ prefix, previous }, signal)).map((each) => each.name);
+    // The list has names only; what each holds is asked for side by side, a few at a time.
+    return { shown: await gathered(names, (name) => ironmq.showQueue(name, signal).catch(() => ({ name }))), next: names.length === ironmq.PAGE ? names.at(-1) : null };
+  }, [prefix, previous]);
+  const search = (event) => {
+    event.preventDefault();
+    go("queues", { prefix: typed });
+  };
+  return html`<${Page} title="Queues" lead="Push queues deliver each message to their subscribers; pull queues keep it until a consumer takes it."
+    actions=${html`<button class="primary" type="button" onClick=${() => setMaking(true)}>New queue</button>`}>
+    <form class="filter" role="search" onSubmit=${search}>
+      <div class="field"><label for="prefix">Name begins with</label><input id="prefix" value=${typed} onInput=${(event) => setTyped(event.currentTarget.value)} /></div>
+      <button type="submit">Find</button>
+    </form>
+    <${Loaded} from=${list}>${({ shown, next }) => html`<${Fragment}>
+      <section class="card">
+        <${Table} label="Queues" rows=${shown} keyed=${(queue) => queue.name}
+          empty=${prefix || previous ? "No queue's name begins so." : "No queues yet. Make one, or post to a name: that makes a pull queue."}
+          columns=${[
+            ["Queue", (queue) => html`<a href=${href("queues", queue.name)}>${queue.name}</a>`],
+            ["Type", (queue) => queue.type ?? "–"],
+            ["Subscribers", (queue) => queue.push?.subscribers.length ?? "–", { number: true }],
+            ["Waiting", (queue) => queue.size ?? "–", { number: true }],
+            ["Ever posted", (queue) => queue.total_messages ?? "–", { number: true }],
+          ]} />
+      </section>
+      <${Pager} loading=${list.loading} onFirst=${previous && (() => go("queues", { prefix }))} onNext=${next && (() => go("queues", { prefix, previous: next }))} />
+    <//>`}<//>
+    ${making && html`<${NewQueue} onClose=${() => setMaking(false)} />`}
+  <//>`;
+}
+
+async function gathered(names, ask) {
+  const found = new Array(names.length);
+  let next = 0;
+  const worker = async () => {
+    while (next < names.length) {
+      const mine = next++;
+      found[mine] = await ask(names[mine]);
+    }
+  };
+  await Promise.all([worker(), worker(), worker(), worker()]);
+  return found;
+}
+
+const PUSHES = (values) => values.type !== "pull";
+const number = (text) => (text === "" || text === undefined ? undefined : Number(text));
+
+/** Settings of a queue as a form's fields; the API's names stand in its refusals. */
+const SETTINGS = [
+  { name: "retries", label: "Retries", type: "number", hint: "Tries after the first, 0 to 100. 3 when left empty.", when: PUSHES, api: ["retries"] },
+  { name: "retries_delay", label: "Seconds between tries", type: "number", hint: "3 to 86400. 60 when left empty.", when: PUSHES, api: ["retries_delay"] },
+  { name: "error_queue", label: "Error queue", hint: "Where a message goes that tells of a delivery whose tries are used up.", when: PUSHES, api: ["error_queue"] },
+  { name: "message_timeout", label: "Seconds a reservation lasts", type: "number", hint: "1 to 86400. 60 when left empty.", when: (values) => !PUSHES(values), api: ["message_timeout"] },
+  { name: "message_expiration", label: "Seconds a message lives", type: "number", hint: "1 to 2592000. A week when left empty.", api: ["message_expiration"] },
+];
+
+function settingsOf(values, subscribers) {
+  return {
+    message_expiration: number(values.message_expiration),
+    ...(PUSHES(values)
+      ? { push: { ...(subscribers ? { subscribers } : {}), retries: number(values.retries), retries_delay: number(values.retries_delay), error_queue: values.error_queue } }
+      : { message_timeout: number(values.message_timeout) }),
+  };
+}
+
+function NewQueue({ onClose }) {
+  const make = async (values) => {
+    const subscribers = [{ name: values.subscriber, url: values.url }];
+    await ironmq.putQueue(values.name, { type: values.type, ...settingsOf(values, subscribers) });
+    toast(`Queue ${values.name} is there.`);
+    go("queues", values.name);
+  };
+  const fields = [
+    { name: "name", label: "Name", required: true, api: ["queue name", "name"] },
+    { name: "type", label: "Type", type: "choice", options: TYPES },
+    { name: "url", label: "First subscriber's URL", type: "url", placeholder: "https://example.com/hook", when: PUSHES, api: ["url", "address", "host", "target"] },
+    { name: "subscriber", label: "Its name", when: PUSHES, api: ["subscriber's name", "subscribers"] },
+    ...SETTINGS,
+  ];
+  return html`<${Dialog} title="New queue" onClose=${onClose}>
+    <${Form} fields=${fields} values=${{ type: "multicast", subscriber: "first" }} submit="Make the queue" onSubmit=${make} onCancel=${onClose} />
+  <//>`;
+}
+
+const TABS = [["", "Messages"], ["subscribers", "Subscribers"], ["settings", "Settings"]];
+
+export function Queue({ segments: [name, tab = ""] }) {
+  const queue = useLoad((signal) => ironmq.showQueue(name, signal), [name], { every: 10_000 });
+  const [posting, setPosting] = useState(false);
+  const posted = () => {
+    setPosting(false);
+    queue.reload({ quietly: true });
+  };
+  const tabs = TABS.filter(([key]) => key !== "subscribers" || queue.data?.push).map(([key, label]) => [key, label, key ? href("queues", name, key) : href("queues", name)]);
+  return html`<${Page} title=${name} crumbs=${[["Queues", href("queues")]]}
+    actions=${html`<button class="primary" type="button" onClick=${() => setPosting(true)}>Post a message</button>`}>
+    <${Loaded} from=${queue}>${(shown) => html`<${Fragment}>
+      <${Figures} of=${[["Type", shown.type], [shown.push ? "Failing or waiting" : "Waiting", shown.size], ["Ever posted", shown.total_messages], ...(shown.push ? [["Subscribers", shown.push.subscribers.length]] : [])]} />
+      <${Tabs} label="Parts of the queue" current=${tab} tabs=${tabs} />
+      ${tab === "" && html`<${Messages} queue=${shown} key=${shown.id} />`}
+      ${tab === "subscribers" && shown.push && html`<${Subscribers} queue=${shown} reload=${queue.reload} />`}
+      ${tab === "settings" && html`<${Settings} queue=${shown} reload=${queue.reload} />`}
+    <//>`}<//>
+    ${posting && html`<${Post} name=${name} onClose=${() => setPosting(false)} onPosted=${posted} />`}
+  <//>`;
+}
+
+function Messages({ queue }) {
+  const list = useLoad((signal) => ironmq.peek(queue.name, signal), [queue.name], { every: 10_000 });
+  const push = Boolean(queue.push);
+  return html`<${Card} title=${push ? "Waiting after a failed try" : "In the queue"} flush
+    aside=${html`<button type="button" onClick=${() => list.reload()}>Refresh</button>`}>
+    <${Loaded} from=${list}>${(messages) => html`<${Table} label="Messages" rows=${messages} keyed=${(each) => each.id}
+      empty=${push ? "Nothing waits here. A delivered message is found by its id, through Search." : "The queue is empty."}
+      columns=${[
+        ["Message", (each) => html`<a class="mono" href=${href("queues", queue.name, "messages", each.id)}>${each.id}</a>`],
+        ["Body", (each) => html`<span class="snippet">${String(each.body).slice(0, 200)}</span>`],
+        ["Reserved", (each) => `${each.reserved_count ?? 0} times`],
+      ].filter(([label]) => !push || label !== "Reserved")} />
+    `}<//>
+  <//>`;
+}
+
+function Post({ name, onClose, onPosted }) {
+  const send = async (values) => {
+    const [id] = await ironmq.postMessages(name, [{ body: values.body ?? "", delay: number(values.delay) }]);
+    toast(`Accepted as ${id}.`);
+    onPosted();
+    go("queues", name, "messages", id);
+  };
+  const fields = [
+    { name: "body", label: "Body", type: "long", hint: "Any text; subscribers get exactly this.", api: ["body", "messages"] },
+    { name: "delay", label: "Seconds to wait first", type: "number", hint: "0 to 604800.", api: ["delay"] },
+  ];
+  return html`<${Dialog} title="Post to ${name}" onClose=${onClose}>
+    <${Form} fields=${fields} submit="Post" onSubmit=${send} onCancel=${onClose} />
+  <//>`;
+}
+
+function Subscribers({ queue, reload }) {
+  const [edited, setEdited] = useState(null);
+  const remove = async (subscriber) => {
+    await ironmq.removeSubscriber(queue.name, subscriber.name);
+    toast(`${subscriber.name} is removed.`);
+    await reload({ quietly: true });
+  };
+  const done = async () => {
+    setEdited(null);
+    await reload({ quietly: true });
+  };
+  return html`<${Card} title="Subscribers" flush aside=${html`<button type="button" onClick=${() => setEdited({})}>Add a subscriber</button>`}>
+    <${Table} label="Subscribers" rows=${queue.push.subscribers} keyed=${(each) => each.name} columns=${[
+      ["Name", (each) => each.name],
+      ["URL", (each) => html`<span class="mono">${each.url}</span>`],
+      ["Headers", (each) => Object.keys(each.headers ?? {}).join(", ") || "–"],
+      ["", (each) => html`<span class="actions">
+        <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
+        <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="It gets no further messages of this queue." onSure=${() => remove(each)} />
+      </span>`],
+    ]} />
+    ${edited && html`<${EditSubscriber} queue=${queue} subscriber=${edited} onClose=${() => setEdited(null)} onDone=${done} />`}
+  <//>`;
+}
+
+function EditSubscriber({ queue, subscriber, onClose, onDone }) {
+  const known = Boolean(subscriber.name);
+  const save = async (values) => {
+    await ironmq.putSubscriber(queue.name, { name: values.name, url: values.url, headers: headersOf(values.headers) });
+    toast(`${values.name} is saved.`);
+    await onDone();
+  };
+  const fields = [
+    { name: "name", label: "Name", required: true, disabled: known, api: ["name"] },
+    { name: "url", label: "URL", type: "url", placeholder: "https://example.com/hook", required: true, api: ["url", "address", "host", "target"] },
+    { name: "headers", label: "Headers", type: "long", hint: "One a line: Name: value", api: ["header", "headers"] },
+  ];
+  const values = { name: subscriber.name ?? "", url: subscriber.url ?? "", headers: Object.entries(subscriber.headers ?? {}).map(([key, value]) => `${key}: ${value}`).join("\n") };
+  return html`<${Dialog} title=${known ? `Edit ${subscriber.name}` : "Add a subscriber"} onClose=${onClose}>
+    <${Form} fields=${fields} values=${values} onSubmit=${save} onCancel=${onClose} />
+  <//>`;
+}
+
+export function headersOf(text) {
+  const lines = String(text ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(lines.map((line) => {
+    const [name, ...value] = line.split(":");
+    return [name.trim(), value.join(":").trim()];
+  }));
+}
+
+function Settings({ queue, reload }) {
+  const save = async (values) => {
+    await ironmq.changeQueue(queue.name, settingsOf({ ...values, type: queue.type }));
+    toast("Saved.");
+    await reload({ quietly: true });
+  };
+  const values = { type: queue.type, message_timeout: queue.message_timeout, message_expiration: queue.message_expiration, ...(queue.push ?? {}), error_queue: queue.push?.error_queue ?? "" };
+  return html`<div class="columns">
+    <${Card} title="Settings">
+      <${Form} fields=${SETTINGS} values=${values} onSubmit=${save} />
+    <//>
+    <${Card} title="What cannot be undone">
+      <p class="hint">Clearing removes every message that waits; what is under way is not pushed again. Deleting removes the queue, too.</p>
+      <div class="actions">
+        <${Confirmed} name="Clear the queue" question="Clear ${queue.name}?" detail="Every message in it is removed." onSure=${async () => { await ironmq.clearQueue(queue.name); toast("Cleared."); await reload({ quietly: true }); }} />
+        <${Confirmed} name="Delete the queue" question="Delete ${queue.name}?" detail="The queue and every message in it are removed." onSure=${async () => { await ironmq.deleteQueue(queue.name); toast(`${queue.name} is deleted.`); go("queues"); }} />
+      </div>
+    <//>
+  </div>`;
+}

@@ -1,0 +1,416 @@
+// What pages are made of.
+import { Refused } from "./http.js";
+import { href } from "./route.js";
+import { Fragment, html, useCallback, useEffect, useRef, useState } from "./view.js";
+
+/** Load something and keep it: {data, error, loading, reload}. It is loaded again when `depends` change, and every `every` ms while seen. */
+export function useLoad(load, depends, { every = 0 } = {}) {
+  const [state, setState] = useState({ data: undefined, error: null, loading: true });
+  const turn = useRef(0);
+  const abort = useRef(null);
+  const reload = useCallback(async ({ quietly = false } = {}) => {
+    const mine = ++turn.current;
+    abort.current?.abort();
+    const controller = (abort.current = new AbortController());
+    if (!quietly) setState((before) => ({ ...before, loading: true }));
+    try {
+      const data = await load(controller.signal);
+      if (mine === turn.current) setState({ data, error: null, loading: false });
+    } catch (error) {
+      if (mine !== turn.current || controller.signal.aborted) return;
+      if (!(error instanceof Refused)) console.error(error);
+      const told = error instanceof Refused ? error : new Refused(0, "The console failed to show this.");
+      setState((before) => ({ data: quietly ? before.data : undefined, error: told, loading: false }));
+    }
+  }, depends);
+  useEffect(() => {
+    setState({ data: undefined, error: null, loading: true });
+    reload();
+    const timer = every && setInterval(() => document.hidden || reload({ quietly: true }), every);
+    return () => {
+      clearInterval(timer);
+      turn.current++;
+      abort.current?.abort();
+    };
+  }, [reload]);
+  return { ...state, reload };
+}
+
+/** What was loaded, or why it was not. */
+export function Loaded({ from, children }) {
+  if (from.data !== undefined) {
+    return html`<${Fragment}>
+      ${from.error && html`<${Notice} kind="bad" action="Try again" onAction=${() => from.reload()}>${from.error.message}<//>`}
+      ${children(from.data)}
+    <//>`;
+  }
+  if (from.error) return html`<${Notice} kind="bad" action="Try again" onAction=${() => from.reload()}>${from.error.message}<//>`;
+  return html`<div class="waiting" role="status"><span class="visually-hidden">Loading</span></div>`;
+}
+
+export function Page({ title, lead, crumbs = [], actions, children }) {
+  const heading = useRef(null);
+  useEffect(() => {
+    document.title = `${title} · Pushhub`;
+  }, [title]);
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  return html`<${Fragment}>
+    <div class="head">
+      <div>
+        ${crumbs.length > 0 &&
+        html`<nav class="crumbs" aria-label="Where this is">
+          ${crumbs.map(([name, link]) => html`<a href=${link}>${name}</a><span aria-hidden="true">/</span>`)}
+        </nav>`}
+        <h1 tabindex="-1" ref=${heading}>${title}</h1>
+        ${lead && html`<p class="lead">${lead}</p>`}
+      </div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </div>
+    ${children}
+  <//>`;
+}
+
+export function Card({ title, aside, children, flush = false }) {
+  return html`<section class="card">
+    ${title && html`<header><h2>${title}</h2>${aside && html`<div class="actions">${aside}</div>`}</header>`}
+    ${flush ? children : html`<div class="inside">${children}</div>`}
+  </section>`;
+}
+
+export function Notice({ kind = "", action, onAction, children }) {
+  return html`<div class="notice ${kind}" role=${kind === "bad" ? "alert" : "status"}>
+    <span>${children}</span>
+    ${action && html`<button type="button" onClick=${onAction}>${action}</button>`}
+  </div>`;
+}
+
+export function Empty({ children }) {
+  return html`<div class="empty">${children}</div>`;
+}
+
+/** States of all protocols, in the order good, on its way, wrong, idle. */
+const KINDS = {
+  good: ["delivered", "acknowledged", "completed", "success", "succeeded", "enabled", "open", "ready", "connected"],
+  warn: ["retrying", "failing", "sending", "scheduled", "polling", "reserved", "pending", "waiting", "connecting"],
+  bad: ["exhausted", "fail", "failed", "held", "parked", "expired", "error", "disabled", "never_processed"],
+};
+const KIND_OF = Object.fromEntries(Object.entries(KINDS).flatMap(([kind, names]) => names.map((name) => [name, kind])));
+
+export function kindOf(state) {
+  return KIND_OF[state] ?? "";
+}
+
+export function Badge({ state, kind, children }) {
+  return html`<span class="badge ${kind ?? kindOf(state)}">${children ?? String(state).replaceAll("_", " ")}</span>`;
+}
+
+const UNITS = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** Seconds as people say them: 90 is "1 min 30 s". */
+export function duration(seconds) {
+  let left = Math.max(0, Math.round(seconds));
+  const parts = [];
+  for (const [unit, size] of UNITS) {
+    if (left >= size && parts.length < 2) {
+      parts.push(`${Math.floor(left / size)} ${unit}`);
+      left %= size;
+    } else if (parts.length) break;
+  }
+  return parts.join(" ") || "0 s";
+}
+
+/** A time, said from now; exactly when pointed at. Ticks each few seconds. */
+export function Time({ at }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 5000);
+    return () => clearInterval(timer);
+  }, []);
+  const moment = at ? new Date(at) : null;
+  if (!moment || Number.isNaN(moment.getTime())) return html`<span>–</span>`;
+  const seconds = (moment - now) / 1000;
+  const said = Math.abs(seconds) < 2 ? "now" : seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`;
+  return html`<time datetime=${moment.toISOString()} title=${moment.toLocaleString()}>${said}</time>`;
+}
+
+/** Rows under headings; on a phone each row is a card. `columns` are [heading, cell(row), {number}]. */
+export function Table({ label, columns, rows, keyed, empty = "Nothing here." }) {
+  if (!rows.length) return html`<${Empty}>${empty}<//>`;
+  return html`<div class="table" tabindex="0" role="region" aria-label=${label}>
+    <table class="cards">
+      <thead>
+        <tr>${columns.map(([name, , more]) => html`<th scope="col" class=${more?.number ? "number" : ""}>${name || html`<span class="visually-hidden">Actions</span>`}</th>`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map((row, index) => html`<tr key=${keyed ? keyed(row) : index}>
+          ${columns.map(([name, cell, more]) => html`<td data-label=${name} class=${more?.number ? "number" : ""}>${cell(row)}</td>`)}
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Pages of a list that says where the next one begins. */
+export function Pager({ onFirst, onNext, loading }) {
+  if (!onFirst && !onNext) return null;
+  return html`<nav class="actions" aria-label="Pages">
+    ${onFirst && html`<button type="button" disabled=${loading} onClick=${onFirst}>First page</button>`}
+    ${onNext && html`<button type="button" disabled=${loading} onClick=${onNext}>Next page</button>`}
+  </nav>`;
+}
+
+/** A body as it came: JSON is laid out, everything else is shown as it is. Always as text. */
+export function Body({ text, label = "Body" }) {
+  const [raw, setRaw] = useState(false);
+  const laidOut = prettyJson(text);
+  const shown = raw || laidOut === null ? String(text) : laidOut;
+  return html`<div class="stack">
+    <pre class="body" tabindex="0" role="region" aria-label=${label}>${shown}</pre>
+    <div class="actions">
+      <${Copy} text=${String(text)} />
+      ${laidOut !== null && laidOut !== text && html`<button type="button" class="plain" onClick=${() => setRaw(!raw)}>${raw ? "Lay out" : "As sent"}</button>`}
+    </div>
+  </div>`;
+}
+
+export function prettyJson(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return null;
+  }
+}
+
+export function Copy({ text, name = "Copy" }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 2000);
+  };
+  return html`<button type="button" class="plain" onClick=${copy}>${done ? "Copied" : name}</button>`;
+}
+
+let fieldNumber = 0;
+
+/** One field of a form with what is wrong with it beside it. */
+export function Field({ label, hint, problem, type = "text", value, onValue, options, ...more }) {
+  const [id] = useState(() => `field-${++fieldNumber}`);
+  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
+  const shared = { id, "aria-describedby": described, "aria-invalid": problem ? "true" : undefined, ...more };
+  const typed = (event) => onValue(event.currentTarget.value);
+  let control;
+  if (type === "check") {
+    control = html`<div class="check">
+      <input type="checkbox" ...${shared} checked=${Boolean(value)} onChange=${(event) => onValue(event.currentTarget.checked)} />
+      <label for=${id}>${label}</label>
+    </div>`;
+  } else if (type === "choice") {
+    control = html`<select ...${shared} value=${value} onChange=${typed}>
+      ${options.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}
+    </select>`;
+  } else if (type === "long") {
+    control = html`<textarea ...${shared} spellcheck="false" value=${value ?? ""} onInput=${typed}></textarea>`;
+  } else {
+    control = html`<input type=${type} ...${shared} autocomplete="off" spellcheck="false" value=${value ?? ""} onInput=${typed} />`;
+  }
+  return html`<div class="field">
+    ${type !== "check" && html`<label for=${id}>${label}</label>`}
+    ${control}
+    ${hint && html`<span class="hint" id="${id}-hint">${hint}</span>`}
+    ${problem && html`<span class="problem" id="${id}-problem">${problem}</span>`}
+  </div>`;
+}
+
+/**
+ * A form of fields. A refusal of the API is shown beside the field it names, or above the form.
+ *
+ * @param fields Each {name, label, api (names by which the API calls it, the name itself unless given), ...what Field takes}.
+ * @param onSubmit Is given the values; throws Refused.
+ */
+export function Form({ fields, values: initial = {}, submit = "Save", onSubmit, onCancel, children }) {
+  const [values, setValues] = useState(initial);
+  const [refused, setRefused] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const form = useRef(null);
+  const problems = refused ? besides(refused, fields) : {};
+  const unplaced = refused && (Object.keys(problems).length === 0 ? refused.message : "");
+  useEffect(() => {
+    if (refused) form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus?.();
+  }, [refused]);
+  const send = async (event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setRefused(null);
+    try {
+      await onSubmit(values);
+    } catch (error) {
+      if (!(error instanceof Refused)) console.error(error);
+      setRefused(error instanceof Refused ? error : new Refused(0, "The console failed to send this."));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<form onSubmit=${send} ref=${form} novalidate>
+    ${unplaced && html`<${Notice} kind="bad">${unplaced}<//>`}
+    ${fields
+      .filter((each) => !each.when || each.when(values))
+      .map(({ name, when, api, ...field }) => html`<${Field} key=${name} ...${field} name=${name} value=${values[name]} problem=${problems[name]}
+        onValue=${(value) => setValues((before) => ({ ...before, [name]: value }))} />`)}
+    ${children}
+    <div class="actions">
+      <button type="submit" class="primary" disabled=${busy}>${busy ? "Sending …" : submit}</button>
+      ${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
+    </div>
+  </form>`;
+}
+
+/** Which field a refusal is about: the one the API names, or the one whose name is in its message. */
+export function besides(refused, fields) {
+  const problems = {};
+  for (const { name, api = [name] } of fields) {
+    const told = [name, ...api].find((each) => Object.hasOwn(refused.fields, each));
+    if (told) problems[name] = refused.fields[told];
+  }
+  if (Object.keys(problems).length || refused.status === 401 || refused.status === 0) return problems;
+  const words = refused.message.toLowerCase();
+  const named = fields.filter(({ name, api = [name] }) => api.some((each) => new RegExp(`(^|[^a-z_])${each.toLowerCase()}([^a-z_]|$)`).test(words)));
+  // The longest name says it most exactly: "retries_delay" is not about "retries".
+  named.sort((a, b) => Math.max(...(b.api ?? [b.name]).map((each) => each.length)) - Math.max(...(a.api ?? [a.name]).map((each) => each.length)));
+  return named.length ? { [named[0].name]: refused.message } : {};
+}
+
+/** A dialog that asks before something is done that cannot be undone, or holds a form. */
+export function Dialog({ title, onClose, children }) {
+  const dialog = useRef(null);
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  return html`<dialog ref=${dialog} aria-label=${title} onClose=${onClose} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+    <h2>${title}</h2>
+    <div class="stack">${children}</div>
+  </dialog>`;
+}
+
+/** A button that asks first. */
+export function Confirmed({ name, question, detail, sure = name, onSure, kind = "danger" }) {
+  const [asking, setAsking] = useState(false);
+  const close = () => setAsking(false);
+  return html`<${Fragment}>
+    <button type="button" class=${kind} onClick=${() => setAsking(true)}>${name}</button>
+    ${asking && html`<${Dialog} title=${question} onClose=${close}>
+      ${detail && html`<p>${detail}</p>`}
+      <${Doing} name=${sure} kind=${kind} onDo=${async () => { await onSure(); close(); }} />
+      <div><button type="button" onClick=${close}>Cancel</button></div>
+    <//>`}
+  <//>`;
+}
+
+/** A button that does something, and says when it could not. */
+export function Doing({ name, onDo, kind = "" }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const run = async () => {
+    setBusy(true);
+    setProblem("");
+    try {
+      await onDo();
+    } catch (error) {
+      if (!(error instanceof Refused)) console.error(error);
+      setProblem(error instanceof Refused ? error.message : "The console failed to do this.");
+    }
+    setBusy(false);
+  };
+  return html`<span class="actions">
+    <button type="button" class=${kind} disabled=${busy} onClick=${run}>${name}</button>
+    ${problem && html`<span class="problem" role="alert">${problem}</span>`}
+  </span>`;
+}
+
+let tell = () => {};
+
+/** Say in passing that something was done. */
+export function toast(message, kind = "good") {
+  tell({ message, kind, id: Math.random() });
+}
+
+export function Toasts() {
+  const [told, setTold] = useState([]);
+  useEffect(() => {
+    tell = (each) => {
+      setTold((before) => [...before.slice(-2), each]);
+      setTimeout(() => setTold((before) => before.filter((other) => other.id !== each.id)), 5000);
+    };
+  }, []);
+  return html`<div class="toasts" role="status" aria-live="polite">
+    ${told.map((each) => html`<div class="notice ${each.kind}" key=${each.id}>${each.message}</div>`)}
+  </div>`;
+}
+
+/** What happened, and what is to come: items of {kind, what, at, detail}. */
+export function Timeline({ label, items }) {
+  return html`<ol class="timeline" aria-label=${label}>
+    ${items.map((each, index) => html`<li key=${index} class=${each.kind ?? ""}>
+      <div class="what"><span>${each.what}</span>${each.at && html`<${Time} at=${each.at} />`}</div>
+      ${each.detail && html`<div class="detail">${each.detail}</div>`}
+    </li>`)}
+  </ol>`;
+}
+
+const MOST_BRANCHES = 12;
+
+/** A message and where it goes, as a picture: branches of {name, state, detail, link}. */
+export function FanOut({ from, branches }) {
+  const shown = branches.slice(0, MOST_BRANCHES);
+  const left = branches.length - shown.length;
+  const rows = shown.length + (left ? 1 : 0);
+  const height = Math.max(80, rows * 46 + 20);
+  const middle = height / 2;
+  const said = branches.map((each) => `${each.name}: ${each.state}`).join("; ");
+  return html`<svg class="picture" viewBox="0 0 620 ${height}" role="img" aria-label="${from} goes to ${branches.length}: ${said}">
+    ${shown.map((each, index) => {
+      const y = rowAt(index, rows, height);
+      const kind = kindOf(each.state);
+      return html`<g key=${index}>
+        <path class="edge ${kind}" d="M150 ${middle} C 250 ${middle}, 240 ${y}, 330 ${y}" />
+        <circle class="dot ${kind}" cx="334" cy=${y} r="6" />
+        <text x="350" y=${y - 1}>${shorten(each.name, 36)}</text>
+        <text class="soft" x="350" y=${y + 15}>${shorten(`${each.state}${each.detail ? ` · ${each.detail}` : ""}`, 44)}</text>
+      </g>`;
+    })}
+    ${left > 0 && html`<text class="soft" x="350" y=${rowAt(rows - 1, rows, height) + 4}>and ${left} more</text>`}
+    <rect class="node" x="10" y=${middle - 22} width="140" height="44" rx="9" />
+    <text x="80" y=${middle + 5} text-anchor="middle">${shorten(from, 18)}</text>
+  </svg>`;
+}
+
+function rowAt(index, rows, height) {
+  return rows === 1 ? height / 2 : 28 + (index * (height - 56)) / (rows - 1);
+}
+
+export function shorten(text, most) {
+  const characters = [...String(text)];
+  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : String(text);
+}
+
+/** Tabs that are links, so that each has an address. */
+export function Tabs({ label, current, tabs }) {
+  return html`<nav class="tabs" aria-label=${label}>
+    ${tabs.map(([key, name, link]) => html`<a href=${link} aria-current=${key === current ? "page" : undefined}>${name}</a>`)}
+  </nav>`;
+}
+
+export function Facts({ of }) {
+  return html`<dl class="facts">
+    ${of.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
+  </dl>`;
+}
+
+export function Figures({ of }) {
+  return html`<dl class="figures">
+    ${of.map(([name, value, unit]) => html`<div><dt>${name}</dt><dd>${value}${unit && html` <small>${unit}</small>`}</dd></div>`)}
+  </dl>`;
+}
+
+export { href };

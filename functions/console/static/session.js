@@ -1,0 +1,65 @@
+// Who is signed in. A project's token stays in sessionStorage, so that a reload keeps it and a closed tab does not; a portal token
+// stays in memory only. Neither is ever part of an address that is asked for: the fragment a link brings is removed at once.
+
+const KEY = "pushhub.session";
+let current = null;
+const watchers = new Set();
+
+/** The session, or null: {kind: "project", project, token} or {kind: "portal", application, token}. */
+export function session() {
+  return current;
+}
+
+/** Call `watcher` with each new session; returns what stops that. */
+export function watchSession(watcher) {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+export function signIn(next) {
+  current = next;
+  if (next.kind === "project") sessionStorage.setItem(KEY, JSON.stringify(next));
+  else sessionStorage.removeItem(KEY);
+  watchers.forEach((each) => each(current));
+}
+
+export function signOut(reason = "") {
+  current = null;
+  sessionStorage.removeItem(KEY);
+  watchers.forEach((each) => each(current, reason));
+}
+
+/** What this tab was signed in with before a reload, or what the address brought; its fragment is removed before anything is asked for. */
+export function restoreSession() {
+  const brought = fromFragment(location.hash);
+  if (brought) {
+    history.replaceState(null, "", location.pathname + location.search);
+    signIn(brought);
+    return;
+  }
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEY));
+    if (kept?.kind === "project" && kept.project && kept.token) current = kept;
+  } catch {
+    sessionStorage.removeItem(KEY);
+  }
+}
+
+/** Reads `#project=...&token=...`, or a portal's `#application=...&token=...`, or `#key=` and base64 of {appId, token}. */
+export function fromFragment(fragment) {
+  if (!fragment || fragment.startsWith("#/")) return null;
+  const given = new URLSearchParams(fragment.slice(1));
+  const token = given.get("token");
+  if (token && given.get("project")) return { kind: "project", project: given.get("project"), token };
+  if (token && given.get("application")) return { kind: "portal", application: given.get("application"), token };
+  if (given.get("key")) {
+    try {
+      const key = JSON.parse(atob(given.get("key").replace(/-/g, "+").replace(/_/g, "/")));
+      const secret = key.token ?? key.oneTimeToken;
+      if (key.appId && secret) return { kind: "portal", application: String(key.appId), token: String(secret) };
+    } catch {
+      return null;
+    }
+  }
+  return null;
+}

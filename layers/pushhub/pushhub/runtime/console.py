@@ -1,0 +1,49 @@
+"""The console function: the static files of the console, which talks to the public APIs from the browser.
+
+It imports no SDK and holds no right but that to write its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pushhub.cloud.settings import Setting, Settings, optional_text
+from pushhub.web.site import Site, content_security_policy
+
+__all__ = ["SETTINGS", "site_beside"]
+
+WEBSOCKET_URL = optional_text("WEBSOCKET_URL")
+"""Where consumers of notifications connect; empty means the base URL, which serves them too then."""
+SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL,)
+PATH = "/console"
+
+
+def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, Any]]:
+    """What answers the console's requests with the files in ``static`` beside a handler.
+
+    Args:
+        handler: The handler's ``__file__``.
+
+    Raises:
+        MissingSettingError: A setting is unusable.
+    """
+    websocket = Settings(SETTINGS)[WEBSOCKET_URL]
+    site = Site(
+        Path(handler).with_name("static"),
+        path=PATH,
+        policy=content_security_policy(connect=(_origin(websocket),) if websocket else ()),
+        configuration={"websocket": websocket},
+    )
+
+    def answer(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+        return site.answer(event)
+
+    return answer
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

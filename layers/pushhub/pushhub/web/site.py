@@ -1,0 +1,165 @@
+"""A folder of static files as answers to HTTP API events: compressed, cached by their content, under a strict policy.
+
+Nothing is built beforehand. A digest of all files stands in the path of each but the page itself (``/console/{digest}/app.js``), so browsers
+keep them for ever and a new deployment is seen at once; modules that import each other by relative paths stay with those they were made
+for. The page is asked for again each time, and answered with 304 while it is the same (RFC 9110, section 13.1.2).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.web.http import accepts_gzip, request_from_event
+
+__all__ = ["Site", "content_security_policy"]
+
+PAGE = "index.html"
+FOR_EVER = "public, max-age=31536000, immutable"
+ASK_EACH_TIME = "no-cache"
+METHODS = ("GET", "HEAD")
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Content types by a file's suffix; others are not served."""
+COMMON = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+SMALL = 256
+"""Bytes below which compression is not worth it."""
+
+
+def content_security_policy(*, connect: tuple[str, ...] = ()) -> str:
+    """What a page may load and where it may connect (CSP level 3): its own files and address.
+
+    No inline script or style, no frame around it, and no way to make markup of text (Trusted Types).
+
+    Args:
+        connect: Addresses besides its own that it may connect to.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self'",
+            " ".join(("connect-src 'self'", *connect)),
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file, ready to be sent."""
+
+    content_type: str
+    cached: str
+    plain: bytes
+    compressed: bytes
+
+    @classmethod
+    def of(cls, name: str, content: bytes, cached: str) -> _File:
+        compressed = gzip.compress(content, mtime=0) if len(content) > SMALL else content
+        return cls(TYPES[Path(name).suffix], cached, content, compressed)
+
+    def tag(self, *, compressed: bool) -> str:
+        return f'"{hashlib.sha256(self.plain).hexdigest()[:32]}{"-gzip" if compressed else ""}"'
+
+
+class Site:
+    """A folder of static files below a path.
+
+    Args:
+        folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links that load all
+            modules side by side.
+        path: Where they are, without a slash at the end.
+        policy: Value of ``Content-Security-Policy``.
+        configuration: Answered as ``config.json``: what the page has to know about this deployment.
+    """
+
+    def __init__(self, folder: Path, *, path: str, policy: str, configuration: Mapping[str, object]) -> None:
+        contents = {
+            each.relative_to(folder).as_posix(): each.read_bytes()
+            for each in sorted(folder.rglob("*"))
+            if each.is_file() and each.suffix in TYPES
+        }
+        page = contents.pop(PAGE)
+        digest = hashlib.sha256()
+        for name, content in contents.items():
+            digest.update(b"%d %d " % (len(name), len(content)) + name.encode() + content)
+        files = f"{path}/{digest.hexdigest()[:16]}"
+        modules = (each for each in contents if each.endswith(".js"))
+        preload = "\n".join(f'<link rel="modulepreload" href="{files}/{each}">' for each in modules)
+        page = page.replace(b"{preload}", preload.encode()).replace(b"{files}", files.encode())
+        self._page = _File.of(PAGE, page, ASK_EACH_TIME)
+        self._path = path
+        self._policy = policy
+        self._files = {f"{files}/{name}": _File.of(name, content, FOR_EVER) for name, content in contents.items()}
+        told = json.dumps(dict(configuration), sort_keys=True).encode()
+        self._files[f"{path}/config.json"] = _File.of("config.json", told, ASK_EACH_TIME)
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an HTTP API event (payload format 2.0): a file, 304 for one that the client has, 404, or 405 with ``Allow``."""
+        try:
+            request = request_from_event(event)
+        except Invalid as error:
+            return self._told(400, str(error))
+        if request.method not in METHODS:
+            return self._told(405, "Method not allowed", Allow=", ".join(METHODS))
+        path = request.path.rstrip("/")
+        file = self._page if path == self._path else self._files.get(path)
+        if file is None:
+            return self._told(404, "Not found")
+        compressed = accepts_gzip(request) and file.compressed is not file.plain
+        tag = file.tag(compressed=compressed)
+        headers = {**self._headers(file.content_type), "Cache-Control": file.cached, "ETag": tag}
+        if _has(request.headers.get("if-none-match", ""), tag):
+            return _response(304, headers, b"")
+        if compressed:
+            headers["Content-Encoding"] = "gzip"
+        content = file.compressed if compressed else file.plain
+        return _response(200, headers, b"" if request.method == "HEAD" else content)
+
+    def _told(self, status: int, message: str, **more: str) -> dict[str, Any]:
+        headers = {**self._headers(TYPES[".txt"]), "Cache-Control": "no-store", **more}
+        return _response(status, headers, f"{message}\n".encode())
+
+    def _headers(self, content_type: str) -> dict[str, str]:
+        return {
+            "Content-Type": content_type,
+            "Content-Security-Policy": self._policy,
+            "Vary": "Accept-Encoding",
+            **COMMON,
+        }
+
+
+def _has(if_none_match: str, tag: str) -> bool:
+    """Whether a client has what the tag names; tags are compared weakly, as the gateway or a proxy may have made one weak."""
+    given = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
+    return tag in given or "*" in given
+
+
+def _response(status: int, headers: dict[str, str], content: bytes) -> dict[str, Any]:
+    body = base64.b64encode(content).decode()
+    return {"statusCode": status, "headers": headers, "body": body, "isBase64Encoded": True}

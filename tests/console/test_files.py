@@ -1,0 +1,79 @@
+"""The console's files: what the function packages, and what of it is not ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FUNCTION = Path(__file__).parents[2] / "functions" / "console"
+STATIC = FUNCTION / "static"
+MODULES = sorted(each for each in STATIC.rglob("*.js") if each.parent.name != "vendor")
+VENDORED = re.findall(
+    r"^(\S+\.js) +(\S+) +\S+ +([0-9a-f]{64}) ", (STATIC / "vendor" / "README.txt").read_text(), re.MULTILINE
+)
+
+
+def answer(path: str) -> tuple[int, dict[str, str], bytes]:
+    """What the function answers, made anew from its folder as Lambda does."""
+    handler = runpy.run_path(str(FUNCTION / "handler.py"))["handler"]
+    event: dict[str, Any] = {"rawPath": path, "requestContext": {"http": {"method": "GET"}, "stage": "$default"}}
+    told = handler(event, None)
+    return told["statusCode"], told["headers"], base64.b64decode(told["body"])
+
+
+def test_the_function_serves_the_console_and_lets_it_connect_to_its_own_address() -> None:
+    status, headers, page = answer("/console")
+    assert status == 200
+    assert "connect-src 'self';" in headers["Content-Security-Policy"]
+    assert json.loads(answer("/console/config.json")[2]) == {"websocket": ""}
+    for link in re.findall(rb'"(/console/[^"]+)"', page):
+        assert answer(link.decode())[0] == 200, link
+
+
+def test_consumers_may_connect_to_the_websocket_api_where_it_has_an_address_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = "wss://abc123.execute-api.eu-central-1.amazonaws.com/live"
+    monkeypatch.setenv("WEBSOCKET_URL", url)
+    _, headers, _ = answer("/console")
+    assert (
+        "connect-src 'self' wss://abc123.execute-api.eu-central-1.amazonaws.com;" in headers["Content-Security-Policy"]
+    )
+    assert json.loads(answer("/console/config.json")[2]) == {"websocket": url}
+
+
+def test_the_page_has_no_inline_script_or_style_and_nothing_from_elsewhere() -> None:
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="{files}/app.js">']
+    assert "<style" not in page
+    assert not re.search(r"\s(style|on\w+)=", page)
+    assert "//" not in page
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(STATIC).as_posix())
+def test_a_module_makes_no_markup_of_text_and_imports_its_neighbours_only(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    banned = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|\bstyle="
+    assert not re.search(banned, text)
+    for imported in re.findall(r"""(?:from|import)\s*\(?["']([^"']+)["']""", text):
+        assert imported.startswith(("./", "../")), imported
+        assert (path.parent / imported).resolve().is_file(), imported
+
+
+@pytest.mark.parametrize(("name", "package", "digest"), VENDORED)
+def test_a_library_is_the_packages_own_file_and_has_its_licence(name: str, package: str, digest: str) -> None:
+    content = (STATIC / "vendor" / name).read_bytes()
+    as_packed = content.replace(b'from"./preact.js"', b'from"preact"')
+    assert hashlib.sha256(as_packed).hexdigest() == digest
+    assert (STATIC / "vendor" / f"LICENSE.{package.split('@', maxsplit=1)[0]}.txt").is_file()
+
+
+def test_no_library_is_unlisted() -> None:
+    assert {name for name, _, _ in VENDORED} == {each.name for each in (STATIC / "vendor").glob("*.js")}
