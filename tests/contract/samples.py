@@ -9,6 +9,7 @@ from typing import Any
 from tests.fakes.clock import START_MS
 
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
 from pushhub.engine.model.delivery import Delivery, opening, settle
 from pushhub.engine.model.message import BodyRef, Message
@@ -137,6 +138,10 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     headers={"Authorization": "Bearer é"},
                     timeout_s=180,
                     retry=Schedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), parks=True),
+                    rules=AnswerRules(
+                        slow_down_s=0.5, on_status=(StatusRule(first=400, last=409, then=OnStatus.STOP),)
+                    ),
+                    disabled=True,
                 ),
                 Subscriber(
                     subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b", retry=FixedDelay(retries=1, delay_s=9)
@@ -153,6 +158,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
             retries_delay=3,
             error_queue="errors of 'fan out'",
             retry=SCHEDULES["standard-webhooks"],
+            rules=STANDARD_RULES,
         ),
     )
 

@@ -74,7 +74,8 @@ def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore)
     acknowledged = acknowledge(reserved, reserved.target, 3, NOW + 5)
     assert reserved.last is not None
     assert reserved.last.poll
-    for state in (begun, polling, reserved, acknowledged):
+    cancelled = close(acknowledged, DeliveryState.CANCELLED, NOW + 6, "ümlaut")
+    for state in (begun, polling, reserved, acknowledged, cancelled):
         message_store.save(state)
         assert message_store.delivery(order(given)) == state
         assert message_store.deliveries([order(given)]) == {state.key: state}

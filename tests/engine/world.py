@@ -6,17 +6,22 @@ A :class:`tests.fakes.Crash` ends the function that runs: nothing it received is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
-from tests.fakes import Crash, FakeConfigStore, FakeSender, FakeWorkQueue, FaultPlan
+from tests.fakes import Crash, FakeConfigStore, FakeSender, FakeWorkQueue, FaultPlan, faulty
 from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.dispatch import Dispatch
+from pushhub.engine.model.answer_rules import AnswerRules
+from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.ports import WorkQueue
+from pushhub.engine.protocol import Protocol
 from pushhub.engine.push import Push
 from pushhub.engine.wake import Wake
 from pushhub.ironmq.error_queue import Exhausted
@@ -35,6 +40,35 @@ def subscribers(*urls: str) -> tuple[Subscriber, ...]:
     return tuple(
         Subscriber(subscriber_id=f"s{number}", name=f"name-{number}", url=url) for number, url in enumerate(urls)
     )
+
+
+class Owner:
+    """What a protocol does with the events of its subscribers: remembers them, and disables those that are to be disabled.
+
+    Attributes:
+        events: All, in order.
+    """
+
+    def __init__(self, config: FakeConfigStore) -> None:
+        self._config = config
+        self.events: list[SubscriberEvent] = []
+
+    def happened(self, event: SubscriberEvent) -> None:
+        """See the port."""
+        self.events.append(event)
+        if event.kind is SubscriberEventKind.DISABLE:
+            self.set_disabled(event.project, event.queue, event.subscriber_id, disabled=True)
+
+    def set_disabled(self, project: str, queue: str, subscriber_id: str, *, disabled: bool) -> None:
+        """Disable or enable a subscriber."""
+        stored = self._config.queue(project, queue, fresh=True)
+        assert stored is not None
+        assert stored.push is not None
+        changed = [
+            replace(each, disabled=disabled) if each.subscriber_id == subscriber_id else each
+            for each in stored.push.subscribers
+        ]
+        self._config.update_queue(replace(stored, push=replace(stored.push, subscribers=tuple(changed))))
 
 
 class World:
@@ -72,13 +106,17 @@ class World:
         self.poll_queue = self.ports.poll_queue
         self.route_queue = self.ports.route_queue
         self.telemetry = self.ports.telemetry
+        self.owner = Owner(self.config)
         self._undispatched: list[Message] = []
         self._woken_at = self.clock.now()
 
     @cached_property
     def hub(self) -> Pushhub:
         """The hub on the ports, struck by the plan."""
-        return self.ports.build(self.plan)
+        hub = self.ports.build(self.plan)
+        owner = faulty(self.owner, "owner", self.plan)
+        hub.engine.protocols.append(Protocol(name="owner", subscriber_events=lambda: owner))
+        return hub
 
     @property
     def ingest(self) -> Post:
@@ -116,6 +154,8 @@ class World:
         retries_delay: int = 60,
         error_queue: str = "",
         expiration: int = 604_800,
+        retry: RetryPolicy | None = None,
+        rules: AnswerRules | None = None,
     ) -> Queue:
         """A push queue."""
         queue = Queue(
@@ -126,7 +166,12 @@ class World:
             type=QueueType.UNICAST if unicast else QueueType.MULTICAST,
             message_expiration=expiration,
             push=PushSettings(
-                subscribers=tuple(owed), retries=retries, retries_delay=retries_delay, error_queue=error_queue
+                subscribers=tuple(owed),
+                retries=retries,
+                retries_delay=retries_delay,
+                error_queue=error_queue,
+                retry=retry,
+                rules=rules or AnswerRules(),
             ),
             secret="5ec3e7",
             created_at=self.clock.now(),

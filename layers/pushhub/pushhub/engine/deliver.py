@@ -16,6 +16,7 @@ from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
+from pushhub.engine.model.answer_rules import Asked, Stops
 from pushhub.engine.model.backoff import RetryPolicy, holds_in_queue
 from pushhub.engine.model.delivery import (
     Delivery,
@@ -32,8 +33,18 @@ from pushhub.engine.model.delivery import (
 )
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, Deliveries, Messages, QueueSource, Received, Watcher, WorkQueue
+from pushhub.engine.ports import (
+    BodyStore,
+    Deliveries,
+    Messages,
+    QueueSource,
+    Received,
+    SubscriberEvents,
+    Watcher,
+    WorkQueue,
+)
 from pushhub.engine.target import Outcome, PushOrder, Targets
 
 DEADLINE_MARGIN_MS = 5_000
@@ -96,6 +107,7 @@ class Deliver:
         telemetry: Wide events and metrics.
         in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
         watchers: Told of every delivery.
+        subscriber_events: Told what becomes of subscribers.
     """
 
     def __init__(
@@ -110,8 +122,10 @@ class Deliver:
         telemetry: Telemetry,
         in_flight_limit: int,
         watchers: Sequence[Watcher] = (),
+        subscriber_events: Sequence[SubscriberEvents] = (),
     ) -> None:
         self._watchers = watchers
+        self._subscriber_events = subscriber_events
         self._queues = queues
         self._messages = messages
         self._bodies = bodies
@@ -152,14 +166,14 @@ class Deliver:
         """The queue of an order: for a first attempt as it is remembered, if that fits the message, else as it is now.
 
         What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be taken
-        for one that is gone. A retry is rare enough to see what its owner has changed since.
+        for one that is gone, nor one that was disabled then for one that is. A retry is rare enough to see what its owner has changed since.
         """
         message = order.message
         if is_first:
             queue = self._queues.queue(message.project, message.queue)
             if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
                 owed = message.subscriber_ids if message.unicast else (order.subscriber_id,)
-                if all(queue.push.subscriber(each) is not None for each in owed):
+                if all(_may_be_asked(queue.push.subscriber(each)) for each in owed):
                     return queue
         return self._queues.queue(message.project, message.queue, fresh=True)
 
@@ -171,7 +185,7 @@ class Deliver:
             seen = look(delivery, policy, self._clock.now())
             if seen.step is not Step.ATTEMPT:
                 return self._without_attempt(job.order.message, delivery, seen)
-            if subscriber is None:
+            if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy)
                 if changed:
                     return changed
@@ -185,7 +199,7 @@ class Deliver:
 
     def _without_attempt(self, message: Message, delivery: Delivery, seen: Look) -> Following:
         if seen.step is Step.CLOSE and seen.closes_as is not None:
-            return self._close(message, delivery, seen.closes_as, "out_of_time_or_tries")
+            return self._close(message, delivery, seen.closes_as)
         self._tell_watchers(message, delivery)
         if seen.step is Step.NOTHING:
             return _when_settled(delivery)
@@ -209,14 +223,14 @@ class Deliver:
             return Following(Follow.NOTHING)
         return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
 
-    def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str) -> Following:
+    def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str = "") -> Following:
         if delivery.settled:
             if message is not None:
                 self._tell_watchers(message, delivery)
             return _when_settled(delivery)
-        return self._store_closed(message, close(delivery, state, self._clock.now()), reason)
+        return self._store_closed(message, close(delivery, state, self._clock.now(), reason))
 
-    def _store_closed(self, message: Message | None, closed: Delivery, reason: str) -> Following:
+    def _store_closed(self, message: Message | None, closed: Delivery) -> Following:
         try:
             self._messages.save(closed)
         except Conflict:
@@ -229,7 +243,7 @@ class Deliver:
             message_id=closed.message_id,
             delivery_id=closed.delivery_id,
             state=closed.state.value,
-            reason=reason,
+            reason=closed.reason or None,
             tries=closed.tries,
         )
         if message is not None:
@@ -239,13 +253,16 @@ class Deliver:
     def _without_subscriber(
         self, job: _Job, delivery: Delivery, policy: RetryPolicy
     ) -> tuple[Delivery, Following | None]:
-        """The delivery when the subscriber that is next was removed, and what follows; None when another one is next."""
-        here = {each.subscriber_id for each in job.push.subscribers}
-        moved = without_target(delivery, here, policy, now=self._clock.now(), jitter=self._clock.jitter())
+        """The delivery when the subscriber that is next was removed or disabled, and what follows; None when another one is next."""
+        here = {each.subscriber_id for each in job.push.subscribers if not each.disabled}
+        reason = "subscriber_removed" if job.push.subscriber(delivery.target) is None else "subscriber_disabled"
+        moved = without_target(
+            delivery, here, policy, now=self._clock.now(), jitter=self._clock.jitter(), reason=reason
+        )
         if moved.version == delivery.version:
             return moved, None
         if moved.due_at is None:
-            return moved, self._store_closed(job.order.message, moved, "subscriber_removed")
+            return moved, self._store_closed(job.order.message, moved)
         moved = self._parked_if_long(moved)
         try:
             self._messages.save(moved)
@@ -273,17 +290,25 @@ class Deliver:
                 delivery=delivery,
             )
         )
+        jitter = self._clock.jitter()
+        asked = outcome.asked
+        if asked is None:
+            rules = subscriber.rules or job.push.rules
+            asked = rules.asked(outcome.answer, failed=outcome.verdict is Verdict.FAILED, jitter=jitter)
+        if asked.stops is Stops.SUBSCRIBER:
+            self._disable(job, subscriber, asked, outcome.answer.finished_at)
         after = settle(
             delivery,
             outcome.answer,
             outcome.verdict,
             policy=policy,
             reserve_ms=outcome.reserve_ms,
-            jitter=self._clock.jitter(),
+            jitter=jitter,
             subscriber=subscriber.name,
             url=subscriber.url,
             dialect=target.dialect,
             update_url=outcome.update_url,
+            asked=asked,
         )
         after = self._parked_if_long(after)
         try:
@@ -292,6 +317,22 @@ class Deliver:
             after = self._absorb(job, delivery, outcome)
         self._tell(job, subscriber, after, outcome, policy)
         return after
+
+    def _disable(self, job: _Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
+        """Have a subscriber disabled. Before the attempt is written: a crash between the two makes another one, or none."""
+        event = SubscriberEvent(
+            kind=SubscriberEventKind.DISABLE,
+            project=job.queue.project,
+            queue=job.queue.name,
+            queue_uid=job.queue.uid,
+            subscriber_id=subscriber.subscriber_id,
+            at=at,
+            reason=asked.reason,
+        )
+        for each in self._subscriber_events:
+            each.happened(event)
+        self._telemetry.count("SubscribersDisabled")
+        self._telemetry.event("subscriber_disabled", **order_identity(job.order), reason=asked.reason)
 
     def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
         try:
@@ -351,6 +392,7 @@ class Deliver:
             tries_max=policy.max_tries,
             verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
             state=after.state.value,
+            reason=after.reason or None,
             parked=after.parked,
             status_code=answer.status_code,
             error_class=answer.error_class,
@@ -361,6 +403,10 @@ class Deliver:
             wait_after_ms=last.wait_after_ms if last else None,
             receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
         )
+
+
+def _may_be_asked(subscriber: Subscriber | None) -> bool:
+    return subscriber is not None and not subscriber.disabled
 
 
 def _metric_of(state: DeliveryState) -> str:

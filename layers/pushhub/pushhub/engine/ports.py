@@ -16,6 +16,7 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.subscriber_event import SubscriberEvent
 from pushhub.engine.model.work import WorkOrder
 
 
@@ -355,5 +356,17 @@ class Watcher(Protocol):
 
         Raises:
             Unavailable: The order comes again.
+        """
+        ...
+
+
+class SubscriberEvents(Protocol):
+    """Acts on what the engine finds out about subscribers."""
+
+    def happened(self, event: SubscriberEvent) -> None:
+        """Told of each event, once at least; leaves alone the queues of other protocols. Safe to repeat.
+
+        Raises:
+            Unavailable: The event comes again.
         """
         ...

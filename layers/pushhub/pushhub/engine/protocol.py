@@ -10,7 +10,7 @@ from typing import Any
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import QueueSource, Watcher
+from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
 from pushhub.engine.target import TargetOffer
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
@@ -60,6 +60,7 @@ class Protocol:
         queue_source: Knows its internal queues.
         internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for anybody's answer.
         watchers: Told of each delivery as it is stored.
+        subscriber_events: Told what becomes of subscribers.
         ticks: Done each minute.
         exhausted: Handles deliveries that gave up.
         change_readers: By name of its own tables: what makes delivery records of the changes in it.
@@ -72,6 +73,7 @@ class Protocol:
     queue_source: Callable[[], QueueSource] | None = None
     internal: Callable[[str], bool] = lambda _: False
     watchers: Sequence[Callable[[], Watcher]] = ()
+    subscriber_events: Callable[[], SubscriberEvents] | None = None
     ticks: Sequence[Callable[[], Tick]] = ()
     exhausted: Callable[[], ExhaustedHandler] | None = None
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from pushhub.base.errors import Invalid
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.answer_rules import Asked
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
@@ -54,12 +55,14 @@ class Outcome:
         verdict: What it means.
         reserve_ms: How long a 202 reserves, or an answer that polls or postpones asks to wait; milliseconds.
         update_url: With ``Verdict.POLL``: where to ask what became of the delivery.
+        asked: What the answer asks for besides; None leaves it to the rules of the subscriber or the queue to read it.
     """
 
     answer: Answer
     verdict: Verdict
     reserve_ms: int = 0
     update_url: str | None = None
+    asked: Asked | None = None
 
 
 class Target(Protocol):

@@ -350,6 +350,7 @@ class Engine:
             telemetry=ports.telemetry,
             in_flight_limit=ports.in_flight_limit,
             watchers=[make() for protocol in self.protocols for make in protocol.watchers],
+            subscriber_events=[each.subscriber_events() for each in self.protocols if each.subscriber_events],
         )
 
     @cached_property

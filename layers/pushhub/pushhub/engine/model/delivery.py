@@ -24,6 +24,7 @@ from enum import StrEnum
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.message import Message
 
@@ -165,6 +166,7 @@ class Delivery:
         update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
         deferrals: Postponing answers so far, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
+        reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
         parked: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
     """
@@ -188,6 +190,7 @@ class Delivery:
     update_url: str | None = None
     deferrals: int = 0
     settled_at: int | None = None
+    reason: str = ""
     parked: bool = False
     version: int = 0
 
@@ -301,6 +304,7 @@ def settle(
     url: str | None = None,
     dialect: str = "raw",
     update_url: str | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Delivery:
     """The delivery after an attempt on its current target.
 
@@ -315,9 +319,12 @@ def settle(
         url: Its URL; None leaves open who was asked.
         dialect: What it was sent, for the record.
         update_url: With ``Verdict.POLL``: where to ask next.
+        asked: What the answer asks for. In unicast, who is disabled stops nothing while others can be asked, and only the wait that the
+            last one of a round asks for counts.
     """
     failed = verdict is Verdict.FAILED
-    round_goes_on = failed and delivery.cursor + 1 < len(delivery.targets)
+    stopped = asked.stops is Stops.DELIVERY or (asked.stops is Stops.SUBSCRIBER and len(delivery.targets) == 1)
+    round_goes_on = failed and not stopped and delivery.cursor + 1 < len(delivery.targets)
     tries = delivery.tries if round_goes_on or verdict is Verdict.POSTPONED else delivery.tries + 1
     asks_at = delivery.update_url
     settled_at: int | None = None
@@ -334,13 +341,13 @@ def settle(
     elif round_goes_on:
         state, due_at = DeliveryState.RETRYING, answer.finished_at
     else:
-        wait = policy.wait_ms(tries, jitter)
+        wait = None if stopped else policy.wait_ms(tries, jitter)
         if wait is None and policy.parks:
             state, due_at = DeliveryState.PARKED, None
         elif wait is None:
             state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
         else:
-            state, due_at = DeliveryState.RETRYING, answer.finished_at + wait
+            state, due_at = DeliveryState.RETRYING, answer.finished_at + max(wait, asked.wait_ms)
     attempted = _with_attempt(
         delivery, delivery.target, answer, verdict, due_at, name=None if url is None else subscriber, url=url
     )
@@ -357,6 +364,7 @@ def settle(
         update_url=asks_at,
         deferrals=delivery.deferrals + (verdict is Verdict.POSTPONED),
         settled_at=settled_at,
+        reason=asked.reason if failed and stopped else "",
     )
 
 
@@ -495,31 +503,39 @@ def acknowledge(
     )
 
 
-def close(delivery: Delivery, state: DeliveryState, now: int) -> Delivery:
+def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") -> Delivery:
     """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202; or left to a person.
 
     Args:
         delivery: As stored; not settled.
         state: One of the settled states, or ``PARKED``.
         now: Epoch milliseconds.
+        reason: Why, where the state alone does not say it.
     """
-    settled_at = now if state in SETTLED else None
     return replace(
-        delivery, state=state, due_at=None, cursor=0, settled_at=settled_at, parked=False, version=delivery.version + 1
+        delivery,
+        state=state,
+        due_at=None,
+        cursor=0,
+        settled_at=now if state in SETTLED else None,
+        reason=reason,
+        parked=False,
+        version=delivery.version + 1,
     )
 
 
 def without_target(
-    delivery: Delivery, here: Collection[str], policy: RetryPolicy, *, now: int, jitter: float
+    delivery: Delivery, here: Collection[str], policy: RetryPolicy, *, now: int, jitter: float, reason: str
 ) -> Delivery:
-    """The delivery whose next subscriber was removed: nobody was asked, so no attempt is counted.
+    """The delivery whose next subscriber was removed or disabled: nobody was asked, so no attempt is counted.
 
     Args:
         delivery: As stored; due now.
-        here: Ids of the subscribers that the queue has.
+        here: Ids of the subscribers that the queue may push to.
         policy: Retry policy.
         now: Epoch milliseconds.
         jitter: Random number in 0..1.
+        reason: Why that subscriber is not asked: it ends the delivery when no other is left, or no try.
 
     Returns:
         The delivery with another subscriber next, which is no change to store (its version stays); or with its round over; or
@@ -530,12 +546,12 @@ def without_target(
     if following is not None:
         return replace(delivery, cursor=following)
     if not any(each in here for each in delivery.targets):
-        return close(delivery, DeliveryState.EXHAUSTED, now)
+        return close(delivery, DeliveryState.EXHAUSTED, now, reason)
     # Those asked before it in this round failed.
     tries = delivery.tries + 1
     wait = policy.wait_ms(tries, jitter)
     if wait is None:
-        closed = close(delivery, DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED, now)
+        closed = close(delivery, DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED, now, reason)
         return replace(closed, tries=tries)
     return replace(
         delivery,
@@ -569,6 +585,7 @@ def resume(delivery: Delivery, now: int) -> Delivery:
         due_at=now,
         tries=0 if left_alone else delivery.tries,
         deferrals=0,
+        reason="",
         parked=True,
         version=delivery.version + 1,
     )

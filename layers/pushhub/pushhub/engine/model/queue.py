@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
 
@@ -77,6 +78,8 @@ class Subscriber:
         headers: Sent with each push.
         timeout_s: Seconds to wait for the whole answer (1..180).
         retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all subscribers.
+        rules: What its answers may ask for; None leaves it to the queue's.
+        disabled: Nothing is sent to it: what is owed to it ends when its time comes.
     """
 
     subscriber_id: str
@@ -85,6 +88,8 @@ class Subscriber:
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout_s: int = 10
     retry: RetryPolicy | None = None
+    rules: AnswerRules | None = None
+    disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,7 @@ class PushSettings:
         retries_delay: Seconds between tries, and how long a 202 reserves (3..86400).
         error_queue: Name of the error queue; empty means none.
         retry: The retry policy; None for ``retries`` tries ``retries_delay`` apart.
+        rules: What answers may ask for.
     """
 
     subscribers: tuple[Subscriber, ...]
@@ -104,6 +110,7 @@ class PushSettings:
     retries_delay: int = 60
     error_queue: str = ""
     retry: RetryPolicy | None = None
+    rules: AnswerRules = NO_RULES
 
     @property
     def policy(self) -> RetryPolicy:

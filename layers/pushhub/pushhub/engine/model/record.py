@@ -119,6 +119,15 @@ class DeliveryRecord:
             "state of the delivery after the event: pending retrying reserved polling parked delivered acknowledged exhausted expired cancelled",
         ),
     )
+    reason: str | None = field(
+        default=None,
+        metadata=_told(
+            "string",
+            _EACH,
+            "why the delivery ended, where its state alone does not say it: status_410 asked_to_stop asked_to_disable subscriber_disabled"
+            " subscriber_removed queue_deleted queue_cleared message_gone",
+        ),
+    )
     parked: bool | None = field(
         default=None,
         metadata=_told(

@@ -100,6 +100,7 @@ def _delivery_event(delivery: Delivery, kind: RecordKind, *, number: int, at: in
         delivery_id=delivery.delivery_id,
         subscriber_id=delivery.subscriber_id,
         state=delivery.state.value,
+        reason=delivery.reason or None,
         due_at=None if delivery.due_at is None else iso_time(delivery.due_at),
         version=delivery.version,
         tries=delivery.tries,

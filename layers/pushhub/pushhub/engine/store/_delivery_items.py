@@ -80,6 +80,8 @@ def encode_delivery(delivery: Delivery) -> Item:
         item["statuses"] = {"M": {target: _encode_status(each) for target, each in delivery.statuses.items()}}
     if delivery.last is not None:
         item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
+    if delivery.reason:
+        item["reason"] = text(delivery.reason)
     if delivery.update_url is not None:
         item["update_url"] = text(delivery.update_url)
     if delivery.parked:
@@ -113,6 +115,7 @@ def decode_delivery(image: Item) -> Delivery:
         update_url=image["update_url"]["S"] if "update_url" in image else None,
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
+        reason=image["reason"]["S"] if "reason" in image else "",
         parked="parked" in image,
         version=int(image["version"]["N"]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
 
@@ -51,6 +52,7 @@ def encode_queue(queue: Queue) -> Item:
                 "retries_delay": number(queue.push.retries_delay),
                 "error_queue": text(queue.push.error_queue),
                 **_encode_retry(queue.push.retry),
+                **_encode_rules(None if queue.push.rules == NO_RULES else queue.push.rules),
             }
         }
     if queue.dead_letter is not None:
@@ -76,6 +78,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
             retries_delay=int(fields["retries_delay"]["N"]),
             error_queue=fields["error_queue"]["S"],
             retry=_decode_retry(fields),
+            rules=_decode_rules(fields) or NO_RULES,
         )
     dead_letter: DeadLetter | None = None
     if "dead_letter" in item:
@@ -110,6 +113,8 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             "headers": _encode_headers(subscriber.headers),
             "timeout_s": number(subscriber.timeout_s),
             **_encode_retry(subscriber.retry),
+            **_encode_rules(subscriber.rules),
+            **({"disabled": {"BOOL": True}} if subscriber.disabled else {}),
         }
     }
 
@@ -122,6 +127,8 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         headers={name: value["S"] for name, value in fields["headers"]["M"].items()},
         timeout_s=int(fields["timeout_s"]["N"]),
         retry=_decode_retry(fields),
+        rules=_decode_rules(fields),
+        disabled="disabled" in fields,
     )
 
 
@@ -163,6 +170,45 @@ def _decode_retry(holder: Item) -> RetryPolicy | None:
         waits_s=tuple(float(each["N"]) for each in fields["waits_s"]["L"]),
         spread=(least, greatest),
         parks=fields["parks"]["BOOL"],
+    )
+
+
+def _encode_rules(rules: AnswerRules | None) -> Item:
+    """The attribute ``rules``, or none at all when answers may ask for nothing."""
+    if rules is None:
+        return {}
+    fields: Item = {
+        "retry_after": {"BOOL": rules.retry_after},
+        "slow_down_s": _decimal(rules.slow_down_s),
+        "gone_disables": {"BOOL": rules.gone_disables},
+        "delivery_header": {"BOOL": rules.delivery_header},
+        "on_status": {
+            "L": [
+                {"M": {"first": number(each.first), "last": number(each.last), "then": text(each.then)}}
+                for each in rules.on_status
+            ]
+        },
+    }
+    return {"rules": {"M": fields}}
+
+
+def _decode_rules(holder: Item) -> AnswerRules | None:
+    if "rules" not in holder:
+        return None
+    fields: Item = holder["rules"]["M"]
+    return AnswerRules(
+        retry_after=fields["retry_after"]["BOOL"],
+        slow_down_s=float(fields["slow_down_s"]["N"]),
+        gone_disables=fields["gone_disables"]["BOOL"],
+        delivery_header=fields["delivery_header"]["BOOL"],
+        on_status=tuple(
+            StatusRule(
+                first=int(each["M"]["first"]["N"]),
+                last=int(each["M"]["last"]["N"]),
+                then=OnStatus(each["M"]["then"]["S"]),
+            )
+            for each in fields["on_status"]["L"]
+        ),
     )
 
 
