@@ -113,6 +113,8 @@ def test_lists_are_newest_first_over_all_their_partitions(log: HubLog) -> None:
     assert ids() == list(range(19, -1, -1))
     assert ids(limit=3) == [19, 18, 17]
     assert ids(before=17, after=12) == [16, 15, 14, 13]
+    # A period that ends before it begins holds nothing
+    assert ids(before=12, after=17) == []
     assert [log.count(PROJECT, each) for each in Listing] == [1, 5, 5, 5, 5, 1, 0]
 
 
@@ -185,6 +187,8 @@ def test_notifications_are_listed_by_message_and_for_the_store_newest_first(log:
     # The start belongs to a period, the end does not
     period = log.notifications(PROJECT, start_at=NOW + 3, end_at=NOW + 6)
     assert [each.logged_at - NOW for each in period] == [5, 4, 3]
+    assert list(log.notifications(PROJECT, start_at=NOW + 6, end_at=NOW + 3)) == []
+    assert list(log.notifications(PROJECT, end_at=-1)) == []
     assert [each.subject for each in log.notifications_of(PROJECT, IDS[2])] == ["s0", "s1"]
     assert list(log.notifications(OTHER_PROJECT)) == []
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.fakes import Reply
+from tests.web.described import violation
 from tests.web.known_good import GOOD, NOTIFICATION, ROUTES, ask
 from tests.web.protocols import Answer, Served, served
 
@@ -177,6 +178,7 @@ def test_no_value_in_a_body_is_a_fault(name: str) -> None:
             # Then it is done, or refused in the dialect
             told = f"{path}: {str(odd)[:60]!r}: {answer}"
             assert answer.status == route.status or refusal_in_dialect(name, answer), told
+            assert violation(name, answer) is None, told
             if answer.status == route.status:
                 settle(api, name)
 
@@ -191,6 +193,7 @@ def test_no_value_in_a_query_is_a_fault(api: Served, name: str) -> None:
             answer = api.call(route, body, names=names, query={**query, field: odd})
             told = f"{field}: {str(odd)[:60]!r}: {answer}"
             assert answer.status == route.status or refusal_in_dialect(name, answer), told
+            assert violation(name, answer) is None, told
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -203,6 +206,8 @@ def test_no_name_in_a_path_is_a_fault(api: Served, name: str) -> None:
             answer = api.call(route, body, names={**names, segment: odd}, query=query)
             told = f"{segment}: {str(odd)[:60]!r}: {answer}"
             assert answer.status == route.status or refusal_in_dialect(name, answer), told
+            # Without the name it is another path
+            assert not odd or violation(name, answer) is None, told
 
 
 @pytest.mark.parametrize("name", [each for each in GOOD if ROUTES[each].body is not Body.NONE])
@@ -226,6 +231,7 @@ def test_no_body_that_is_no_json_is_a_fault(api: Served, name: str, body: bytes)
     names, _ = good.prepare(api)
     answer = api.call(route, body, names=names, query=good.query)
     assert answer.status == route.status or refusal_in_dialect(name, answer), answer
+    assert violation(name, answer) is None, answer
 
 
 READERS = {
@@ -272,6 +278,7 @@ def test_no_form_is_a_fault(api: Served, name: str) -> None:
                 answer = api.call(route, body, names=names)
                 told = f"{body!r}: {answer}"
                 assert answer.status == route.status or refusal_in_dialect(name, answer), told
+            assert violation(name, answer) is None, told
 
 
 DESCRIPTION = {

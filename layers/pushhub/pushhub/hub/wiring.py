@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pushhub.hub.ticks import HubTicks
     from pushhub.hub.watch import HubWatch
     from pushhub.web.api import Route
+    from pushhub.web.description import ApiDescription
 
 
 HUB_TABLE = text("HUB_TABLE")
@@ -134,6 +135,13 @@ class Hub:
         from pushhub.hub.api.api import ROUTES
 
         return ROUTES
+
+    @staticmethod
+    def description() -> ApiDescription:
+        """What the hub's API says of itself."""
+        from pushhub.hub.api.description import DESCRIPTION
+
+        return DESCRIPTION
 
     def __init__(self, ports: HubPorts, engine: Engine) -> None:
         self.ports = ports

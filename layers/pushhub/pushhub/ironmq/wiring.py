@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
+    from pushhub.web.description import ApiDescription
 
 
 LINES_TABLE = text("LINES_TABLE")
@@ -113,6 +114,13 @@ class Ironmq:
         from pushhub.ironmq.api.api import ROUTES
 
         return ROUTES
+
+    @staticmethod
+    def description() -> ApiDescription:
+        """What the queue API says of itself."""
+        from pushhub.ironmq.api.description import DESCRIPTION
+
+        return DESCRIPTION
 
     def __init__(self, ports: IronmqPorts, engine: Engine) -> None:
         self.ports = ports

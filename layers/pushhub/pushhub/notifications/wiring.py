@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.target import TopicTarget
     from pushhub.notifications.waker import Waker
     from pushhub.web.api import Route
+    from pushhub.web.description import ApiDescription
 
 _SIDE_BY_SIDE = 10
 """Threads of the sender: the largest batch of a FIFO queue."""
@@ -231,6 +232,13 @@ class Notifications:
         from pushhub.notifications.api.api import ROUTES
 
         return ROUTES
+
+    @staticmethod
+    def description() -> ApiDescription:
+        """What the REST API says of itself."""
+        from pushhub.notifications.api.description import DESCRIPTION
+
+        return DESCRIPTION
 
     def __init__(self, ports: NotificationsPorts, engine: Engine) -> None:
         self.ports = ports

@@ -77,16 +77,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An HTTP response with a JSON body.
+    """An HTTP response with a JSON body, or with text.
 
     Attributes:
         status: HTTP status.
-        body: A JSON object, or an array.
+        body: A JSON object, or an array; text goes out as it is, and needs a ``Content-Type``.
         headers: On top of ``Content-Type``.
     """
 
     status: int
-    body: Mapping[str, object] | Sequence[object]
+    body: Mapping[str, object] | Sequence[object] | str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -170,15 +170,16 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
         Unanswerable: The body does not fit.
     """
     headers = {"Content-Type": "application/json", **response.headers}
-    body = "" if head else json.dumps(response.body, ensure_ascii=False)
+    content = response.body if isinstance(response.body, str) else json.dumps(response.body, ensure_ascii=False)
+    body = "" if head else content
     encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
     if encoded:
-        content = body.encode()
+        encoded_body = body.encode()
         if as_base64(body) > ANSWER_BYTES:
             if not compressible:
                 raise Unanswerable
-            content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
-        body = base64.b64encode(content).decode()
+            encoded_body, headers["Content-Encoding"] = gzip.compress(encoded_body), "gzip"
+        body = base64.b64encode(encoded_body).decode()
         if len(body) > ANSWER_BYTES:
             raise Unanswerable
     return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": encoded}

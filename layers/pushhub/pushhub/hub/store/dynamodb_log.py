@@ -193,6 +193,9 @@ class DynamoDBHubLog:
         )
 
     def _newest_first(self, partition: str, low: str, high: str, page: int) -> Iterator[Item]:
+        if low > high:
+            # A period that ends before it begins: DynamoDB refuses such a BETWEEN.
+            return iter(())
         return self._table.items(
             IndexName="listed",
             KeyConditionExpression="list_key = :key AND list_place BETWEEN :low AND :high",

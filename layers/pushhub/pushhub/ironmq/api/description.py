@@ -1,0 +1,408 @@
+"""What the queue API (IronMQ v3) says of itself, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
+from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
+from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
+from pushhub.ironmq.wire.queues import (
+    DEFAULT_PER_PAGE,
+    MAX_EXPIRATION_S,
+    MAX_PER_PAGE,
+    MAX_RESERVATIONS,
+    MAX_RETRIES,
+    MAX_RETRIES_DELAY_S,
+    MAX_TIMEOUT_S,
+    MIN_RETRIES_DELAY_S,
+)
+from pushhub.ironmq.wire.subscribers import DEFAULT_TIMEOUT_S, MAX_NAME_BYTES, MAX_URL_BYTES
+from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
+from pushhub.web.api import Auth
+from pushhub.web.description import (
+    ApiDescription,
+    Described,
+    Named,
+    Schema,
+    answer,
+    array,
+    boolean,
+    obj,
+    ref,
+    request,
+    text,
+    whole,
+)
+
+_MESSAGE_ID = "1910848478410441216"
+_RESERVATION = "add54a65746d41389fcd7046e06f0ad6"
+_SUBSCRIBER = {"name": "shop", "url": "https://shop.example/in", "headers": {"X-Key": "1"}, "timeout": 5}
+_PUSH = {"subscribers": [_SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors"}
+_QUEUE: dict[str, Any] = {
+    "project_id": "5f0000000000000000000001",
+    "id": "336c96bb77d5",
+    "name": "orders",
+    "message_timeout": 60,
+    "message_expiration": 604_800,
+    "type": "multicast",
+    "push": _PUSH,
+}
+_MESSAGE = {"id": _MESSAGE_ID, "body": "grüß dich", "reserved_count": 0}
+_STATUS = {
+    "name": "shop",
+    "subscriber_name": "shop",
+    "url": "https://shop.example/in",
+    "retries_remaining": 2,
+    "tries": 1,
+    "status_code": 200,
+    "msg": "Message was pushed successfully.",
+    "last_try_at": "2026-11-18T11:06:40.000Z",
+}
+
+_TYPE = text(
+    "`pull`: consumers reserve messages. `multicast`: each subscriber gets each message. `unicast`: one of them does.",
+    enum=["pull", "multicast", "unicast"],
+)
+_TIMEOUT = "Seconds that a reservation lasts when its request does not say."
+_LIFE = "Seconds that a message lives."
+_RETRIES = "Tries after the first."
+_RETRIES_DELAY = "Seconds from the end of one try to the next."
+
+_SUBSCRIBER_FIELDS: dict[str, Schema] = {
+    "name": text("What a message's statuses call it.", maxLength=MAX_NAME_BYTES),
+    "url": text(
+        "`http://`, `https://`, `ironmq:///queue`, `ironmq://project:token@host/queue`, `ironworker://...` or "
+        "`notification2://topic`. Addresses inside networks need an operator's leave.",
+        maxLength=MAX_URL_BYTES,
+        examples=["https://shop.example/in"],
+    ),
+    "headers": obj("Sent with each push.", additionalProperties={"type": "string"}),
+    "timeout": whole(f"Seconds it has to answer; {DEFAULT_TIMEOUT_S} when left out.", 1, MAX_ANSWER_S),
+}
+
+_ALERT_FIELDS: dict[str, Schema] = {
+    "type": text("Once at the trigger, or at each multiple of it.", enum=["fixed", "progressive"]),
+    "direction": text("When the size rises, or when it falls.", enum=["asc", "desc"]),
+    "trigger": whole("The queue's size.", 1),
+    "queue": text("Where a message tells of it.", minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
+    "snooze": whole("Seconds before the next message.", 0),
+}
+
+
+def _shown_queue(**counts: Schema) -> Schema:
+    return answer(
+        {
+            "project_id": text("The project."),
+            "id": text("Another one for each queue that ever had the name."),
+            "name": text("The name."),
+            "message_timeout": whole(_TIMEOUT),
+            "message_expiration": whole(_LIFE),
+            "type": _TYPE,
+            "push": answer(
+                {
+                    "subscribers": array(answer(_SUBSCRIBER_FIELDS, lacks=("headers", "timeout"))),
+                    "retries": whole(_RETRIES),
+                    "retries_delay": whole(_RETRIES_DELAY),
+                    "error_queue": text("Where messages go that nobody took; empty for none."),
+                }
+            ),
+            "dead_letter": answer({"queue_name": text(), "max_reservations": whole()}),
+            "alerts": array(answer({"id": text("Its id."), **_ALERT_FIELDS})),
+            **counts,
+        },
+        lacks=("push", "dead_letter", "alerts"),
+    )
+
+
+_SCHEMAS: dict[str, Schema] = {
+    "IronmqRefusal": answer({"msg": text("What to change.")}, means="Why a request was refused."),
+    "IronmqDone": answer({"msg": text("What was done.")}),
+    "IronmqQueue": _shown_queue(),
+    "IronmqQueueWithCounts": _shown_queue(
+        size=whole("Messages that wait.", 0), total_messages=whole("Messages ever posted.", 0)
+    ),
+    "IronmqQueueSettings": request(
+        {
+            "type": _TYPE,
+            "message_timeout": whole(f"{_TIMEOUT} 60 when left out.", 1, MAX_TIMEOUT_S),
+            "message_expiration": whole(f"{_LIFE} A week when left out.", 1, MAX_EXPIRATION_S),
+            "push": request(
+                {
+                    "subscribers": array(ref("IronmqSubscriber"), minItems=1),
+                    "retries": whole(f"{_RETRIES} 3 when left out.", 0, MAX_RETRIES),
+                    "retries_delay": whole(
+                        f"{_RETRIES_DELAY} 60 when left out.", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S
+                    ),
+                    "error_queue": text("Where messages go that nobody took; empty for none."),
+                },
+                means="Of push queues.",
+            ),
+            "dead_letter": request(
+                {
+                    "queue_name": text("Where messages go that were reserved too often."),
+                    "max_reservations": whole("How often that is.", 1, MAX_RESERVATIONS),
+                },
+                means="Of pull queues.",
+            ),
+            "alerts": array(request(_ALERT_FIELDS, needs=("type", "trigger", "queue")), "Of pull queues.", maxItems=5),
+        },
+        means="What is left out stays as it is, or becomes the default in a new queue.",
+    ),
+    "IronmqSubscriber": request(_SUBSCRIBER_FIELDS, needs=("url",)),
+    "IronmqMessage": answer(
+        {
+            "id": text("The message's id."),
+            "body": text("Its body; bytes that are no text come replaced."),
+            "body_base64": text("The exact bytes of a body that is no text."),
+            "reserved_count": whole("Times it was reserved.", 0),
+            "reservation_id": text("What to show to touch, release or delete it."),
+            "push_statuses": array(ref("IronmqPushStatus")),
+        },
+        lacks=("body_base64", "reservation_id", "push_statuses"),
+    ),
+    "IronmqPushStatus": answer(
+        {
+            "name": text("The subscriber's name."),
+            "subscriber_name": text("The same: the service says it so."),
+            "url": text("Its URL, as it was asked."),
+            "retries_remaining": whole("Tries that are left.", 0),
+            "tries": whole("Tries that were made.", 0),
+            "status_code": whole("Of the last answer; 0 when there was none."),
+            "msg": text("What the last try came to."),
+            "last_try_at": text("When it was.", format="date-time"),
+            "status": text("There only when the message expired.", enum=["expired"]),
+        },
+        lacks=("status_code", "msg", "last_try_at", "status"),
+        means="What a subscriber last answered.",
+    ),
+}
+
+_QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
+_SUBSCRIBERS_WANTED = request({"subscribers": array(ref("IronmqSubscriber"), minItems=1)}, needs=("subscribers",))
+_MESSAGES_SHOWN = answer({"messages": array(ref("IronmqMessage"))})
+_RESERVATION_FIELD: dict[str, Schema] = {"reservation_id": text("As the reservation was answered.", minLength=1)}
+_DONE = ref("IronmqDone")
+_STALE = {403: "The reservation is over"}
+_POSTED = answer({"ids": array(text(), "In the order of the messages."), "msg": text()})
+_POSTED_EXAMPLE = {"ids": [_MESSAGE_ID], "msg": "Messages put on queue."}
+_ANY_BODY = request({}, means="Not needed; clients of IronMQ's early days put their token here, as `oauth`.")
+
+DESCRIPTION = ApiDescription(
+    tag="Queues (IronMQ v3)",
+    means="Push queues whose messages the hub delivers, and pull queues whose messages consumers reserve. "
+    "Clients of IronMQ v3 work as they are.",
+    credentials={
+        "ironmqOAuth": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`OAuth TOKEN` or `Bearer TOKEN`, with a token of the project.",
+        },
+        "ironmqQuery": {
+            "type": "apiKey",
+            "in": "query",
+            "name": "oauth",
+            "description": "A token of the project. A header is better: queries are logged in many places.",
+        },
+    },
+    shown={
+        Auth.PROJECT: ("ironmqOAuth", "ironmqQuery"),
+        Auth.PROJECT_OR_CAPABILITY: ("ironmqOAuth", "ironmqQuery"),
+    },
+    schemas=_SCHEMAS,
+    names={
+        "project": Named(means="The project's id.", example="5f0000000000000000000001"),
+        "queue": Named(
+            means="The queue's name: no slash, no control characters.",
+            schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
+            example="orders",
+        ),
+        "message": Named(means="The message's id.", schema=text(pattern=r"^[0-9]{1,19}$"), example=_MESSAGE_ID),
+    },
+    query={
+        "per_page": Named(means="Names on a page.", schema=whole("", 1, MAX_PER_PAGE, default=DEFAULT_PER_PAGE)),
+        "previous": Named(means="The last name of the page before."),
+        "prefix": Named(means="What the names begin with."),
+        "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
+        "reservation_id": Named(means="The reservation, where the body does not say."),
+        "subscriber_name": Named(means="Who acknowledges a push, where the body does not say."),
+    },
+    refusal=ref("IronmqRefusal"),
+    refused={"msg": "Queue not found"},
+    refusals={
+        400: "Malformed, of a wrong type, or out of range",
+        401: "No token, or none of this project",
+        404: "No such queue or message",
+        406: "The answer would be too large: accept gzip",
+        413: "Larger than 4 MiB",
+        500: "The hub failed. What was asked for may or may not have been done",
+    },
+    routes={
+        "ironmq.version": Described(
+            means="Asks for no token.", answer=answer({"version": text()}), answered={"version": "3"}
+        ),
+        "ironmq.list_queues": Described(
+            means="By name, a page at a time: ask on with `previous` until a page is not full.",
+            asked={"per_page": "30", "prefix": "ord"},
+            answer=answer({"queues": array(answer({"name": text()}))}),
+            answered={"queues": [{"name": "orders"}]},
+        ),
+        "ironmq.put_queue": Described(
+            means="Without `push` it is a pull queue. The type of a queue that exists cannot change.",
+            request=_QUEUE_WANTED,
+            sent={"queue": {"type": "multicast", "push": _PUSH}},
+            answer=answer({"queue": ref("IronmqQueue")}),
+            answered={"queue": _QUEUE},
+            refusals={403: "The type cannot change"},
+        ),
+        "ironmq.show_queue": Described(
+            answer=answer({"queue": ref("IronmqQueueWithCounts")}),
+            answered={"queue": {**_QUEUE, "size": 0, "total_messages": 12}},
+        ),
+        "ironmq.change_queue": Described(
+            means="What is left out stays.",
+            request=_QUEUE_WANTED,
+            sent={"queue": {"message_timeout": 120}},
+            answer=answer({"queue": ref("IronmqQueueWithCounts")}),
+            answered={"queue": {**_QUEUE, "message_timeout": 120, "size": 0, "total_messages": 12}},
+            refusals={403: "The type cannot change"},
+        ),
+        "ironmq.delete_queue": Described(request=_ANY_BODY, answer=_DONE, answered={"msg": "Deleted"}),
+        "ironmq.add_subscribers": Described(
+            request=_SUBSCRIBERS_WANTED,
+            sent={"subscribers": [{"name": "second", "url": "https://second.example/in"}]},
+            answer=_DONE,
+            answered={"msg": "Updated"},
+        ),
+        "ironmq.replace_subscribers": Described(
+            means="What those before were owed is cancelled unless they stay.",
+            request=_SUBSCRIBERS_WANTED,
+            sent={"subscribers": [_SUBSCRIBER]},
+            answer=_DONE,
+            answered={"msg": "Updated"},
+        ),
+        "ironmq.remove_subscribers": Described(
+            means="A push queue keeps at least one.",
+            request=request(
+                {"subscribers": array(request({"name": text(), "url": text()}), minItems=1)}, needs=("subscribers",)
+            ),
+            sent={"subscribers": [{"name": "second"}]},
+            answer=_DONE,
+            answered={"msg": "Updated"},
+        ),
+        "ironmq.post_messages": Described(
+            means="A queue that does not exist is made, as a pull queue. 201 means stored and queued, all of them.",
+            request=request(
+                {
+                    "messages": array(
+                        request(
+                            {
+                                "body": text("Delivered byte by byte."),
+                                "delay": whole("Seconds before it can be had.", 0, MAX_DELAY_S),
+                                "push_headers": obj(
+                                    "Sent with each push; five at most.",
+                                    additionalProperties={"type": "string"},
+                                    maxProperties=5,
+                                ),
+                            },
+                            needs=("body",),
+                        ),
+                        minItems=1,
+                        maxItems=MAX_BATCH,
+                    )
+                },
+                needs=("messages",),
+            ),
+            sent={"messages": [{"body": "grüß dich"}, {"body": "later", "delay": 60}]},
+            answer=_POSTED,
+            answered={"ids": [_MESSAGE_ID, "1910848478410441217"], "msg": "Messages put on queue."},
+        ),
+        "ironmq.post_webhook": Described(
+            means="The body is the message, whatever it is. Headers `X-Subscribers-NAME` are push headers.",
+            request={"description": "Any bytes."},
+            request_type="application/octet-stream",
+            answer=_POSTED,
+            answered=_POSTED_EXAMPLE,
+        ),
+        "ironmq.peek_messages": Described(asked={"n": "10"}, answer=_MESSAGES_SHOWN, answered={"messages": [_MESSAGE]}),
+        "ironmq.delete_messages": Described(
+            means="Without `ids` the queue is cleared.",
+            request=request(
+                {
+                    "ids": array(
+                        {
+                            "anyOf": [
+                                text("A message's id.", pattern="^[0-9]{1,19}$"),
+                                request(
+                                    {
+                                        "id": text(pattern="^[0-9]{1,19}$"),
+                                        "reservation_id": text(),
+                                        "subscriber_name": text(),
+                                    },
+                                    needs=("id",),
+                                ),
+                            ]
+                        },
+                        minItems=1,
+                        maxItems=MAX_BATCH,
+                    )
+                }
+            ),
+            sent={"ids": [{"id": _MESSAGE_ID, "reservation_id": _RESERVATION}]},
+            answer=_DONE,
+            answered={"msg": "Deleted"},
+            refusals=_STALE,
+        ),
+        "ironmq.reserve_messages": Described(
+            means="What is reserved is nobody else's until the reservation is over. Only pull queues have reservations.",
+            request=request(
+                {
+                    "n": whole("Messages at most; one when left out.", 1, MAX_BATCH),
+                    "timeout": whole("Seconds; the queue's own when left out.", 1, MAX_RESERVATION_S),
+                    "wait": whole("Seconds to wait for a first one.", 0, MAX_WAIT_S),
+                    "delete": boolean("Delete them at once."),
+                }
+            ),
+            sent={"n": 1, "timeout": 60},
+            answer=_MESSAGES_SHOWN,
+            answered={"messages": [{**_MESSAGE, "reserved_count": 1, "reservation_id": _RESERVATION}]},
+        ),
+        "ironmq.show_message": Described(
+            answer=answer({"message": ref("IronmqMessage")}), answered={"message": _MESSAGE}
+        ),
+        "ironmq.delete_message": Described(
+            means="A subscriber that answered 202 acknowledges so; the reservation is then enough, and no token is needed.",
+            request=request({"reservation_id": text(), "subscriber_name": text()}),
+            sent={"reservation_id": _RESERVATION},
+            answer=_DONE,
+            answered={"msg": "Deleted"},
+            refusals=_STALE,
+        ),
+        "ironmq.touch_message": Described(
+            means="The answer has a new reservation id; the old one is over.",
+            request=request(
+                {**_RESERVATION_FIELD, "timeout": whole("Seconds from now.", 1, MAX_RESERVATION_S)},
+                needs=("reservation_id",),
+            ),
+            sent={"reservation_id": _RESERVATION, "timeout": 120},
+            answer=answer({"reservation_id": text(), "msg": text()}),
+            answered={"reservation_id": "b9b03c509b8bacbcc26faaec3671b554", "msg": "Touched"},
+            refusals=_STALE,
+        ),
+        "ironmq.release_message": Described(
+            request=request(
+                {**_RESERVATION_FIELD, "delay": whole("Seconds before it can be had.", 0, MAX_DELAY_S)},
+                needs=("reservation_id",),
+            ),
+            sent={"reservation_id": _RESERVATION, "delay": 5},
+            answer=_DONE,
+            answered={"msg": "Released"},
+            refusals=_STALE,
+        ),
+        "ironmq.show_push_statuses": Described(
+            answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
+        ),
+    },
+)
+"""Of all routes of the queue API."""

@@ -1,0 +1,76 @@
+"""All APIs described: ``/openapi.json`` for programs, ``/docs`` for people. Imported when somebody asks for it, never before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pushhub.base.errors import RequestRefused
+from pushhub.runtime.hub import PROTOCOLS
+from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
+from pushhub.web.openapi import document
+from pushhub.web.reference import POLICY, page
+
+__all__ = ["Documentation", "describe"]
+
+VERSION = "0.1.0"
+"""The version of this hub; a test compares it with pyproject.toml."""
+
+MEANS = (
+    "A message hub that pushes until every subscriber has it. A 2xx means stored and queued. Each protocol has its own "
+    "words, credentials and errors; what a project owns is the same in all of them."
+)
+
+
+@cache
+def describe() -> dict[str, Any]:
+    """The OpenAPI 3.1 document of all routes of all protocols."""
+    apis = [(each.routes(), each.description()) for each in PROTOCOLS]
+    return document(apis, title="Pushhub", version=VERSION, means=MEANS)
+
+
+@cache
+def _page() -> str:
+    return page(describe())
+
+
+_FOR_AN_HOUR = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
+
+
+def _document(_: Request) -> Response:
+    # Tools on other sites may read it: there is nothing in it that is not public.
+    return Response(status=200, body=describe(), headers={**_FOR_AN_HOUR, "Access-Control-Allow-Origin": "*"})
+
+
+def _reference(_: Request) -> Response:
+    headers = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": POLICY,
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(status=200, body=_page(), headers={**_FOR_AN_HOUR, **headers})
+
+
+class Documentation:
+    """Answers for both paths; nobody has to show anything."""
+
+    def __init__(self) -> None:
+        self._router = Router([("GET", "/openapi.json", _document), ("GET", "/docs", _reference)])
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an API Gateway HTTP API event."""
+        return serve(event, answer=self._answer, refused=_refused)
+
+    def _answer(self, request: Request) -> Response:
+        try:
+            answer, _ = self._router.find(request.method, request.path.rstrip("/"))
+        except RequestRefused as error:
+            return _refused(error)
+        return answer(request)
+
+
+def _refused(error: RequestRefused) -> Response:
+    if isinstance(error, MethodNotAllowed):
+        return Response(status=405, body={"error": error.message}, headers={"Allow": ", ".join(error.allowed)})
+    return Response(status=404, body={"error": error.message})

@@ -1,0 +1,169 @@
+"""What an API says of itself beyond its routes: shapes, examples and refusals, as data for an OpenAPI 3.1 document.
+
+A protocol keeps an :class:`ApiDescription` in its ``api`` package, beside its routes. Nothing here is imported by a function that only serves requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushhub.web.api import Auth
+
+__all__ = [
+    "ApiDescription",
+    "Described",
+    "Named",
+    "Schema",
+    "answer",
+    "array",
+    "boolean",
+    "nullable",
+    "obj",
+    "ref",
+    "request",
+    "text",
+    "whole",
+]
+
+Schema = Mapping[str, Any]
+"""A JSON schema of the 2020-12 dialect."""
+
+JSON_TYPE = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A parameter in a path, a query or a header.
+
+    Attributes:
+        means: One or two sentences.
+        schema: Of its value.
+        example: A value that works.
+        required: Whether a request must have it; what is in a path always is.
+    """
+
+    means: str
+    schema: Schema = field(default_factory=lambda: {"type": "string"})
+    example: Any = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One route, beyond its summary.
+
+    Attributes:
+        means: What a caller should know, in sentences; may be empty where the summary says it all.
+        request: Schema of the body, None where none is read.
+        request_type: Content type of the body.
+        sent: Example of a body. It is sent by a test.
+        asked: Example of a query, by name. It is sent by a test, too.
+        answer: Schema of the answer when all goes well, None for no content.
+        answer_type: Its content type.
+        answered: Example of it.
+        headers: Headers that are read, by name.
+        refusals: What this route may be refused with besides what all of its API may: the reason by HTTP status.
+    """
+
+    means: str = ""
+    request: Schema | None = None
+    request_type: str = JSON_TYPE
+    sent: Any = None
+    asked: Mapping[str, str] = field(default_factory=dict)
+    answer: Schema | None = None
+    answer_type: str = JSON_TYPE
+    answered: Any = None
+    headers: Mapping[str, Named] = field(default_factory=dict)
+    refusals: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiDescription:
+    """An API.
+
+    Attributes:
+        tag: Its name for people.
+        means: What it is, in a few sentences.
+        credentials: Security schemes by name.
+        shown: Which of them a request may show, by what its route asks for; alternatives.
+        schemas: Shapes that several routes share, by a name that no other API uses.
+        names: The ``{name}`` segments of its paths.
+        query: The fields of its queries.
+        refusal: Schema of every refusal.
+        refusal_type: Its content type.
+        refused: Example of a refusal.
+        refusals: What any request may be refused with, the reason by HTTP status; 401 only where a route asks for credentials.
+        routes: By the route's name.
+    """
+
+    tag: str
+    means: str
+    credentials: Mapping[str, Schema]
+    shown: Mapping[Auth, Sequence[str]]
+    schemas: Mapping[str, Schema]
+    names: Mapping[str, Named]
+    query: Mapping[str, Named]
+    refusal: Schema
+    refusal_type: str = JSON_TYPE
+    refused: Any
+    refusals: Mapping[int, str]
+    routes: Mapping[str, Described]
+
+
+def text(means: str = "", **more: Any) -> Schema:
+    """A string."""
+    return _schema("string", means, more)
+
+
+def whole(means: str = "", least: int | None = None, most: int | None = None, **more: Any) -> Schema:
+    """A whole number within bounds, both of them allowed."""
+    bounds = {name: value for name, value in (("minimum", least), ("maximum", most)) if value is not None}
+    return _schema("integer", means, bounds | more)
+
+
+def boolean(means: str = "", **more: Any) -> Schema:
+    """True or false."""
+    return _schema("boolean", means, more)
+
+
+def array(of: Schema, means: str = "", **more: Any) -> Schema:
+    """A list of one kind."""
+    return _schema("array", means, {"items": of} | more)
+
+
+def obj(means: str = "", **more: Any) -> Schema:
+    """An object of any fields."""
+    return _schema("object", means, more)
+
+
+def request(fields: Mapping[str, Schema], *, needs: Sequence[str] = (), means: str = "", **more: Any) -> Schema:
+    """An object that is sent; fields nobody asks for are ignored."""
+    return _schema("object", means, {"properties": dict(fields)} | ({"required": list(needs)} if needs else {}) | more)
+
+
+def answer(fields: Mapping[str, Schema], *, lacks: Sequence[str] = (), means: str = "") -> Schema:
+    """An object that is answered: exactly these fields, of which those in ``lacks`` may be missing."""
+    needs = [each for each in fields if each not in lacks]
+    unknown = {*lacks} - {*fields}
+    if unknown:
+        raise ValueError(f"no such fields: {sorted(unknown)}")
+    return _schema("object", means, {"properties": dict(fields), "required": needs, "additionalProperties": False})
+
+
+def nullable(schema: Schema) -> Schema:
+    """The same, or null."""
+    if "type" in schema and isinstance(schema["type"], str):
+        more = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+        return {**schema, "type": [schema["type"], "null"], **more}
+    return {"anyOf": [dict(schema), {"type": "null"}]}
+
+
+def ref(name: str) -> Schema:
+    """A shape that several routes share."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
+    return {"type": kind, **({"description": means} if means else {}), **more}

@@ -1,0 +1,159 @@
+"""The description of all APIs: whole, valid, true. Its examples are sent, and what is answered is compared with its shapes."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.web.described import violation
+from tests.web.known_good import GOOD, ROUTES
+from tests.web.protocols import Answer
+from tests.web.test_shapes import filled, world_of
+
+from pushhub.runtime.control import DOCUMENTATION
+from pushhub.runtime.documentation import VERSION, Documentation, describe
+from pushhub.runtime.hub import PROTOCOLS
+from pushhub.web.openapi import Undescribed, document
+
+OPERATIONS: dict[str, Any] = {
+    operation["operationId"]: operation for methods in describe()["paths"].values() for operation in methods.values()
+}
+
+
+def get(path: str, method: str = "GET") -> dict[str, Any]:
+    return Documentation().handle(
+        {"rawPath": path, "headers": {}, "requestContext": {"stage": "$default", "http": {"method": method}}}
+    )
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    """A new route without a description fails here; its protocol's ``api/description.py`` wants it."""
+    assert set(OPERATIONS) == set(ROUTES)
+    for each in PROTOCOLS:
+        assert set(each.description().routes) == {route.name for route in each.routes()}
+
+
+def test_a_route_without_a_description_is_named() -> None:
+    routes = [PROTOCOLS[0].routes()[0]]
+    description = PROTOCOLS[1].description()
+    with pytest.raises(Undescribed, match=routes[0].name):
+        document([(routes, description)], title="", version="", means="")
+
+
+def test_the_document_is_valid_openapi() -> None:
+    OpenAPIV31SpecValidator(json.loads(json.dumps(describe()))).validate()
+
+
+def test_no_two_protocols_share_a_name() -> None:
+    for kind in ("schemas", "credentials", "routes"):
+        names = [name for each in PROTOCOLS for name in getattr(each.description(), kind)]
+        assert len(names) == len(set(names))
+
+
+def test_every_shared_shape_is_used() -> None:
+    text = json.dumps(describe())
+    for name in describe()["components"]["schemas"]:
+        assert f'"#/components/schemas/{name}"' in text, name
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_an_example_is_answered_as_it_says(name: str) -> None:
+    # Given what the route is about, and the example that the document shows
+    api, operation, good = world_of(name), OPERATIONS[name], GOOD[name]
+    names, known = good.prepare(api)
+    contents: list[dict[str, Any]] = list(operation.get("requestBody", {"content": {}})["content"].values())
+    body = contents[0].get("example") if contents else None
+    query = {
+        each["name"]: str(each["example"])
+        for each in operation["parameters"]
+        if each["in"] == "query" and "example" in each
+    }
+    body, query = filled(body, query, known)
+    # When it is sent
+    answer = api.call(ROUTES[name], body, names=names, query=query)
+    # Then it goes well, in the shape that is described
+    assert answer.status == ROUTES[name].status, answer
+    assert violation(name, answer) is None
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_request_is_answered_in_the_described_shape(name: str) -> None:
+    api, good = world_of(name), GOOD[name]
+    names, known = good.prepare(api)
+    body, query = filled(good.body, good.query, known)
+    assert violation(name, api.call(ROUTES[name], body, names=names, query=query)) is None
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_examples_of_answers_have_the_shape_they_stand_for(name: str) -> None:
+    for status, response in OPERATIONS[name]["responses"].items():
+        for content_type, content in response.get("content", {}).items():
+            answer = Answer(int(status), content["example"], {"Content-Type": content_type})
+            assert violation(name, answer) is None
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["project"]["version"] == VERSION
+
+
+def test_the_document_is_served() -> None:
+    answer = get("/openapi.json")
+    assert answer["statusCode"] == 200
+    assert json.loads(answer["body"]) == json.loads(json.dumps(describe()))
+    assert get("/openapi.json", "HEAD")["body"] == ""
+    assert get("/openapi.json", "PUT")["statusCode"] == 405
+
+
+def test_the_control_function_has_both_paths() -> None:
+    for prefix, make in DOCUMENTATION.items():
+        assert (
+            make().handle(
+                {"rawPath": prefix, "headers": {}, "requestContext": {"stage": "$default", "http": {"method": "GET"}}}
+            )["statusCode"]
+            == 200
+        )
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids.append(str(value))
+            if name == "href":
+                self.links.append(str(value))
+
+
+def test_the_page_shows_every_route_without_a_script_and_its_policy_forbids_them() -> None:
+    answer = get("/docs")
+    page = Page()
+    page.feed(answer["body"])
+    assert set(OPERATIONS) <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert {each.removeprefix("#") for each in page.links if each.startswith("#")} <= set(page.ids)
+    assert not page.tags & {"script", "img", "link", "iframe", "form"}
+    assert not page.attributes & {"style", "onclick"}
+    policy = answer["headers"]["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert answer["headers"]["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_the_page_escapes_what_it_shows() -> None:
+    shown = get("/docs")["body"]
+    assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", shown)
