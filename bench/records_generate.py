@@ -331,7 +331,7 @@ class _Life:
         reservations = ',"reservations":0' if queue.pull else ""
         table.add(
             at,
-            f'{{"schema_version":1,"record_id":"{queue.uid}/{message_id}/-/accepted/1","kind":"accepted","at":"{self._iso(at)}",'
+            f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/-/accepted/1","kind":"accepted","at":"{self._iso(at)}",'
             f'{common},"body_size":{size},"owed":[{ids}],"due_at":"{self._iso(at + delayed)}"{reservations}}}\n',
         )
         self._truth["deliveries"] += len(owed)
@@ -387,7 +387,7 @@ class _Life:
         due_at = f',"due_at":"{self._iso(due)}"' if due else ""
         table.add(
             at,
-            f'{{"schema_version":1,"record_id":"{queue.uid}/{message_id}/line/{kind}/{count}","kind":"{kind}","at":"{self._iso(at)}",'
+            f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/line/{kind}/{count}","kind":"{kind}","at":"{self._iso(at)}",'
             f'{common}{due_at},"delivery_id":"{delivery}","subscriber_id":"line","state":"{state}","reservations":{count}}}\n',
         )
 
@@ -404,7 +404,7 @@ class _Life:
     ) -> None:
         """Attempts until the delivery is settled or the plan ends."""
         end, iso, chance = self._plan.end_ms, self._iso, self._random.random
-        before, tries, attempt, cursor, parked, state = accepted, 0, 0, 0, False, "pending"
+        before, tries, attempt, cursor, scheduled, state = accepted, 0, 0, 0, False, "pending"
         version, due_ms = 0, due
         start = due + int(chance() * 400) + 30
         while True:
@@ -424,7 +424,7 @@ class _Life:
             took = min(took, 10_000)
             finished = start + took
             if finished >= end:
-                self._truth["parked" if parked and due_ms > end else state] += 1
+                self._truth["scheduled" if scheduled and due_ms > end else state] += 1
                 return
             attempt += 1
             version += 1
@@ -444,15 +444,15 @@ class _Life:
                     state = "exhausted"
                 else:
                     state, wait = "retrying", queue.retries_delay_ms
-            parked = wait is not None and wait > 120_000
+            scheduled = wait is not None and wait > 120_000
             more = "" if wait is None else f',"wait_after_ms":{wait}'
             due_at = "" if wait is None else f'"due_at":"{iso(finished + wait)}",'
             self._files["messages"].add(
                 finished,
-                f'{{"schema_version":1,"record_id":"{queue.uid}/{message_id}/{owed_to}/attempt/{attempt}","kind":"attempt",'
+                f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/attempt/{attempt}","kind":"attempt",'
                 f'"at":"{iso(finished)}",{common},{due_at}"delivery_id":"{message_id}.{owed_to}",'
                 f'"subscriber_id":"{subscriber.subscriber_id}","subscriber":"{subscriber.name}","state":"{state}",'
-                f'"parked":{"true" if parked else "false"},"version":{version},"attempt":{attempt},"tries":{tries},'
+                f'"scheduled":{"true" if scheduled else "false"},"version":{version},"attempt":{attempt},"tries":{tries},'
                 f'"tries_max":{queue.retries + 1},"verdict":"{verdict}","status_code":{status},"error_class":"{error}",'
                 f'"started_at":"{iso(start)}","finished_at":"{iso(finished)}","duration_ms":{took},"bytes_out":{size},'
                 f'"bytes_in":{0 if error else 2},"wait_before_ms":{start - before}{more}}}\n',
@@ -466,12 +466,12 @@ class _Life:
                 acknowledged = finished + int(self._random.expovariate(3 / wait))
                 if acknowledged < finished + wait:
                     if acknowledged >= end:
-                        self._truth["parked" if parked else state] += 1
+                        self._truth["scheduled" if scheduled else state] += 1
                         return
                     version += 1
                     self._files["messages"].add(
                         acknowledged,
-                        f'{{"schema_version":1,"record_id":"{queue.uid}/{message_id}/{owed_to}/acknowledged/{version}",'
+                        f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/acknowledged/{version}",'
                         f'"kind":"acknowledged","at":"{iso(acknowledged)}",{common},"delivery_id":"{message_id}.{owed_to}",'
                         f'"subscriber_id":"{owed_to}","state":"acknowledged","version":{version},"attempt":{attempt},"tries":{tries}}}\n',
                     )
@@ -480,19 +480,19 @@ class _Life:
             if wait and tries > queue.retries:
                 closed = finished + wait + 500
                 if closed >= end:
-                    self._truth["parked" if parked and finished + wait > end else state] += 1
+                    self._truth["scheduled" if scheduled and finished + wait > end else state] += 1
                     return
                 version += 1
                 self._files["messages"].add(
                     closed,
-                    f'{{"schema_version":1,"record_id":"{queue.uid}/{message_id}/{owed_to}/exhausted/{version}","kind":"exhausted",'
+                    f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/exhausted/{version}","kind":"exhausted",'
                     f'"at":"{iso(closed)}",{common},"delivery_id":"{message_id}.{owed_to}","subscriber_id":"{owed_to}",'
                     f'"state":"exhausted","version":{version},"tries":{tries}}}\n',
                 )
                 self._truth["exhausted"] += 1
                 return
             cursor = cursor + 1 if goes_round else 0
-            jitter = int(chance() * (30_000 if parked else 900)) + 20
+            jitter = int(chance() * (30_000 if scheduled else 900)) + 20
             due_ms = finished + (wait or 0)
             start = due_ms + (jitter if wait else 2)
 

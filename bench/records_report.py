@@ -30,7 +30,7 @@ from bench.tables import save, table
 
 LAST_DAY = date(2026, 11, 20)
 DAYS = 7
-STANDINGS = ("pending", "retrying", "reserved", "parked", "delivered", "acknowledged", "exhausted")
+STANDINGS = ("pending", "retrying", "reserved", "scheduled", "delivered", "acknowledged", "exhausted")
 THREADS = 2
 
 ENGINES = (("floor", "Spark floor"), ("job", "the job"), ("duckdb", "DuckDB"))
@@ -132,7 +132,7 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
         **dict.fromkeys(times.split(), "TIMESTAMP"),
         **dict.fromkeys(longs.split(), "BIGINT"),
         "owed": "VARCHAR[]",
-        "parked": "BOOLEAN",
+        "scheduled": "BOOLEAN",
     }
     typed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     end = f"TIMESTAMP '{date.fromordinal(LAST_DAY.toordinal() + 1)}'"
@@ -166,7 +166,7 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
             ), lives AS (
                 SELECT project, queue, queue_uid, message_id, about AS delivery_id,
                     max(accepted_at) accepted_at, coalesce(arg_max(state, rank) FILTER (state IS NOT NULL), 'pending') state,
-                    arg_max(coalesce(due_at, TIMESTAMP '1970-01-01'), rank) due_at, coalesce(arg_max(coalesce(parked, false), rank), false) parked,
+                    arg_max(coalesce(due_at, TIMESTAMP '1970-01-01'), rank) due_at, coalesce(arg_max(coalesce(scheduled, false), rank), false) scheduled,
                     bool_or(dialect = 'pull') pull, max("at") FILTER (kind <> 'accepted') settled_at,
                     count(*) FILTER (kind IN ('attempt', 'poll')) attempts,
                     max(attempt) FILTER (verdict = 'delivered' OR kind = 'acknowledged') won_attempt,
@@ -175,7 +175,7 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
             )
             SELECT *, CASE WHEN state IN ('delivered', 'acknowledged', 'exhausted', 'expired', 'cancelled') THEN state
                 WHEN pull THEN CASE WHEN state = 'reserved' AND due_at > {end} THEN 'reserved' ELSE 'pending' END
-                WHEN parked AND due_at > {end} THEN 'parked' ELSE state END AS standing
+                WHEN scheduled AND due_at > {end} THEN 'scheduled' ELSE state END AS standing
             FROM lives;
         """,
         "Counting attempts": f"""
@@ -186,7 +186,7 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
         """,
         "Reporting": f"""
             CREATE TABLE balance AS SELECT project, date_trunc('hour', accepted_at) AS hour, sum(leads) AS messages, count(*) AS owed,
-                count(*) FILTER (standing = 'delivered') AS delivered, count(*) FILTER (standing = 'parked') AS parked
+                count(*) FILTER (standing = 'delivered') AS delivered, count(*) FILTER (standing = 'scheduled') AS scheduled
                 FROM deliveries GROUP BY ALL;
             CREATE TABLE queues AS SELECT project, queue, {fates} FROM deliveries GROUP BY ALL;
             CREATE TABLE fates_hourly AS SELECT date_trunc('hour', accepted_at) AS hour, {fates} FROM deliveries GROUP BY ALL;

@@ -1,4 +1,4 @@
-"""Wake function: queues parked deliveries whose time has come."""
+"""Wake function: queues scheduled deliveries whose time has come."""
 
 from typing import Any
 

@@ -67,7 +67,7 @@ def attempt_cells(records: DataFrame) -> DataFrame:
             F.date_trunc("hour", "at").alias("hour"),
             bucket_of(F.col("duration_ms")).alias("bucket"),
             (F.col("attempt") == 1).cast("long").alias("first"),
-            F.coalesce("parked", F.lit(False)).cast("long").alias("park"),
+            F.coalesce("scheduled", F.lit(False)).cast("long").alias("in_index"),
             "bytes_out",
             "bytes_in",
             "duration_ms",
@@ -76,7 +76,7 @@ def attempt_cells(records: DataFrame) -> DataFrame:
         .agg(
             F.count(F.lit(1)).alias("attempts"),
             F.sum("first").alias("first_attempts"),
-            F.sum("park").alias("parks"),
+            F.sum("in_index").alias("parks"),
             F.sum("bytes_out").alias("bytes_out"),
             F.sum("bytes_in").alias("bytes_in"),
             F.sum("duration_ms").alias("duration_ms"),

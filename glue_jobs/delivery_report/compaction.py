@@ -20,8 +20,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from .files import Stored, as_json, listed, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .manifest import Manifest, files_of, read_manifest, write_manifest
-from .schema import CORRUPT, CURATED, RAW
-from .storage import Layout, read_days
+from .schema import CORRUPT, RAW
+from .storage import Layout, read_records
 
 _logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     made = [intake.day for intake, _ in done if intake.objects and not intake.unchanged]
     if not made:
         return [_digested(intake, raw) for intake, raw in done]
-    kept = read_days(spark, layout.records, CURATED, min(made), max(made)).where(F.col("dt").isin(made))
+    kept = read_records(spark, layout, min(made), max(made)).where(F.col("dt").isin(made))
     used = _counted(kept.groupBy("dt", "source"))
     finished = []
     for intake, raw in done:

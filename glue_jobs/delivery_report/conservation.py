@@ -33,8 +33,8 @@ __all__ = [
     "with_standing",
 ]
 
-STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "parked", "held", *SETTLED, "missing")
-"""Where a delivery stands: its state, but ``parked`` while it waits in the due index, ``held`` while it is left to a person, and
+STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
+"""Where a delivery stands: its state, but ``scheduled`` while it waits in the due index, ``held`` while it is left to a person, and
 ``missing`` when it was due and nothing was heard of it."""
 
 SWEEP: Final = timedelta(days=4)
@@ -56,7 +56,7 @@ def with_standing(
     settled = F.col("state").isin(*SETTLED)
     # A reservation is waited for to its end; everything else is looked at no later than at its expiry.
     looked_at = F.when(F.col("state") == "reserved", F.col("due_at")).otherwise(F.least("due_at", "expires_at"))
-    heard_of = F.col("state") == "parked"
+    heard_of = F.col("state") == "held"
     silent = looked_at.isNull() | (looked_at < F.lit(now - grace))
     # Nothing pushes these: they wait for their consumer until they expire.
     waiting_standing = (
@@ -68,7 +68,7 @@ def with_standing(
     push_standing = (
         F.when(heard_of, "held")
         .when(silent, "missing")
-        .when(F.col("parked") & (looked_at > moment), "parked")
+        .when(F.col("scheduled") & (looked_at > moment), "scheduled")
         .otherwise(F.col("state"))
     )
     standing = (

@@ -52,7 +52,7 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     ("expires_at", TimestampType()),
     ("body_size", LongType()),
     ("state", StringType()),
-    ("parked", BooleanType()),
+    ("scheduled", BooleanType()),
     ("due_at", TimestampType()),
     ("settled_at", TimestampType()),
     ("attempts", LongType()),
@@ -134,7 +134,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
     wins = (asked & (F.col("verdict") == "delivered")) | kind.isin("acknowledged", "delivered")
     states = F.array(*map(F.lit, STATES))
     code = F.greatest(F.call_function("array_position", states, state), F.lit(1)) - 1
-    last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + F.coalesce("parked", F.lit(False)).cast("long")
+    last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + F.coalesce("scheduled", F.lit(False)).cast("long")
     due = F.shiftleft("rank", _DUE_BITS) + F.coalesce(F.unix_millis("due_at"), F.lit(0))
     release = F.when(kind == "released", F.col("reservations"))
     numbered = F.when(asked & ~F.col("notification"), F.col("attempt"))
@@ -184,7 +184,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             "pull": F.col("pull") == 1,
             "notification": F.col("notification") == 1,
             "state": F.get(states, state_code.cast("int")),
-            "parked": F.col("last").bitwiseAND(1) == 1,
+            "scheduled": F.col("last").bitwiseAND(1) == 1,
             "due_at": F.when(due_ms > 0, F.timestamp_millis(due_ms)),
             "first_won": F.col("first_won") == 1,
             "went_on": F.coalesce(F.col("open") > F.col("end"), F.lit(False)),

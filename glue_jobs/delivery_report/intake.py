@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pushhub.engine.model.record import REQUIRED, SCHEMA_VERSION
 
-from .schema import CORRUPT, CURATED, KINDS, RAW
+from .schema import CORRUPT, CURATED, KINDS, RAW, in_todays_words
 
 __all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
 
@@ -49,7 +49,7 @@ def rejection(day: Column) -> Column:
     other_day = F.to_date("at") != day
     return (
         F.when(F.col(CORRUPT).isNotNull(), "malformed")
-        .when(~F.col("schema_version").eqNullSafe(SCHEMA_VERSION), "unknown_version")
+        .when(~F.coalesce(F.col("schema_version").between(1, SCHEMA_VERSION), F.lit(False)), "unknown_version")
         .when(~F.col("kind").isin(*KINDS), "unknown_kind")
         .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
         .when(other_day, "wrong_day")
@@ -62,7 +62,7 @@ def usable(lines: DataFrame) -> DataFrame:
     Args:
         lines: Parsed lines with their ``source`` and their ``rejection``.
     """
-    return lines.where(F.col("rejection").isNull()).select(*CURATED.fieldNames())
+    return in_todays_words(lines.where(F.col("rejection").isNull())).select(*CURATED.fieldNames())
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:

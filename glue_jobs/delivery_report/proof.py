@@ -31,8 +31,8 @@ from .files import listed
 from .ledger import compared
 from .manifest import read_manifest
 from .progress import Steps
-from .schema import CURATED
-from .storage import Layout, kept, newest_day, read_days, small_table, write_days
+from .schema import CURATED, STORED, in_todays_words
+from .storage import Layout, kept, newest_day, read_days, read_records, small_table, write_days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def prove(
         days = [first + timedelta(days=n) for n in range((arguments.date_to - first).days + 1)]
         intakes = compact(spark, arguments.input, layout, days)
     history = _history(spark, layout, start, first)
-    last_day = newest_day(read_days(spark, layout.records, CURATED, first))
+    last_day = newest_day(read_records(spark, layout, first))
     if last_day is None and not intakes and start.state is None:
         raise BadInput(
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
@@ -119,7 +119,7 @@ def prove(
         found = object_findings(spark, intakes).unionByName(
             state_findings(spark, start.lost, start.spoiled, lost_settled)
         )
-        records = read_days(spark, layout.records, CURATED, arguments.date_from)
+        records = read_records(spark, layout, arguments.date_from)
         found = found.unionByName(order_findings(records))
         if rebuilt.counted["overdue"]:
             found = found.unionByName(overdue_findings(judged))
@@ -203,7 +203,7 @@ def _history(spark: SparkSession, layout: Layout, start: Carried, first: date) -
 
 
 def _read(spark: SparkSession, layout: Layout, first: date) -> DataFrame:
-    return read_days(spark, layout.records, CURATED, first)
+    return read_records(spark, layout, first)
 
 
 def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout, since: date) -> _Rebuilt:
@@ -256,7 +256,7 @@ def _without_duplicates(
 def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> int:
     """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten; its rows."""
     path, copy = f"{layout.records}/dt={day}", f"{layout.work}/without_duplicates/dt={day}"
-    stored = spark.read.schema(CURATED).parquet(path)
+    stored = in_todays_words(spark.read.schema(STORED).parquet(path))
     files = max(1, len(stored.inputFiles()))
     without_duplicates(stored, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
     once = spark.read.schema(CURATED).parquet(copy)

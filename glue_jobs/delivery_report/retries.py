@@ -130,7 +130,7 @@ def failed_at_first(records: DataFrame, since: datetime) -> DataFrame:
             F.min(F.when(failed, F.col("attempt"))).alias("first_failed"),
             F.min(F.when(F.col("verdict").isin(*TAKEN), F.col("attempt"))).alias("taken"),
             F.collect_list(F.struct("attempt", F.coalesce("wait_before_ms", F.lit(0)).alias("waited"))).alias("tries"),
-            F.max((failed & F.col("state").isin("exhausted", "parked")).cast("int")).alias("gave_up"),
+            F.max((failed & F.col("state").isin("exhausted", "held")).cast("int")).alias("gave_up"),
         )
         # What was taken first, and came back, is another story.
         .where(F.col("first_failed").isNotNull() & (F.coalesce("taken", F.lit(1 << 30)) > F.col("first_failed")))

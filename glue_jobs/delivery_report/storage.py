@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
 from .files import listed, remove, write_text
+from .schema import STORED, in_todays_words
 
 SMALL_BYTES: Final = 16 * 1024 * 1024
 """Parquet up to this size is worked on by one task."""
@@ -60,6 +61,11 @@ def read_days(
         return small_table(spark, [], whole)
     later = table.where(F.col("dt") >= F.lit(date_from))
     return later if date_to is None else later.where(F.col("dt") <= F.lit(date_to))
+
+
+def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
+    """The kept records of some days, in the words of the newest schema version; see :func:`read_days`."""
+    return in_todays_words(read_days(spark, layout.records, STORED, date_from, date_to))
 
 
 def newest_day(table: DataFrame) -> date | None:

@@ -18,7 +18,7 @@ FATE_KEYS: Final = (*WHO, "hour")
 
 GIVEN_UP: Final = ("exhausted", "expired", "cancelled")
 
-WAITING: Final = ("pending", "retrying", "reserved", "polling", "parked", "held")
+WAITING: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held")
 """Standings of what is not settled and not missing."""
 
 _SUMS: Final = (

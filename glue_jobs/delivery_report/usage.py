@@ -34,7 +34,7 @@ class Usage:
 USAGE: Final = (
     # One request per message at most: a post of 100 messages is one request, so this is the upper bound.
     Usage(item="HTTP API requests", price="http_api_request", units="messages + ceil(body_bytes / 524288.0)"),
-    # A message is one item of its body and some 0.5 KB; a delivery's item is rewritten by each change, and parking writes an index too.
+    # A message is one item of its body and some 0.5 KB; a delivery's item is rewritten by each change, and scheduling writes an index too.
     Usage(
         item="DynamoDB writes",
         price="dynamodb_write_unit",

@@ -11,7 +11,7 @@ from tests.fakes.clock import START_MS
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
-from pushhub.engine.model.delivery import Delivery, opening, settle
+from pushhub.engine.model.delivery import Delivery, after_attempt, opening
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
     Alert,
@@ -85,7 +85,7 @@ def answer(status_code: int, at: int = NOW, **changes: Any) -> Answer:
 def tried(delivery: Delivery, verdict: Verdict, at: int = NOW, **changes: Any) -> Delivery:
     """The delivery after one more attempt."""
     status = {Verdict.DELIVERED: 200, Verdict.RESERVED: 202}.get(verdict, 503)
-    after = settle(
+    after = after_attempt(
         delivery,
         answer(status, at),
         verdict,
@@ -137,7 +137,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     url="https://a.example/x?y=ü",
                     headers={"Authorization": "Bearer é"},
                     timeout_s=180,
-                    retry=Schedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), parks=True),
+                    retry=Schedule(waits_s=(0.5, 5, 300), spread=(1, 1.1), holds=True),
                     rules=AnswerRules(
                         slow_down_s=0.5, on_status=(StatusRule(first=400, last=409, then=OnStatus.STOP),)
                     ),
@@ -150,7 +150,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     subscriber_id="c1c2c3c4c5c6",
                     name="c",
                     url="ironmq:///c",
-                    retry=Exponential(base_s=0.5, cap_s=60, max_attempts=5, spread=0.1, parks=True),
+                    retry=Exponential(base_s=0.5, cap_s=60, max_attempts=5, spread=0.1, holds=True),
                 ),
                 Subscriber(subscriber_id="d1d2d3d4d5d6", name="d", url="ironmq:///d"),
             ),

@@ -69,8 +69,8 @@ def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore)
     begun = tried(opening(given, "*"), Verdict.FAILED)
     assert begun.cursor == 1
     # When each state of it is stored in turn, then each is found
-    polling = replace(tried(begun, Verdict.POLL), update_url="https://a.example/jobs/1?ü", parked=True)
-    reserved = replace(tried(polling, Verdict.RESERVED), parked=False)
+    polling = replace(tried(begun, Verdict.POLL), update_url="https://a.example/jobs/1?ü", scheduled=True)
+    reserved = replace(tried(polling, Verdict.RESERVED), scheduled=False)
     acknowledged = acknowledge(reserved, reserved.target, 3, NOW + 5)
     assert reserved.last is not None
     assert reserved.last.poll
@@ -137,39 +137,39 @@ def test_a_later_version_needs_a_stored_one(message_store: MessageStore) -> None
 
 
 def test_the_very_same_write_twice_is_harmless(message_store: MessageStore) -> None:
-    delivery = first(message(), Verdict.FAILED, parked=True)
+    delivery = first(message(), Verdict.FAILED, scheduled=True)
     message_store.save(delivery)
     message_store.save(delivery)
     assert message_store.due(NOW + 60_000, 10) == [delivery]
 
 
-def test_parked_deliveries_are_due_at_their_time(message_store: MessageStore) -> None:
-    # Given three parked deliveries due one second apart, and one that waits elsewhere
-    parked = [first(message(), Verdict.FAILED, due_at=NOW + second * 1_000, parked=True) for second in (1, 2, 3)]
-    for each in parked:
+def test_scheduled_deliveries_are_due_at_their_time(message_store: MessageStore) -> None:
+    # Given three scheduled deliveries due one second apart, and one that waits elsewhere
+    scheduled = [first(message(), Verdict.FAILED, due_at=NOW + second * 1_000, scheduled=True) for second in (1, 2, 3)]
+    for each in scheduled:
         message_store.save(each)
     message_store.save(first(message(), Verdict.FAILED, due_at=NOW + 1_000))
     # Then each is due from its own millisecond on
     assert message_store.due(NOW + 999, 10) == []
-    assert message_store.due(NOW + 1_000, 10) == [parked[0]]
-    assert sorted(message_store.due(NOW + 2_999, 10), key=_due_at) == parked[:2]
-    assert sorted(message_store.due(NOW + 3_000, 10), key=_due_at) == parked
+    assert message_store.due(NOW + 1_000, 10) == [scheduled[0]]
+    assert sorted(message_store.due(NOW + 2_999, 10), key=_due_at) == scheduled[:2]
+    assert sorted(message_store.due(NOW + 3_000, 10), key=_due_at) == scheduled
 
 
-def test_a_parked_delivery_wakes_when_it_expires_before_it_is_due(message_store: MessageStore) -> None:
+def test_a_scheduled_delivery_wakes_when_it_expires_before_it_is_due(message_store: MessageStore) -> None:
     # Given a delivery due in a day of a message that expires in an hour
     given = message(expires_at=NOW + 3_600_000)
-    parked = first(given, Verdict.FAILED, due_at=NOW + 86_400_000, parked=True)
-    message_store.save(parked)
+    scheduled = first(given, Verdict.FAILED, due_at=NOW + 86_400_000, scheduled=True)
+    message_store.save(scheduled)
     # Then it wakes at the expiry
     assert message_store.due(NOW + 3_599_999, 10) == []
-    assert message_store.due(NOW + 3_600_000, 10) == [parked]
+    assert message_store.due(NOW + 3_600_000, 10) == [scheduled]
 
 
 def test_a_limit_on_due_deliveries_is_filled(message_store: MessageStore) -> None:
     # Given 60 due deliveries
-    parked = [first(message(), Verdict.FAILED, parked=True) for _ in range(60)]
-    for each in parked:
+    scheduled = [first(message(), Verdict.FAILED, scheduled=True) for _ in range(60)]
+    for each in scheduled:
         message_store.save(each)
     # When they are taken 25 at a time, then no call returns less than it could, and in the end all were seen
     seen: list[str] = []
@@ -177,58 +177,58 @@ def test_a_limit_on_due_deliveries_is_filled(message_store: MessageStore) -> Non
         taken = message_store.due(NOW + 60_000, 25)
         assert len(taken) == expected
         for each in taken:
-            message_store.unpark(each)
+            message_store.unschedule(each)
         seen += [each.delivery_id for each in taken]
-    assert sorted(seen) == sorted(each.delivery_id for each in parked)
+    assert sorted(seen) == sorted(each.delivery_id for each in scheduled)
 
 
 def test_unparking_leaves_the_delivery_as_it_is(message_store: MessageStore) -> None:
-    # Given a parked delivery
+    # Given a scheduled delivery
     given = message()
-    parked = first(given, Verdict.FAILED, parked=True)
-    message_store.save(parked)
-    # When it is unparked (twice), then it leaves the index, with the same version
-    message_store.unpark(parked)
-    message_store.unpark(parked)
+    scheduled = first(given, Verdict.FAILED, scheduled=True)
+    message_store.save(scheduled)
+    # When it is unscheduled (twice), then it leaves the index, with the same version
+    message_store.unschedule(scheduled)
+    message_store.unschedule(scheduled)
     assert message_store.due(NOW + 60_000, 10) == []
-    assert message_store.delivery(order(given)) == replace(parked, parked=False)
+    assert message_store.delivery(order(given)) == replace(scheduled, scheduled=False)
     # And the next attempt can be saved
-    message_store.save(tried(parked, Verdict.DELIVERED))
+    message_store.save(tried(scheduled, Verdict.DELIVERED))
 
 
 def test_unparking_an_old_version_does_not_touch_a_newer_one(message_store: MessageStore) -> None:
-    # Given a delivery that was parked, tried, and parked again
-    parked = first(message(), Verdict.FAILED, parked=True)
-    message_store.save(parked)
-    again = tried(parked, Verdict.FAILED, parked=True)
+    # Given a delivery that was scheduled, tried, and scheduled again
+    scheduled = first(message(), Verdict.FAILED, scheduled=True)
+    message_store.save(scheduled)
+    again = tried(scheduled, Verdict.FAILED, scheduled=True)
     message_store.save(again)
-    # When a slow wake unparks the first state, then the second stays in the index
-    message_store.unpark(parked)
+    # When a slow wake unschedules the first state, then the second stays in the index
+    message_store.unschedule(scheduled)
     assert message_store.due(NOW + 60_000, 10) == [again]
     # And one that never existed is ignored
-    message_store.unpark(first(message(), Verdict.FAILED))
+    message_store.unschedule(first(message(), Verdict.FAILED))
 
 
 def test_a_save_without_parking_leaves_the_index(message_store: MessageStore) -> None:
-    parked = first(message(), Verdict.FAILED, parked=True)
-    message_store.save(parked)
-    message_store.save(tried(parked, Verdict.FAILED))
+    scheduled = first(message(), Verdict.FAILED, scheduled=True)
+    message_store.save(scheduled)
+    message_store.save(tried(scheduled, Verdict.FAILED))
     assert message_store.due(NOW + 600_000, 10) == []
 
 
-def test_an_untried_delivery_can_be_parked(message_store: MessageStore) -> None:
-    # Given a message with a delay of days, whose delivery dispatch parks
+def test_an_untried_delivery_can_be_scheduled(message_store: MessageStore) -> None:
+    # Given a message with a delay of days, whose delivery dispatch schedules
     given = message(due_at=NOW + 86_400_000)
-    parked = replace(opening(given, given.subscriber_ids[0]), version=1, parked=True)
-    message_store.save(parked)
+    scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
+    message_store.save(scheduled)
     # Then it wakes at its time, and does not count as failing
-    assert message_store.due(NOW + 86_400_000, 10) == [parked]
+    assert message_store.due(NOW + 86_400_000, 10) == [scheduled]
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
 
 
-def test_a_settled_delivery_cannot_be_parked(message_store: MessageStore) -> None:
+def test_a_settled_delivery_cannot_be_scheduled(message_store: MessageStore) -> None:
     with pytest.raises(ValueError, match="due time"):
-        message_store.save(first(message(), Verdict.DELIVERED, parked=True))
+        message_store.save(first(message(), Verdict.DELIVERED, scheduled=True))
 
 
 def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(message_store: MessageStore) -> None:
@@ -238,7 +238,7 @@ def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(
     retrying = first(message(), Verdict.FAILED)
     reserved = first(message(), Verdict.RESERVED)
     polling = first(message(), Verdict.POLL)
-    left_to_a_person = close(first(message(), Verdict.FAILED, version=0), DeliveryState.PARKED, NOW)
+    left_to_a_person = close(first(message(), Verdict.FAILED, version=0), DeliveryState.HELD, NOW)
     delivered = first(message(), Verdict.DELIVERED)
     expired = close(first(message(), Verdict.FAILED, version=0), DeliveryState.EXPIRED, NOW)
     elsewhere = first(message(queue_uid="another00000"), Verdict.FAILED)

@@ -18,7 +18,7 @@ SLOW = "https://slow.example/"
 
 
 def play(plan: FaultPlan) -> tuple[World, list[str]]:
-    """A busy quarter of an hour: three subscribers and a fan-out queue, four messages, one parked wait, one error queue."""
+    """A busy quarter of an hour: three subscribers and a fan-out queue, four messages, one scheduled wait, one error queue."""
     world = World(plan)
     fan_out = Subscriber(subscriber_id="s4", name="fan-out", url="ironmq:///copies")
     world.make_queue(

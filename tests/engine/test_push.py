@@ -142,7 +142,7 @@ def test_an_unacknowledged_202_is_pushed_again_and_ends_in_the_error_queue() -> 
     assert len(world.line("failed")) == 1
 
 
-def test_a_long_wait_is_parked_and_woken() -> None:
+def test_a_long_wait_is_scheduled_and_woken() -> None:
     # Given retries a day apart
     world = World()
     world.make_queue("q", subscribers(A), retries=2, retries_delay=86_400)
@@ -151,7 +151,7 @@ def test_a_long_wait_is_parked_and_woken() -> None:
     # When the first try failed
     world.run(seconds=10)
     # Then it waits in the store and no queue holds it
-    assert world.messages.parked()
+    assert world.messages.scheduled()
     assert len(world.push_queue) == len(world.retry_queue) == 0
     # And two days later it was delivered
     world.run(seconds=2 * 86_400 + 300)
@@ -182,14 +182,14 @@ def test_a_hundred_short_retries_fit_one_queue_message() -> None:
     assert world.retry_queue.dead == []
 
 
-def test_everything_is_parked_when_the_retry_queue_is_full() -> None:
+def test_everything_is_scheduled_when_the_retry_queue_is_full() -> None:
     world = World(in_flight_limit=100)
     world.make_queue("q", subscribers(A), retries=2, retries_delay=3)
     world.sender.script(A, 500, 200)
     world.retry_queue.in_flight_shown = 100
     [message_id] = world.post("q", b"x")
     world.run(seconds=1)
-    assert len(world.messages.parked()) == 1
+    assert len(world.messages.scheduled()) == 1
     assert len(world.retry_queue) == 0
     world.run(seconds=120)
     assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED

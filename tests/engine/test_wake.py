@@ -15,17 +15,17 @@ A = "https://a.example/in"
 MANY = 40
 
 
-def parked(world: World) -> None:
+def scheduled(world: World) -> None:
     """Forty messages that are due in an hour."""
     world.make_queue("q", subscribers(A))
     world.ingest.post(PROJECT, "q", [NewMessage(body=b"x", delay_s=3600)] * MANY)
     world.dispatch_only()
-    assert len(world.messages.parked()) == MANY
+    assert len(world.messages.scheduled()) == MANY
 
 
 def test_what_is_due_is_woken_once() -> None:
     world = World()
-    parked(world)
+    scheduled(world)
     assert world.wake.run(lambda: 10**6) == 0
     world.clock.advance(seconds=3600)
     assert world.wake.run(lambda: 10**6) == MANY
@@ -37,16 +37,16 @@ def test_what_is_due_is_woken_once() -> None:
 def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
     # Given a store that answers only when eight calls are under way
     world = World()
-    parked(world)
+    scheduled(world)
     world.clock.advance(seconds=3600)
     together = threading.Barrier(8, timeout=5)
-    unpark = world.messages.unpark
+    unschedule = world.messages.unschedule
 
     def slow(delivery: Delivery) -> None:
         together.wait()
-        unpark(delivery)
+        unschedule(delivery)
 
-    world.messages.unpark = slow  # type: ignore[method-assign]
+    world.messages.unschedule = slow  # type: ignore[method-assign]
     with ThreadPoolExecutor(max_workers=8) as pool:
         wake = Wake(
             due_index=world.messages,
@@ -60,4 +60,4 @@ def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
         )
         # When all are woken, then none waits for another
         assert wake.run(lambda: 10**6) == MANY
-    assert world.messages.parked() == []
+    assert world.messages.scheduled() == []

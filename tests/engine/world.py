@@ -202,8 +202,8 @@ class World:
                 pass
             queues = (self.push_queue, self.retry_queue, self.poll_queue, self.route_queue, self.errors_queue)
             moments = [each.next_at() for each in queues]
-            parked = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.parked()]
-            coming = [moment for moment in [*moments, *parked] if moment is not None and moment > self.clock.now()]
+            scheduled = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.scheduled()]
+            coming = [moment for moment in [*moments, *scheduled] if moment is not None and moment > self.clock.now()]
             following = min([*coming, end])
             if following >= end:
                 self.clock.set(max(end, self.clock.now()))

@@ -18,7 +18,7 @@ _MessageKey = tuple[str, str, str]
 _DeliveryKey = tuple[str, str, str, str]
 
 _WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING})
-_GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.PARKED})
+_GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.HELD})
 
 
 class FakeMessageStore:
@@ -90,8 +90,8 @@ class FakeMessageStore:
 
     def save(self, delivery: Delivery) -> None:
         """See the port."""
-        if delivery.parked and delivery.due_at is None:
-            raise ValueError("only a delivery with a due time can be parked")
+        if delivery.scheduled and delivery.due_at is None:
+            raise ValueError("only a delivery with a due time can be scheduled")
         key = _delivery_key(delivery)
         with self._lock:
             stored = self._deliveries.get(key)
@@ -105,16 +105,16 @@ class FakeMessageStore:
     def due(self, now: int, limit: int) -> list[Delivery]:
         """See the port."""
         with self._lock:
-            parked = [(_wakes_at(each), key) for key, each in self._deliveries.items() if each.parked]
-            return [self._deliveries[key] for wakes_at, key in sorted(parked) if wakes_at <= now][:limit]
+            scheduled = [(_wakes_at(each), key) for key, each in self._deliveries.items() if each.scheduled]
+            return [self._deliveries[key] for wakes_at, key in sorted(scheduled) if wakes_at <= now][:limit]
 
-    def unpark(self, delivery: Delivery) -> None:
+    def unschedule(self, delivery: Delivery) -> None:
         """See the port."""
         key = _delivery_key(delivery)
         with self._lock:
             stored = self._deliveries.get(key)
             if stored is not None and stored.version == delivery.version:
-                self._deliveries[key] = replace(stored, parked=False)
+                self._deliveries[key] = replace(stored, scheduled=False)
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
         """See the port. Parts by the message's id."""
@@ -164,9 +164,9 @@ class FakeMessageStore:
         """Every delivery stored, for assertions."""
         return list(self._deliveries.values())
 
-    def parked(self) -> list[Delivery]:
-        """Every parked delivery, due or not, for assertions."""
-        return [each for _, each in sorted(self._deliveries.items()) if each.parked]
+    def scheduled(self) -> list[Delivery]:
+        """Every scheduled delivery, due or not, for assertions."""
+        return [each for _, each in sorted(self._deliveries.items()) if each.scheduled]
 
     def _insert(self, message: Message) -> None:
         self._messages[_message_key(message)] = message

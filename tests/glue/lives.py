@@ -14,13 +14,13 @@ from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
-    absorb,
     acknowledge,
+    after_attempt,
     close,
+    merge_attempt,
     opening,
-    settle,
 )
-from pushhub.engine.model.delivery import park as parked
+from pushhub.engine.model.delivery import schedule as scheduled
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
@@ -100,7 +100,7 @@ class Lives:
         *,
         at: int | None = None,
         took: int = 100,
-        park: bool = False,
+        schedule: bool = False,
         error: str = "",
         policy: FixedDelay = POLICY,
         name: str = "erp",
@@ -118,7 +118,7 @@ class Lives:
         )
         verdict = Verdict.RESERVED if status == 202 else Verdict.DELIVERED if status < 300 else Verdict.FAILED
         verdict = Verdict.FAILED if error else verdict
-        after = settle(
+        after = after_attempt(
             delivery,
             answer,
             verdict,
@@ -127,7 +127,7 @@ class Lives:
             jitter=0,
             subscriber=name,
         )
-        return self.became(delivery, parked(after) if park and after.due_at else after, start + took)
+        return self.became(delivery, scheduled(after) if schedule and after.due_at else after, start + took)
 
     def acknowledge(self, delivery: Delivery, at: int, attempt: int | None = None) -> Delivery:
         """Its subscriber acknowledges its last attempt, or another."""
@@ -138,7 +138,7 @@ class Lives:
     def answer_late(self, acknowledged: Delivery, begun: Delivery, *, at: int) -> Delivery:
         """The answer of an attempt that was acknowledged before it came."""
         answer = Answer(status_code=202, message="", started_at=at - 50, finished_at=at)
-        folded = absorb(acknowledged, begun, answer, Verdict.RESERVED)
+        folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
         assert folded is not None
         return self.became(acknowledged, folded, at)
 
@@ -146,9 +146,9 @@ class Lives:
         """Settle it without an attempt."""
         return self.became(delivery, close(delivery, DeliveryState(state), at), at)
 
-    def park(self, delivery: Delivery, at: int) -> Delivery:
-        """Park an untried delivery, as dispatch does with a long delay."""
-        return self.became(delivery, replace(parked(delivery), version=delivery.version + 1), at)
+    def schedule(self, delivery: Delivery, at: int) -> Delivery:
+        """Schedule an untried delivery, as dispatch does with a long delay."""
+        return self.became(delivery, replace(scheduled(delivery), version=delivery.version + 1), at)
 
     def became(self, before: Delivery, after: Delivery, at: int) -> Delivery:
         """Write a delivery and what its stream says of it."""

@@ -30,7 +30,7 @@ def lives() -> Lives:
                     after,
                     error=chance.choice(("", "timeout")),
                     took=took * 2,
-                    park=True,
+                    schedule=True,
                     name=delivery.subscriber_id.upper(),
                 )
     return lives
@@ -67,7 +67,7 @@ def test_sums_and_percentiles_of_a_subscriber(cells: DataFrame, lives: Lives, ho
     assert row["failed"] == sum(each.verdict == "failed" for each in made)
     assert row["first_attempts"] == sum(each.attempt == 1 for each in made)
     assert row["first_won"] == sum(each.attempt == 1 and each.verdict != "failed" for each in made)
-    assert row["parks"] == sum(each.parked is True for each in made)
+    assert row["parks"] == sum(each.scheduled is True for each in made)
     assert row["bytes_out"] == 100 * len(made)
     assert row["busy_ms"] == sum(durations)
     assert row["longest_ms"] == max(durations)

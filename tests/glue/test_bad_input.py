@@ -45,7 +45,7 @@ def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_p
     # Given an object with a line of a later version and a line that is no JSON
     (file,) = some_lives().write(tmp_path / "records")
     lines = gzip.decompress(file.read_bytes()).decode().splitlines()
-    later = {**json.loads(lines[3]), "schema_version": 2}
+    later = {**json.loads(lines[3]), "schema_version": 3}
     spoiled = [*lines[:3], json.dumps(later), lines[4], "no json at all"]
     file.write_bytes(gzip.compress("\n".join(spoiled).encode()))
     # When

@@ -68,7 +68,7 @@ def test_what_lives_longer_than_the_window_is_no_finding_and_ends_as_it_should(
     # Given a long delay, a pull message fetched days later, retries over days, and a message to two of whom one is out
     lives = Lives()
     (delayed,) = lives.post(NOON, delay=4 * DAY, expires_in=11 * DAY)
-    delayed = lives.park(delayed, NOON + 100)
+    delayed = lives.schedule(delayed, NOON + 100)
     line = lives.put(NOON)
     (stubborn,) = lives.post(NOON)
     well, out = lives.post(NOON, ("s0", "s1"))

@@ -46,24 +46,24 @@ def test_standings_while_waiting_and_when_nothing_is_heard_any_more(spark: Spark
     (untried,) = lives.post()
     (retrying,) = lives.post()
     lives.attempt(retrying, 503)
-    (parked,) = lives.post()
-    lives.attempt(parked, 503, park=True)
+    (scheduled,) = lives.post()
+    lives.attempt(scheduled, 503, schedule=True)
     (reserved,) = lives.post()
     lives.attempt(reserved, 202)
     (left,) = lives.post()
-    lives.close(lives.attempt(left, 503), "parked", NOON + 500)
+    lives.close(lives.attempt(left, 503), "held", NOON + 500)
     (far,) = lives.post(delay=DAY)
-    lives.park(far, NOON + 9)
-    ids = [each.delivery_id for each in (untried, retrying, parked, reserved, left, far)]
+    lives.schedule(far, NOON + 9)
+    ids = [each.delivery_id for each in (untried, retrying, scheduled, reserved, left, far)]
     # When judged half a minute later
     now = standings(spark, lives, NOON + 30_000)
     # Then each waits in its way
-    assert [now[each] for each in ids] == ["pending", "retrying", "parked", "reserved", "held", "parked"]
-    # When a parked one's time has come but not long ago, it is on its way through a queue
-    assert standings(spark, lives, NOON + 10 * MINUTE)[parked.delivery_id] == "retrying"
+    assert [now[each] for each in ids] == ["pending", "retrying", "scheduled", "reserved", "held", "scheduled"]
+    # When a scheduled one's time has come but not long ago, it is on its way through a queue
+    assert standings(spark, lives, NOON + 10 * MINUTE)[scheduled.delivery_id] == "retrying"
     # When nothing is heard for longer than the grace, what was due is missing, and only that
     later = standings(spark, lives, NOON + 2 * HOUR)
-    assert [later[each] for each in ids] == ["missing", "missing", "missing", "missing", "held", "parked"]
+    assert [later[each] for each in ids] == ["missing", "missing", "missing", "missing", "held", "scheduled"]
 
 
 def test_standings_of_a_pull_queue(spark: SparkSession) -> None:

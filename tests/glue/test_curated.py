@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from glue_jobs.delivery_report import storage
 from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import read_days, write_days
+from glue_jobs.delivery_report.storage import Layout, read_days, read_records, write_days
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
@@ -39,6 +39,23 @@ def kept_files(folder: Path) -> list[Path]:
 def kept_ids(spark: SparkSession, folder: Path) -> list[str]:
     rows = rows_of(read_days(spark, f"file://{folder}/out/curated/records", CURATED, FIRST))
     return sorted(row["record_id"] for row in rows)
+
+
+def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a kept day of version 1, which called what is held, and what is scheduled, "parked"
+    lives = Lives()
+    lives.attempt(lives.post()[0], 503, schedule=True)
+    kept = records_frame(spark, lives.records).withColumnRenamed("scheduled", "parked")
+    former = kept.withColumn("state", F.when(F.col("kind") == "attempt", "parked"))
+    write_days(former, f"{tmp_path}/out/curated/records", [LAST])
+    # When it is read
+    rows = rows_of(read_records(spark, Layout(f"{tmp_path}/out", "x"), FIRST))
+    # Then it says what version 2 says
+    assert {(row["kind"], row["state"], row["scheduled"]) for row in rows} == {
+        ("accepted", None, None),
+        ("attempt", "held", True),
+    }
+    assert set(rows[0]) == {*CURATED.fieldNames(), "dt"}
 
 
 def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:

@@ -31,13 +31,13 @@ def test_every_kind_of_life(spark: SparkSession) -> None:
     (early,) = lives.post()
     lives.answer_late(lives.acknowledge(early, NOON + 10, 1), early, at=NOON + 90)
     (waiting,) = lives.post()
-    lives.attempt(waiting, 503, park=True)
+    lives.attempt(waiting, 503, schedule=True)
     (held,) = lives.post()
     lives.attempt(held, 202)
     (old,) = lives.post(expires_in=HOUR)
     lives.close(lives.attempt(old, 503), "expired", NOON + HOUR)
     (delayed,) = lives.post(delay=2 * HOUR)
-    lives.park(delayed, NOON + 5)
+    lives.schedule(delayed, NOON + 5)
     (untried,) = lives.post()
     nobody = lives.posted + 1
     lives.post(subscribers=())
@@ -54,11 +54,11 @@ def test_every_kind_of_life(spark: SparkSession) -> None:
     assert told(lost.delivery_id, *fate) == ("exhausted", 3, None, False)
     assert told(acked.delivery_id, *fate) == ("acknowledged", 1, 1, True)
     assert told(early.delivery_id, *fate) == ("acknowledged", 1, 1, True)
-    assert told(waiting.delivery_id, "state", "parked", "settled_at") == ("retrying", True, None)
-    assert told(held.delivery_id, "state", "parked") == ("reserved", False)
+    assert told(waiting.delivery_id, "state", "scheduled", "settled_at") == ("retrying", True, None)
+    assert told(held.delivery_id, "state", "scheduled") == ("reserved", False)
     assert told(old.delivery_id, "state", "due_at") == ("expired", None)
-    assert told(delayed.delivery_id, "state", "parked", "attempts") == ("pending", True, 0)
-    assert told(untried.delivery_id, "state", "parked", "attempts") == ("pending", False, 0)
+    assert told(delayed.delivery_id, "state", "scheduled", "attempts") == ("pending", True, 0)
+    assert told(untried.delivery_id, "state", "scheduled", "attempts") == ("pending", False, 0)
     # And a message owed to nobody is a message all the same
     assert told(f"{10**18 + nobody}.-", "owed", "leads_message") == (0, 1)
     # And nothing is suspicious
@@ -131,7 +131,9 @@ def test_random_lives_end_as_the_hub_says(spark: SparkSession, seed: int) -> Non
                 elif way < 0.2 and delivery.attempts and delivery.due_at:
                     delivery = lives.acknowledge(delivery, delivery.due_at - 1)
                 else:
-                    delivery = lives.attempt(delivery, chance.choice((200, 202, 500, 503)), park=chance.random() < 0.3)
+                    delivery = lives.attempt(
+                        delivery, chance.choice((200, 202, 500, 503)), schedule=chance.random() < 0.3
+                    )
     # When
     frame = delivery_rows(records_frame(spark, lives.records))
     rows = {row["delivery_id"]: row for row in rows_of(frame)}
@@ -139,8 +141,8 @@ def test_random_lives_end_as_the_hub_says(spark: SparkSession, seed: int) -> Non
     assert {key: row["state"] for key, row in rows.items()} == {
         key: each.state.value for key, each in lives.deliveries.items()
     }
-    assert {key: row["parked"] for key, row in rows.items()} == {
-        key: each.parked for key, each in lives.deliveries.items()
+    assert {key: row["scheduled"] for key, row in rows.items()} == {
+        key: each.scheduled for key, each in lives.deliveries.items()
     }
     assert {key: row["attempts"] for key, row in rows.items()} == {
         key: each.attempts for key, each in lives.deliveries.items()

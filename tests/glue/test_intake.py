@@ -36,7 +36,8 @@ LINES = {
     "good with a field of tomorrow": a_line(colour="green"),
     "cut off": a_line()[:-20],
     "of another type": a_line(attempt="first"),
-    "version 2": a_line(schema_version=2),
+    "version 1": a_line(schema_version=1, state="parked", scheduled=None, parked=True),
+    "version 3": a_line(schema_version=3),
     "no version": a_line(schema_version=None),
     "kind of tomorrow": a_line(kind="teleported"),
     "no time": a_line(at=None),
@@ -47,7 +48,7 @@ LINES = {
 REASONS = {
     "cut off": "malformed",
     "of another type": "malformed",
-    "version 2": "unknown_version",
+    "version 3": "unknown_version",
     "no version": "unknown_version",
     "kind of tomorrow": "unknown_kind",
     "no time": "missing_field",
@@ -67,7 +68,10 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     # Then the good ones are used, as they are kept
     used = usable(lines)
     assert used.columns == CURATED.fieldNames()
-    assert len(rows_of(used)) == 2
+    rows = rows_of(used)
+    assert len(rows) == 3
+    # And those of version 1 are told in the words of today
+    assert [(row["state"], row["scheduled"]) for row in rows if row["schema_version"] == 1] == [("held", True)]
     # And each of the others is kept as it is, with its reason
     texts = spark.read.text(f"file://{file}").withColumn("source", F.lit("x"))
     rejected = {row["line"]: row["reason"] for row in rows_of(rejected_lines(texts, DAY))}

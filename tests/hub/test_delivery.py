@@ -361,7 +361,7 @@ def test_an_asynchronous_answer_is_polled_with_the_whole_message_until_it_is_don
     assert len(world.of_type("order:imported")) == 1
 
 
-def test_polls_wait_in_their_own_queue_and_long_waits_are_parked() -> None:
+def test_polls_wait_in_their_own_queue_and_long_waits_are_scheduled() -> None:
     world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 300, "update_url": "/s"})
     world.endpoints["https://acme.example/s"] = in_turn({"delay": 5 * DAY, "update_url": "/s"}, {})
@@ -369,7 +369,7 @@ def test_polls_wait_in_their_own_queue_and_long_waits_are_parked() -> None:
     world.run(seconds=1)
     assert (len(world.poll_queue), len(world.retry_queue)) == (1, 0)
     world.run(seconds=400)
-    assert (len(world.poll_queue), len(world.messages.parked())) == (0, 1)
+    assert (len(world.poll_queue), len(world.messages.scheduled())) == (0, 1)
     world.run(seconds=5 * DAY + 120)
     assert world.copies(incoming)[0].state is HubState.COMPLETED
     assert len(world.asked) == 3

@@ -15,7 +15,7 @@ from tests.notifications.store.aws_notifications import BACKLOGS_TABLE
 from tests.notifications.store.aws_notifications import client as raw_client
 from tests.notifications.store.aws_notifications import dynamodb as backlogs
 
-from pushhub.engine.model.delivery import opening, park
+from pushhub.engine.model.delivery import opening, schedule
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
@@ -31,7 +31,7 @@ def test_messages_of_both_kinds_of_queue() -> None:
         old = [message(accepted_at=NOW - 1), message(accepted_at=NOW + 3_600_000)]
         messages = DynamoDBMessageStore(client, MESSAGES_TABLE, FakeClock())
         messages.accept([*pushed, *old])
-        messages.save(replace(park(opening(pushed[0], pushed[0].subscriber_ids[0])), version=1))
+        messages.save(replace(schedule(opening(pushed[0], pushed[0].subscriber_ids[0])), version=1))
         DynamoDBLineStore(client, LINES_TABLE, FakeClock()).put([*pulled, *old])
         # When the tables are read in two parts
         tables = {"messages": MESSAGES_TABLE, "lines": LINES_TABLE}

@@ -23,7 +23,7 @@ from pushhub.ironmq.store.dynamodb_pull import decode_line_message
 pytestmark = pytest.mark.stack
 
 LATER_S = 7200
-"""A wait that is parked rather than spent in SQS."""
+"""A wait that is scheduled rather than spent in SQS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Told:
     Attributes:
         messages: Message ids of push queues.
         owed: Deliveries owed by them.
-        deliveries: Those that were tried or parked, as stored.
+        deliveries: Those that were tried or scheduled, as stored.
         lines: How messages of pull queues stand or left.
     """
 
@@ -51,7 +51,7 @@ class Told:
             if delivery is None:
                 counted["pending"] += 1
             else:
-                counted["parked" if delivery.parked else delivery.state.value] += 1
+                counted["scheduled" if delivery.scheduled else delivery.state.value] += 1
         return counted
 
 
@@ -86,7 +86,7 @@ def _push(project: ProjectClient, recorder: Recorder) -> None:
     (slow_id,) = project.post(slow, "waits long")
     far = unique("far")
     project.make_push(far, recorder.endpoint(), message_expiration=4 * LATER_S)
-    project.post(far, "parked at once", delay=LATER_S)
+    project.post(far, "scheduled at once", delay=LATER_S)
     soon = unique("soon")
     project.make_push(soon, recorder.endpoint())
     project.post(soon, "in the queue", "this one too", delay=800)
@@ -155,7 +155,7 @@ def told(stack: RunningStack, project: ProjectClient, left_lines: Counter[str]) 
 
     def settled() -> Told | None:
         before = state_of(stack, project.project_id, left_lines)
-        resting = all(each.settled or each.parked for each in before.deliveries.values())
+        resting = all(each.settled or each.scheduled for each in before.deliveries.values())
         versions = {key: each.version for key, each in before.deliveries.items()}
         # Five put, three reserved, one each consumed, given back, deleted.
         whole = recorded(stack, project.project_id) == (before.messages, versions, 5 + 3 + 3)
@@ -179,7 +179,7 @@ def test_every_delivery_stands_in_the_report_as_in_the_stack(report: Path, told:
     assert verdict["conserved"]
     assert verdict["messages"] == len(told.messages) + 5
     assert verdict["owed"] == len(told.owed) + 5
-    states = ("pending", "retrying", "reserved", "parked", "delivered", "acknowledged", "exhausted", "cancelled")
+    states = ("pending", "retrying", "reserved", "scheduled", "delivered", "acknowledged", "exhausted", "cancelled")
     assert {each: verdict[each] for each in states} == {each: told.standings[each] for each in states}
     # The scenario did make one of each
     assert {each for each in states if verdict[each]} >= {*states} - {"retrying", "reserved"}

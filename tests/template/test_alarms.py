@@ -106,7 +106,7 @@ def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_
     assert {alarm["MetricName"] for alarm in own.values()} >= {
         "AttemptsFailed",
         "DeliveriesExhausted",
-        "DeliveriesParked",
+        "DeliveriesScheduled",
         "WorkOrdersPoisoned",
     }
     for alarm in own.values():

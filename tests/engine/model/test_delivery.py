@@ -11,14 +11,14 @@ from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     Step,
-    absorb,
     acknowledge,
+    after_attempt,
     close,
-    look,
+    merge_attempt,
+    next_step,
     opening,
-    park,
     retries_remaining,
-    settle,
+    schedule,
 )
 from pushhub.engine.model.message import Message
 
@@ -45,7 +45,9 @@ def a_delivery(subscribers: tuple[str, ...] = ("s0",), *, unicast: bool = False,
 
 def after(delivery: Delivery, status: int, at: int = START, policy: FixedDelay = POLICY) -> Delivery:
     answer = Answer(status_code=status, message=str(status), started_at=at, finished_at=at + 100)
-    return settle(delivery, answer, iron_verdict(answer), policy=policy, reserve_ms=policy.delay_s * 1000, jitter=0)
+    return after_attempt(
+        delivery, answer, iron_verdict(answer), policy=policy, reserve_ms=policy.delay_s * 1000, jitter=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,13 +121,13 @@ def test_unicast_messages_start_with_different_subscribers() -> None:
 def test_a_202_stops_the_round_and_reserves_for_the_retry_delay() -> None:
     reserved = after(a_delivery(("a", "b"), unicast=True), 202)
     assert (reserved.state, reserved.tries, reserved.due_at) == (DeliveryState.RESERVED, 1, START + 100 + 60_000)
-    assert look(reserved, POLICY, START + 60_099).step is Step.WAIT
-    assert look(reserved, POLICY, START + 60_100).step is Step.ATTEMPT
+    assert next_step(reserved, POLICY, START + 60_099).step is Step.WAIT
+    assert next_step(reserved, POLICY, START + 60_100).step is Step.ATTEMPT
 
 
 def test_an_unacknowledged_202_on_the_last_try_is_exhausted_when_it_lapses() -> None:
     last = after(after(after(a_delivery(), 500), 500), 202)
-    seen = look(last, POLICY, last.due_at or 0)
+    seen = next_step(last, POLICY, last.due_at or 0)
     assert (seen.step, seen.closes_as) == (Step.CLOSE, DeliveryState.EXHAUSTED)
 
 
@@ -134,7 +136,7 @@ def test_an_acknowledgement_in_time_settles() -> None:
     acknowledged = acknowledge(reserved, "s0", 1, START + 5000)
     assert acknowledged.state is DeliveryState.ACKNOWLEDGED
     assert acknowledged.status("s0").status_code == 200
-    assert look(acknowledged, POLICY, START + 10**9).step is Step.NOTHING
+    assert next_step(acknowledged, POLICY, START + 10**9).step is Step.NOTHING
 
 
 def test_acknowledging_twice_changes_nothing() -> None:
@@ -174,7 +176,7 @@ def test_an_acknowledgement_before_the_answer_stands_and_the_attempt_is_counted(
     acknowledged = acknowledge(begun, "s0", 1, START + 50)
     # When it then answers 202
     answer = Answer(status_code=202, message="Accepted", started_at=START, finished_at=START + 100)
-    folded = absorb(acknowledged, begun, answer, Verdict.RESERVED)
+    folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
     # Then the books show one attempt and the acknowledgement stands
     assert folded is not None
     assert (folded.state, folded.tries, folded.attempts) == (DeliveryState.ACKNOWLEDGED, 1, 1)
@@ -186,21 +188,21 @@ def test_success_of_a_duplicate_attempt_still_counts_and_its_failure_does_not() 
     begun = a_delivery()
     stored = after(begun, 500)
     success = Answer(status_code=200, message="OK", started_at=START, finished_at=START + 300)
-    folded = absorb(stored, begun, success, Verdict.DELIVERED)
+    folded = merge_attempt(stored, begun, success, Verdict.DELIVERED)
     assert folded is not None
     assert (folded.state, folded.tries) == (DeliveryState.DELIVERED, 1)
-    assert absorb(stored, begun, success, Verdict.FAILED) is None
-    assert absorb(folded, begun, success, Verdict.DELIVERED) is None
+    assert merge_attempt(stored, begun, success, Verdict.FAILED) is None
+    assert merge_attempt(folded, begun, success, Verdict.DELIVERED) is None
 
 
 def test_it_expires_when_its_time_is_over_even_while_waiting_longer() -> None:
     waiting = after(a_delivery(), 500, policy=FixedDelay(retries=100, delay_s=86_400))
     far = START + 604_800_000
-    assert look(waiting, POLICY, far - 86_400_000).step is Step.ATTEMPT
+    assert next_step(waiting, POLICY, far - 86_400_000).step is Step.ATTEMPT
     patient = close_to_expiry(waiting, far)
-    assert look(patient, POLICY, far - 1).step is Step.WAIT
-    assert look(patient, POLICY, far - 1).wait_ms == 1
-    assert look(patient, POLICY, far).closes_as is DeliveryState.EXPIRED
+    assert next_step(patient, POLICY, far - 1).step is Step.WAIT
+    assert next_step(patient, POLICY, far - 1).wait_ms == 1
+    assert next_step(patient, POLICY, far).closes_as is DeliveryState.EXPIRED
 
 
 def close_to_expiry(delivery: Delivery, far: int) -> Delivery:
@@ -210,7 +212,7 @@ def close_to_expiry(delivery: Delivery, far: int) -> Delivery:
 
 def test_lowering_the_retries_ends_a_delivery_at_its_next_look() -> None:
     waiting = after(after(a_delivery(), 500), 500)
-    seen = look(waiting, FixedDelay(retries=0, delay_s=60), waiting.due_at or 0)
+    seen = next_step(waiting, FixedDelay(retries=0, delay_s=60), waiting.due_at or 0)
     assert seen.closes_as is DeliveryState.EXHAUSTED
 
 
@@ -224,8 +226,8 @@ def test_the_attempt_remembers_its_waits() -> None:
 
 
 def test_parking_ends_with_the_next_change() -> None:
-    parked = park(after(a_delivery(), 500))
-    assert parked.parked
-    assert not after(parked, 500).parked
-    assert not close(parked, DeliveryState.CANCELLED, START).parked
-    assert not acknowledge(parked, "s0", 1, START + 1).parked
+    scheduled = schedule(after(a_delivery(), 500))
+    assert scheduled.scheduled
+    assert not after(scheduled, 500).scheduled
+    assert not close(scheduled, DeliveryState.CANCELLED, START).scheduled
+    assert not acknowledge(scheduled, "s0", 1, START + 1).scheduled

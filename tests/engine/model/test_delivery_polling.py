@@ -1,4 +1,4 @@
-"""What the hub protocol adds to a delivery's life: polls, postponements, parking and resuming."""
+"""What the hub protocol adds to a delivery's life: polls, postponements, being held and resumed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     Step,
-    absorb,
+    after_attempt,
     close,
-    look,
+    merge_attempt,
+    next_step,
     opening,
     resume,
-    settle,
 )
 from pushhub.engine.model.message import Message
 
 START = 1_795_000_000_000
 FOREVER = START + 10**12
-POLICY = Exponential(base_s=30, cap_s=3600, parks=True)
-ONCE = Exponential(base_s=30, cap_s=3600, max_attempts=1, parks=True)
+POLICY = Exponential(base_s=30, cap_s=3600, holds=True)
+ONCE = Exponential(base_s=30, cap_s=3600, max_attempts=1, holds=True)
 URL = "https://acme.example/status/1"
 
 
@@ -60,7 +60,7 @@ def after(
     update_url: str | None = None,
     policy: Exponential = POLICY,
 ) -> Delivery:
-    return settle(
+    return after_attempt(
         delivery,
         an_answer(at),
         verdict,
@@ -77,8 +77,8 @@ def test_an_asynchronous_answer_is_polled_after_its_delay_and_not_before() -> No
     assert polling.update_url == URL
     assert polling.last is not None
     assert not polling.last.poll
-    assert look(polling, POLICY, START + 1000 + 5_999_999).step is Step.WAIT
-    assert look(polling, POLICY, START + 1000 + 6_000_000).step is Step.ATTEMPT
+    assert next_step(polling, POLICY, START + 1000 + 5_999_999).step is Step.WAIT
+    assert next_step(polling, POLICY, START + 1000 + 6_000_000).step is Step.ATTEMPT
 
 
 def test_a_failed_poll_backs_off_and_polls_again() -> None:
@@ -120,19 +120,19 @@ def test_postponing_is_no_failure_and_costs_no_try() -> None:
 
 
 def test_without_retries_the_first_failure_parks_until_a_person_resumes() -> None:
-    parked = after(a_delivery(), Verdict.FAILED, policy=ONCE)
-    assert parked.state is DeliveryState.PARKED
-    assert parked.due_at is None
-    assert not parked.settled
-    assert parked.settled_at is None
-    assert look(parked, ONCE, FOREVER - 1).step is Step.NOTHING
+    held = after(a_delivery(), Verdict.FAILED, policy=ONCE)
+    assert held.state is DeliveryState.HELD
+    assert held.due_at is None
+    assert not held.settled
+    assert held.settled_at is None
+    assert next_step(held, ONCE, FOREVER - 1).step is Step.NOTHING
 
-    resumed = resume(parked, START + 5000)
+    resumed = resume(held, START + 5000)
     assert resumed.state is DeliveryState.RETRYING
-    assert resumed.parked
-    assert resumed.version == parked.version + 1
-    assert look(resumed, ONCE, START + 5000).step is Step.ATTEMPT
-    assert after(resumed, Verdict.FAILED, policy=ONCE).state is DeliveryState.PARKED
+    assert resumed.scheduled
+    assert resumed.version == held.version + 1
+    assert next_step(resumed, ONCE, START + 5000).step is Step.ATTEMPT
+    assert after(resumed, Verdict.FAILED, policy=ONCE).state is DeliveryState.HELD
     assert after(resumed, Verdict.DELIVERED, policy=ONCE).state is DeliveryState.DELIVERED
 
 
@@ -151,16 +151,16 @@ def test_a_settled_delivery_is_not_resumed() -> None:
 
 def test_a_limit_lowered_while_waiting_parks_and_does_not_exhaust() -> None:
     failed = replace(after(a_delivery(), Verdict.FAILED), tries=5, due_at=START)
-    seen = look(failed, Exponential(base_s=1, cap_s=1, max_attempts=3, parks=True), START)
-    assert (seen.step, seen.closes_as) == (Step.CLOSE, DeliveryState.PARKED)
-    parked = close(failed, DeliveryState.PARKED, START)
-    assert (parked.settled, parked.settled_at) == (False, None)
+    seen = next_step(failed, Exponential(base_s=1, cap_s=1, max_attempts=3, holds=True), START)
+    assert (seen.step, seen.closes_as) == (Step.CLOSE, DeliveryState.HELD)
+    held = close(failed, DeliveryState.HELD, START)
+    assert (held.settled, held.settled_at) == (False, None)
 
 
 def test_an_archived_delivery_stays_so_when_a_late_answer_comes() -> None:
     begun = after(a_delivery(), Verdict.FAILED)
     archived = close(begun, DeliveryState.CANCELLED, START)
-    assert absorb(archived, begun, an_answer(START), Verdict.DELIVERED) is None
+    assert merge_attempt(archived, begun, an_answer(START), Verdict.DELIVERED) is None
 
 
 @given(
@@ -170,7 +170,7 @@ def test_an_archived_delivery_stays_so_when_a_late_answer_comes() -> None:
 def test_waits_of_consecutive_failures_grow_strictly_up_to_the_cap(verdicts: list[Verdict], jitter: float) -> None:
     delivery, at, last_wait = a_delivery(), START, 0
     for verdict in verdicts:
-        delivery = settle(
+        delivery = after_attempt(
             delivery,
             an_answer(at),
             verdict,
@@ -187,5 +187,5 @@ def test_waits_of_consecutive_failures_grow_strictly_up_to_the_cap(verdicts: lis
         else:
             assert wait == 7000
             last_wait = 0 if verdict is Verdict.POLL else last_wait
-        assert look(delivery, POLICY, delivery.due_at - 1).step is Step.WAIT
+        assert next_step(delivery, POLICY, delivery.due_at - 1).step is Step.WAIT
         at = delivery.due_at

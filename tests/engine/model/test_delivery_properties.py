@@ -16,14 +16,14 @@ from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     Step,
-    absorb,
     acknowledge,
+    after_attempt,
     close,
-    look,
+    merge_attempt,
+    next_step,
     opening,
-    park,
     retries_remaining,
-    settle,
+    schedule,
 )
 from pushhub.engine.model.message import Message
 
@@ -97,12 +97,12 @@ class DeliveryLife(RuleBasedStateMachine):
             self.now = max(self.now, self.stored.due_at + early_ms)
         self.an_order_arrives()
         if self.open:
-            self.an_answer_comes(status=status, took_ms=20, which=len(self.open) - 1, parked=False)
+            self.an_answer_comes(status=status, took_ms=20, which=len(self.open) - 1, scheduled=False)
 
     @rule()
     def an_order_arrives(self) -> None:
         """Also stale and duplicate ones: what is stored decides."""
-        seen = look(self.stored, self.policy, self.now)
+        seen = next_step(self.stored, self.policy, self.now)
         if seen.step is Step.ATTEMPT:
             assert not self.acknowledged, "what was acknowledged is never pushed again"
             self.open.append(self.stored)
@@ -114,17 +114,19 @@ class DeliveryLife(RuleBasedStateMachine):
             assert seen.wait_ms > 0
 
     @precondition(lambda self: self.open)
-    @rule(status=STATUS, took_ms=st.integers(0, 10_000), which=st.integers(0, 5), parked=st.booleans())
-    def an_answer_comes(self, status: int, took_ms: int, which: int, parked: bool) -> None:
+    @rule(status=STATUS, took_ms=st.integers(0, 10_000), which=st.integers(0, 5), scheduled=st.booleans())
+    def an_answer_comes(self, status: int, took_ms: int, which: int, scheduled: bool) -> None:
         begun = self.open.pop(which % len(self.open))
         answer = an_answer(status, self.now, took_ms)
         self.now += took_ms
         verdict = iron_verdict(answer)
-        after = settle(begun, answer, verdict, policy=self.policy, reserve_ms=self.policy.delay_s * 1000, jitter=0.5)
-        if parked and after.due_at is not None:
-            after = park(after)
+        after = after_attempt(
+            begun, answer, verdict, policy=self.policy, reserve_ms=self.policy.delay_s * 1000, jitter=0.5
+        )
+        if scheduled and after.due_at is not None:
+            after = schedule(after)
         if not self.save(after):
-            folded = absorb(self.stored, begun, answer, verdict)
+            folded = merge_attempt(self.stored, begun, answer, verdict)
             if folded is not None:
                 assert self.save(folded)
 
@@ -155,8 +157,8 @@ class DeliveryLife(RuleBasedStateMachine):
 
     @rule()
     def a_waker_takes_it_out_of_the_index(self) -> None:
-        if self.stored.parked and (self.stored.due_at or 0) <= self.now:
-            self.stored = replace(self.stored, parked=False)
+        if self.stored.scheduled and (self.stored.due_at or 0) <= self.now:
+            self.stored = replace(self.stored, scheduled=False)
 
     @invariant()
     def it_is_legal(self) -> None:
@@ -165,7 +167,7 @@ class DeliveryLife(RuleBasedStateMachine):
         assert stored.attempts <= (self.policy.retries + 1) * len(stored.targets)
         assert (stored.due_at is None) == stored.settled
         assert (stored.settled_at is not None) == stored.settled
-        assert not (stored.parked and stored.settled)
+        assert not (stored.scheduled and stored.settled)
         assert 0 <= stored.cursor < len(stored.targets)
         assert 0 <= retries_remaining(stored, self.policy) <= self.policy.retries
         assert sum(status.tries for status in stored.statuses.values()) == stored.attempts
@@ -181,7 +183,7 @@ class DeliveryLife(RuleBasedStateMachine):
             self.now = max(self.now, self.stored.due_at or 0)
             self.an_order_arrives()
             while self.open:
-                self.an_answer_comes(status=500, took_ms=1, which=0, parked=False)
+                self.an_answer_comes(status=500, took_ms=1, which=0, scheduled=False)
         raise AssertionError(f"still {self.stored.state}")
 
 

@@ -14,13 +14,13 @@ from pushhub.engine.model.backoff import Exponential, FixedDelay
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
-    absorb,
     acknowledge,
+    after_attempt,
     close,
+    merge_attempt,
     opening,
-    park,
     resume,
-    settle,
+    schedule,
 )
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
@@ -62,7 +62,9 @@ def an_answer(status: int, at: int, error_class: str = "") -> Answer:
 
 def attempted(before: Delivery, status: int, verdict: Verdict, at: int = ACCEPTED + 6_000) -> Delivery:
     answer = an_answer(status, at)
-    return settle(before, answer, verdict, policy=POLICY, reserve_ms=60_000, jitter=0, subscriber="erp", dialect="raw")
+    return after_attempt(
+        before, answer, verdict, policy=POLICY, reserve_ms=60_000, jitter=0, subscriber="erp", dialect="raw"
+    )
 
 
 def the_record(before: Delivery | None, after: Delivery | None, changed_at: int = ACCEPTED + 9_000) -> DeliveryRecord:
@@ -76,7 +78,7 @@ def test_acceptance_names_every_delivery_owed_and_no_secret() -> None:
     record = record_of_acceptance(a_message())
     # Then its record says to whom it is owed and when
     assert record.as_fields() == {
-        "schema_version": 1,
+        "schema_version": 2,
         "record_id": "u1/6112035678239908289/-/accepted/1",
         "kind": "accepted",
         "at": "2026-11-18T11:06:40.123Z",
@@ -114,7 +116,7 @@ def test_the_first_attempt_tells_the_whole_exchange() -> None:
         "subscriber_id": "s0",
         "subscriber": "erp",
         "state": "retrying",
-        "parked": False,
+        "scheduled": False,
         "version": 1,
         "attempt": 1,
         "tries": 1,
@@ -139,7 +141,7 @@ def test_the_settling_attempt_says_so_and_has_nothing_due() -> None:
 def test_a_policy_without_end_leaves_the_maximum_out() -> None:
     answer = an_answer(500, ACCEPTED)
     endless = Exponential(base_s=1, cap_s=60)
-    after = settle(opening(a_message(), "s0"), answer, Verdict.FAILED, policy=endless, reserve_ms=0, jitter=0)
+    after = after_attempt(opening(a_message(), "s0"), answer, Verdict.FAILED, policy=endless, reserve_ms=0, jitter=0)
     assert "tries_max" not in the_record(None, after).as_fields()
 
 
@@ -166,7 +168,7 @@ def test_an_acknowledgement_before_the_answer_is_followed_by_its_attempt() -> No
     opened = opening(a_message(), "s0")
     acknowledged = acknowledge(opened, "s0", 1, ACCEPTED + 6_100)
     # When the attempt's answer is folded in
-    folded = absorb(acknowledged, opened, an_answer(202, ACCEPTED + 6_000), Verdict.RESERVED)
+    folded = merge_attempt(acknowledged, opened, an_answer(202, ACCEPTED + 6_000), Verdict.RESERVED)
     # Then it is an attempt of an acknowledged delivery
     record = the_record(acknowledged, folded)
     assert (record.kind, record.attempt, record.state, record.version) == ("attempt", 1, "acknowledged", 2)
@@ -175,7 +177,7 @@ def test_an_acknowledgement_before_the_answer_is_followed_by_its_attempt() -> No
 def test_a_duplicates_success_is_a_delivery_without_a_new_attempt() -> None:
     opened = opening(a_message(), "s0")
     failed = attempted(opened, 500, Verdict.FAILED)
-    record = the_record(failed, absorb(failed, opened, an_answer(200, ACCEPTED + 6_000), Verdict.DELIVERED))
+    record = the_record(failed, merge_attempt(failed, opened, an_answer(200, ACCEPTED + 6_000), Verdict.DELIVERED))
     assert (record.kind, record.state, record.attempt) == ("delivered", "delivered", None)
 
 
@@ -186,28 +188,28 @@ def test_settling_without_an_attempt_is_a_record_of_its_own(state: str) -> None:
     assert (record.kind, record.state, record.at) == (state, state, iso_time(ACCEPTED + DAY))
 
 
-def test_a_delivery_parked_before_its_first_attempt_is_rescheduled_at_the_time_of_the_write() -> None:
-    delayed = replace(park(opening(a_message(), "s0")), version=1)
+def test_a_delivery_scheduled_before_its_first_attempt_is_rescheduled_at_the_time_of_the_write() -> None:
+    delayed = replace(schedule(opening(a_message(), "s0")), version=1)
     record = the_record(None, delayed, changed_at=ACCEPTED + 900)
-    assert (record.kind, record.state, record.parked, record.version) == ("rescheduled", "pending", True, 1)
+    assert (record.kind, record.state, record.scheduled, record.version) == ("rescheduled", "pending", True, 1)
     assert (record.at, record.due_at) == (iso_time(ACCEPTED + 900), iso_time(ACCEPTED + 5_000))
 
 
 def test_a_delivery_left_to_a_person_and_tried_again_keeps_its_versions_without_gaps() -> None:
     failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
-    left = close(failed, DeliveryState.PARKED, ACCEPTED + 7_000)
+    left = close(failed, DeliveryState.HELD, ACCEPTED + 7_000)
     resumed = resume(left, ACCEPTED + 8_000)
     records = [the_record(None, failed), the_record(failed, left), the_record(left, resumed)]
     assert [(each.kind, each.state, each.version) for each in records] == [
         ("attempt", "retrying", 1),
-        ("rescheduled", "parked", 2),
+        ("rescheduled", "held", 2),
         ("rescheduled", "retrying", 3),
     ]
 
 
 def test_leaving_the_due_index_is_no_event() -> None:
-    parked = park(attempted(opening(a_message(), "s0"), 500, Verdict.FAILED))
-    assert record_of_delivery(parked, replace(parked, parked=False), ACCEPTED) is None
+    scheduled = schedule(attempted(opening(a_message(), "s0"), 500, Verdict.FAILED))
+    assert record_of_delivery(scheduled, replace(scheduled, scheduled=False), ACCEPTED) is None
 
 
 def test_a_poll_is_told_apart_from_an_attempt() -> None:

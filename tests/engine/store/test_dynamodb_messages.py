@@ -19,7 +19,7 @@ from tests.fakes import FakeClock
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.delivery import Delivery, opening, park, settle
+from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt, opening, schedule
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_delivery, decode_message
@@ -84,9 +84,9 @@ def test_a_small_message_is_one_write_unit(bench: Bench) -> None:
 
 
 def test_a_failing_delivery_is_one_write_unit(bench: Bench) -> None:
-    # Given a parked multicast delivery with a long error message, at the end of its tries but one
+    # Given a scheduled multicast delivery with a long error message, at the end of its tries but one
     given = message(queue="customer-orders-eu-west-production")
-    delivery = first(given, Verdict.FAILED, parked=True)
+    delivery = first(given, Verdict.FAILED, scheduled=True)
     status = replace(delivery.statuses[given.subscriber_ids[0]], tries=100, message="m" * 200)
     bench.store.save(replace(delivery, statuses={given.subscriber_ids[0]: status}, tries=100, attempts=100))
     # Then it fits in a KiB, keys of both indexes included
@@ -103,10 +103,12 @@ def test_a_round_through_all_the_subscribers_a_queue_may_have_fits_one_item() ->
     # When all of them were asked
     for _ in targets:
         said = answer(503, message="é" * 200)
-        delivery = settle(delivery, said, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0, subscriber="s" * 255)
+        delivery = after_attempt(
+            delivery, said, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0, subscriber="s" * 255
+        )
     assert len(delivery.statuses) == len(targets)
     # Then DynamoDB takes the item, indexes included, and a stream record takes it twice
-    size = billed_size(encode_delivery(park(delivery)))
+    size = billed_size(encode_delivery(schedule(delivery)))
     assert size < 400 * KIBIBYTE
     assert 2 * size < 1024 * KIBIBYTE
 
@@ -145,19 +147,19 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
 
 def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     given = message()
-    # Given a message with a long delay, parked before its first attempt
-    parked = replace(opening(given, given.subscriber_ids[0]), version=1, parked=True)
-    bench.store.save(parked)
+    # Given a message with a long delay, scheduled before its first attempt
+    scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
+    bench.store.save(scheduled)
     assert bench.index_keys() == ["due_shard", "due_key"]
     # When it is woken
-    bench.store.unpark(parked)
+    bench.store.unschedule(scheduled)
     assert bench.index_keys() == []
     # When it fails and waits in a queue, and again, then its key is the same, so the index is not written
-    failed = tried(parked, Verdict.FAILED)
+    failed = tried(scheduled, Verdict.FAILED)
     bench.store.save(failed)
     assert bench.index_keys() == ["unsettled_queue", "unsettled_key"]
     (before,) = bench.stored()
-    again = tried(failed, Verdict.FAILED, parked=True)
+    again = tried(failed, Verdict.FAILED, scheduled=True)
     bench.store.save(again)
     (after,) = bench.stored()
     assert [after[name] == before[name] for name in ("unsettled_queue", "unsettled_key")] == [True, True]
@@ -192,7 +194,7 @@ def test_a_message_is_read_from_a_stream_image(bench: Bench, given: Message) -> 
 @pytest.mark.parametrize(
     "given",
     [
-        first(message(), Verdict.FAILED, parked=True),
+        first(message(), Verdict.FAILED, scheduled=True),
         tried(first(full_message(), Verdict.FAILED), Verdict.POLL, update_url="https://a.example/1"),
     ],
 )
@@ -200,6 +202,13 @@ def test_a_delivery_is_read_from_a_stream_image(bench: Bench, given: Delivery) -
     bench.store.save(replace(given, version=1))
     (item,) = bench.stored()
     assert decode_delivery(as_stream_image(item)) == replace(given, version=1)
+
+
+def test_a_delivery_stored_as_parked_is_held() -> None:
+    held = first(message(), Verdict.FAILED)
+    image = encode_delivery(replace(held, state=DeliveryState.HELD))
+    assert decode_delivery({**image, "state": {"S": "parked"}}) == decode_delivery(image)
+    assert decode_delivery(image).state is DeliveryState.HELD
 
 
 def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Bench) -> None:
@@ -234,9 +243,9 @@ def test_reads_that_decide_are_consistent(bench: Bench) -> None:
     assert [call["ConsistentRead"] for _, call in bench.client.calls] == [True, True, True]
 
 
-def test_parked_deliveries_spread_over_the_shards(bench: Bench) -> None:
+def test_scheduled_deliveries_spread_over_the_shards(bench: Bench) -> None:
     for _ in range(200):
-        bench.store.save(first(message(), Verdict.FAILED, parked=True))
+        bench.store.save(first(message(), Verdict.FAILED, scheduled=True))
     assert len({item["due_shard"]["S"] for item in bench.stored()}) == 16
 
 

@@ -116,7 +116,7 @@ def test_a_mappings_back_off_is_exponential_without_end_and_leaves_the_end_to_a_
     push = ServicePush(subscribers=(), mapping=a_mapping())
     assert [push.policy.wait_ms(tries, 0.0) for tries in (1, 2, 3)] == [30_000, 60_000, 120_000]
     assert push.policy.wait_ms(10_000, 1.0) == 3_600_000
-    assert push.policy.parks
+    assert push.policy.holds
     assert ServiceOptions(retries_allowed=False).policy.wait_ms(1, 0.0) is None
     assert ServiceOptions(max_attempts=3).policy.wait_ms(3, 0.0) is None
     assert ServiceOptions(max_attempts=3).policy.wait_ms(2, 0.0) == 60_000

@@ -21,14 +21,14 @@ from pushhub.engine.model.backoff import RetryPolicy, holds_in_queue
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
-    Look,
+    NextStep,
     Step,
-    absorb,
+    after_attempt,
     close,
-    look,
+    merge_attempt,
+    next_step,
     opening,
-    park,
-    settle,
+    schedule,
     without_target,
 )
 from pushhub.engine.model.message import Message
@@ -50,7 +50,7 @@ from pushhub.engine.target import Outcome, PushOrder, Targets
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
 
-ABSORB_ROUNDS = 8
+MERGE_ROUNDS = 8
 """How often an outcome is folded into a delivery that keeps changing before the order is left for later."""
 
 CLOCK_SKEW_MS = 60_000
@@ -61,7 +61,7 @@ class Follow(StrEnum):
     """What is to follow for the SQS message of a delivery that was looked at."""
 
     NOTHING = "nothing"
-    """Settled, or parked in the due index: the message is given up."""
+    """Settled, or scheduled in the due index: the message is given up."""
     LATER = "later"
     """Look again at ``due_at``."""
     POLL = "poll"
@@ -105,7 +105,7 @@ class Deliver:
         retry_queue: Measured, to decide where waits are spent.
         clock: Time.
         telemetry: Wide events and metrics.
-        in_flight_limit: From this many messages in flight in the retry queue on, every wait is parked.
+        in_flight_limit: From this many messages in flight in the retry queue on, every wait is scheduled.
         watchers: Told of every delivery.
         subscriber_events: Told what becomes of subscribers.
     """
@@ -182,9 +182,9 @@ class Deliver:
         while True:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_of(delivery.subscriber_id)
-            seen = look(delivery, policy, self._clock.now())
-            if seen.step is not Step.ATTEMPT:
-                return self._without_attempt(job.order.message, delivery, seen)
+            step = next_step(delivery, policy, self._clock.now())
+            if step.step is not Step.ATTEMPT:
+                return self._without_attempt(job.order.message, delivery, step)
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy)
                 if changed:
@@ -194,20 +194,20 @@ class Deliver:
                 return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
             self._tell_watchers(job.order.message, delivery)
-            if delivery.parked:
+            if delivery.scheduled:
                 return Following(Follow.NOTHING)
 
-    def _without_attempt(self, message: Message, delivery: Delivery, seen: Look) -> Following:
-        if seen.step is Step.CLOSE and seen.closes_as is not None:
-            return self._close(message, delivery, seen.closes_as)
+    def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
+        if step.step is Step.CLOSE and step.closes_as is not None:
+            return self._close(message, delivery, step.closes_as)
         self._tell_watchers(message, delivery)
-        if seen.step is Step.NOTHING:
+        if step.step is Step.NOTHING:
             return _when_settled(delivery)
-        # The due index brings a parked delivery back by itself. Close to its time the waker may just have taken it out of the
+        # The due index brings a scheduled delivery back by itself. Close to its time the waker may just have taken it out of the
         # index (by a clock a little ahead of ours), so then the order is kept.
-        if delivery.parked and seen.wait_ms > CLOCK_SKEW_MS:
+        if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
-        return _look_again(delivery, self._clock.now() + seen.wait_ms)
+        return _look_again(delivery, self._clock.now() + step.wait_ms)
 
     def _tell_watchers(self, message: Message, delivery: Delivery) -> None:
         for each in self._watchers:
@@ -263,13 +263,13 @@ class Deliver:
             return moved, None
         if moved.due_at is None:
             return moved, self._store_closed(job.order.message, moved)
-        moved = self._parked_if_long(moved)
+        moved = self._scheduled_if_long(moved)
         try:
             self._messages.save(moved)
         except Conflict:
             return moved, Following(Follow.LATER, self._clock.now())
         self._tell_watchers(job.order.message, moved)
-        if moved.parked:
+        if moved.scheduled:
             return moved, Following(Follow.NOTHING)
         return moved, _look_again(moved, moved.due_at or self._clock.now())
 
@@ -297,7 +297,7 @@ class Deliver:
             asked = rules.asked(outcome.answer, failed=outcome.verdict is Verdict.FAILED, jitter=jitter)
         if asked.stops is Stops.SUBSCRIBER:
             self._disable(job, subscriber, asked, outcome.answer.finished_at)
-        after = settle(
+        after = after_attempt(
             delivery,
             outcome.answer,
             outcome.verdict,
@@ -310,11 +310,11 @@ class Deliver:
             update_url=outcome.update_url,
             asked=asked,
         )
-        after = self._parked_if_long(after)
+        after = self._scheduled_if_long(after)
         try:
             self._messages.save(after)
         except Conflict:
-            after = self._absorb(job, delivery, outcome)
+            after = self._merge_attempt(job, delivery, outcome)
         self._tell(job, subscriber, after, outcome, policy)
         return after
 
@@ -341,14 +341,14 @@ class Deliver:
             return self._messages.delivery(job.order) or after
         return after
 
-    def _absorb(self, job: _Job, begun: Delivery, outcome: Outcome) -> Delivery:
+    def _merge_attempt(self, job: _Job, begun: Delivery, outcome: Outcome) -> Delivery:
         """The delivery changed during the attempt: fold the attempt in where it still counts."""
-        for _ in range(ABSORB_ROUNDS):
+        for _ in range(MERGE_ROUNDS):
             current = self._messages.delivery(job.order)
             if current is None:
                 # Deleted by its time to live; there is nothing left to record.
                 return close(begun, DeliveryState.EXPIRED, self._clock.now())
-            folded = absorb(current, begun, outcome.answer, outcome.verdict)
+            folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
             if folded is None:
                 return current
             try:
@@ -358,15 +358,15 @@ class Deliver:
             return folded
         raise Unavailable("recording an attempt under contention")
 
-    def _parked_if_long(self, delivery: Delivery) -> Delivery:
-        """Decide where a wait is spent; before the write, which enters a parked one into the due index."""
+    def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
+        """Decide where a wait is spent; before the write, which enters a scheduled one into the due index."""
         if delivery.due_at is None:
             return delivery
         wait_ms = min(delivery.due_at, delivery.expires_at) - self._clock.now()
         if wait_ms <= 0 or holds_in_queue(wait_ms, in_flight=self._in_flight(), in_flight_limit=self._in_flight_limit):
             return delivery
-        self._telemetry.count("DeliveriesParked")
-        return park(delivery)
+        self._telemetry.count("DeliveriesScheduled")
+        return schedule(delivery)
 
     def _in_flight(self) -> int:
         """The retry queue's load; a failed measurement must not cost the record of an attempt that was made."""
@@ -380,7 +380,7 @@ class Deliver:
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
             self._telemetry.count("AttemptsFailed")
-        if after.settled or after.state is DeliveryState.PARKED:
+        if after.settled or after.state is DeliveryState.HELD:
             self._telemetry.count(_metric_of(after.state))
         last = after.last
         self._telemetry.event(
@@ -393,7 +393,7 @@ class Deliver:
             verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
             state=after.state.value,
             reason=after.reason or None,
-            parked=after.parked,
+            scheduled=after.scheduled,
             status_code=answer.status_code,
             error_class=answer.error_class,
             duration_ms=answer.duration_ms,
@@ -410,8 +410,8 @@ def _may_be_asked(subscriber: Subscriber | None) -> bool:
 
 
 def _metric_of(state: DeliveryState) -> str:
-    """Counted when a delivery comes to a state. Waiting in the due index is counted as parked, so this parking has another name."""
-    return "DeliveriesLeftToAPerson" if state is DeliveryState.PARKED else f"Deliveries{state.value.capitalize()}"
+    """Counted when a delivery comes to a state."""
+    return f"Deliveries{state.value.capitalize()}"
 
 
 def _look_again(delivery: Delivery, at: int) -> Following:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.backoff import MAX_DELAY_MS
-from pushhub.engine.model.delivery import opening, park
+from pushhub.engine.model.delivery import opening, schedule
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
@@ -29,7 +29,7 @@ class Dispatch:
 
     Args:
         totals: Counts messages per queue.
-        deliveries: Parks deliveries that are due later than a queue can delay.
+        deliveries: Schedules deliveries that are due later than a queue can delay.
         push_queue: Where first attempts are queued.
         route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for those who do.
         internal: Says by a queue's name whether its messages are such.
@@ -57,7 +57,7 @@ class Dispatch:
         self._telemetry = telemetry
 
     def run(self, batch: Sequence[Message]) -> None:
-        """Queue or park every delivery of every message. Safe to repeat: work orders are harmless duplicates.
+        """Queue or schedule every delivery of every message. Safe to repeat: work orders are harmless duplicates.
 
         Raises:
             Unavailable: Something could not be queued; the whole batch must come again.
@@ -70,7 +70,7 @@ class Dispatch:
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.due_at - now > MAX_DELAY_MS:
-                    self._park(message, subscriber_id)
+                    self._schedule(message, subscriber_id)
                     continue
                 order = WorkOrder(message=message, subscriber_id=subscriber_id)
                 if self._internal(message.queue):
@@ -96,13 +96,13 @@ class Dispatch:
         if later:
             self._push_queue.send(later)
 
-    def _park(self, message: Message, subscriber_id: str) -> None:
-        first = replace(park(opening(message, subscriber_id)), version=1)
+    def _schedule(self, message: Message, subscriber_id: str) -> None:
+        first = replace(schedule(opening(message, subscriber_id)), version=1)
         try:
             self._deliveries.save(first)
         except Conflict:
-            return  # parked by an earlier run of this batch
-        self._telemetry.count("DeliveriesParked")
+            return  # scheduled by an earlier run of this batch
+        self._telemetry.count("DeliveriesScheduled")
 
     def _count(self, batch: Sequence[Message]) -> None:
         """The totals are a statistic: failing to count must not queue the batch twice."""

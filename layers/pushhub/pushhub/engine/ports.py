@@ -173,7 +173,7 @@ class Deliveries(Protocol):
     def save(self, delivery: Delivery) -> None:
         """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
 
-        With ``delivery.parked`` it also enters the due index, to be woken at ``due_at`` (or its expiry, if that is
+        With ``delivery.scheduled`` it also enters the due index, to be woken at ``due_at`` (or its expiry, if that is
         sooner); otherwise it leaves the index.
 
         Raises:
@@ -186,11 +186,11 @@ class DueIndex(Protocol):
     """Deliveries that wait in the store for their time."""
 
     def due(self, now: int, limit: int) -> list[Delivery]:
-        """Parked deliveries whose time has come, oldest first within each shard of the index (eventually consistent)."""
+        """Scheduled deliveries whose time has come, oldest first within each shard of the index (eventually consistent)."""
         ...
 
-    def unpark(self, delivery: Delivery) -> None:
-        """Take a delivery out of the due index (``parked`` becomes False) if it has not changed since.
+    def unschedule(self, delivery: Delivery) -> None:
+        """Take a delivery out of the due index (``scheduled`` becomes False) if it has not changed since.
 
         A newer one is left alone. The version stays.
         """

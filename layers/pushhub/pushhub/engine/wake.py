@@ -1,4 +1,4 @@
-"""Parked deliveries whose time has come go back to a queue. Runs each minute."""
+"""Scheduled deliveries whose time has come go back to a queue. Runs each minute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARGIN_MS = 10_000
 
 
 class Wake:
-    """Wakes parked deliveries.
+    """Wakes scheduled deliveries.
 
     Args:
         due_index: Knows whose time has come.
@@ -77,7 +77,7 @@ class Wake:
                 orders = [(_order(each), 0) for each in due if self._queue_of(each) is queue]
                 if orders:
                     queue.send(orders)
-            list(self._executor.map(self._due_index.unpark, due))
+            list(self._executor.map(self._due_index.unschedule, due))
             woken.update(_key(each) for each in due)
         self._telemetry.count("DeliveriesWoken", len(woken))
         return len(woken)

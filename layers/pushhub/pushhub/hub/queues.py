@@ -22,7 +22,7 @@ class IncomingPush(PushSettings):
     @property
     def policy(self) -> Exponential:
         """Without end: what keeps a message from being compared is ours to mend, or the owner's of a filter."""
-        return Exponential(base_s=1, cap_s=900, parks=True)
+        return Exponential(base_s=1, cap_s=900, holds=True)
 
 
 _INCOMING = IncomingPush(

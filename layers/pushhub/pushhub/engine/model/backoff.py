@@ -27,7 +27,7 @@ MAX_VISIBILITY_MS = 43_000_000
 """The longest an SQS message may stay invisible from its receive; 43,200 s itself is refused, hence the margin."""
 
 MAX_DELAY_MS = 900_000
-"""``DelaySeconds`` of SQS, and the longest wait the hub keeps in a queue: longer ones are parked in DynamoDB."""
+"""``DelaySeconds`` of SQS, and the longest wait the hub keeps in a queue: longer ones are scheduled in DynamoDB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class FixedDelay:
         return self.retries + 1
 
     @property
-    def parks(self) -> bool:
+    def holds(self) -> bool:
         """False: a delivery whose tries are used up is exhausted."""
         return False
 
@@ -66,14 +66,14 @@ class Exponential:
         cap_s: Longest wait in seconds.
         max_attempts: Tries in total, or None for no end.
         spread: Share of the wait that jitter may add (0..1); at most 1 keeps the waits growing.
-        parks: A delivery whose tries are used up waits for a person (parked) instead of being exhausted.
+        holds: A delivery whose tries are used up is held for a person instead of being exhausted.
     """
 
     base_s: float
     cap_s: float
     max_attempts: int | None = None
     spread: float = 0.2
-    parks: bool = False
+    holds: bool = False
 
     @property
     def max_tries(self) -> int | None:
@@ -101,7 +101,7 @@ class Schedule:
     Attributes:
         waits_s: Seconds to wait after failed try 1, 2 and so on; after one more failure there is no further try. An empty list means one try.
         spread: Least and greatest factor of a wait.
-        parks: A delivery whose tries are used up waits for a person (parked) instead of being exhausted.
+        holds: A delivery whose tries are used up is held for a person instead of being exhausted.
 
     Raises:
         ValueError: A wait or a factor is negative, or the factors are in the wrong order.
@@ -109,7 +109,7 @@ class Schedule:
 
     waits_s: tuple[float, ...]
     spread: tuple[float, float] = (0.8, 1.2)
-    parks: bool = False
+    holds: bool = False
 
     def __post_init__(self) -> None:
         least, greatest = self.spread
@@ -162,14 +162,14 @@ def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:
 
 
 def holds_in_queue(wait_ms: int, *, in_flight: int, in_flight_limit: int) -> bool:
-    """Whether a wait is spent as an SQS visibility timeout (True) or parked in DynamoDB (False).
+    """Whether a wait is spent as an SQS visibility timeout (True) or scheduled in DynamoDB (False).
 
     A waiting message holds one of about 120,000 in-flight slots of its queue, so long waits, and all waits once the
-    queue is near its limit, are parked.
+    queue is near its limit, are scheduled.
 
     Args:
         wait_ms: Milliseconds to wait.
         in_flight: The retry queue's messages in flight, as last measured.
-        in_flight_limit: From this number on everything is parked.
+        in_flight_limit: From this number on everything is scheduled.
     """
     return wait_ms <= MAX_DELAY_MS and in_flight < in_flight_limit

@@ -9,7 +9,7 @@ r"""The delivery state machine: given a delivery and what happened, the next del
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
     any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
-    hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); PARKED instead of
+    hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); HELD instead of
     EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a later due time
 
 Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast asks the next subscriber at
@@ -28,26 +28,6 @@ from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.message import Message
 
-__all__ = [
-    "SETTLED",
-    "Attempt",
-    "Delivery",
-    "DeliveryState",
-    "Look",
-    "Step",
-    "TargetStatus",
-    "absorb",
-    "acknowledge",
-    "close",
-    "look",
-    "opening",
-    "park",
-    "resume",
-    "retries_remaining",
-    "settle",
-    "without_target",
-]
-
 
 class DeliveryState(StrEnum):
     """Where a delivery stands."""
@@ -57,8 +37,8 @@ class DeliveryState(StrEnum):
     RESERVED = "reserved"
     POLLING = "polling"
     """The subscriber works on it; its ``update_url`` is asked from ``due_at`` on (hub protocol)."""
-    PARKED = "parked"
-    """Failed and not tried again until a person says so (hub protocol). Not to be confused with ``Delivery.parked``."""
+    HELD = "held"
+    """Failed and not tried again until a person decides (hub protocol)."""
     DELIVERED = "delivered"
     ACKNOWLEDGED = "acknowledged"
     EXHAUSTED = "exhausted"
@@ -167,7 +147,7 @@ class Delivery:
         deferrals: Postponing answers so far, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
         reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
-        parked: Waits in the due index of the store rather than in a queue.
+        scheduled: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
     """
 
@@ -191,7 +171,7 @@ class Delivery:
     deferrals: int = 0
     settled_at: int | None = None
     reason: str = ""
-    parked: bool = False
+    scheduled: bool = False
     version: int = 0
 
     @property
@@ -220,7 +200,7 @@ class Delivery:
 
 
 class Step(StrEnum):
-    """What to do with a delivery one is told to look at."""
+    """What to do with a delivery that is looked at."""
 
     ATTEMPT = "attempt"
     WAIT = "wait"
@@ -229,13 +209,13 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """The answer to "what is to be done now?".
+class NextStep:
+    """What is to be done with a delivery now.
 
     Attributes:
         step: What to do.
         wait_ms: With ``WAIT``: milliseconds until the next look.
-        closes_as: With ``CLOSE``: the state to settle in.
+        closes_as: With ``CLOSE``: the state it ends in.
     """
 
     step: Step
@@ -269,7 +249,7 @@ def opening(message: Message, subscriber_id: str) -> Delivery:
     )
 
 
-def look(delivery: Delivery, policy: RetryPolicy, now: int) -> Look:
+def next_step(delivery: Delivery, policy: RetryPolicy, now: int) -> NextStep:
     """What is to be done with a delivery now. Safe to ask at any time and any number of times.
 
     Args:
@@ -278,21 +258,21 @@ def look(delivery: Delivery, policy: RetryPolicy, now: int) -> Look:
         now: Epoch milliseconds.
     """
     if delivery.settled or delivery.due_at is None:
-        return Look(step=Step.NOTHING)
+        return NextStep(step=Step.NOTHING)
     reserved = delivery.state is DeliveryState.RESERVED
     wakes_at = delivery.due_at if reserved else min(delivery.due_at, delivery.expires_at)
     if wakes_at > now:
-        return Look(step=Step.WAIT, wait_ms=wakes_at - now)
+        return NextStep(step=Step.WAIT, wait_ms=wakes_at - now)
     if now >= delivery.expires_at:
-        return Look(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED)
+        return NextStep(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED)
     starts_a_try = delivery.cursor == 0
     if starts_a_try and policy.max_tries is not None and delivery.tries >= policy.max_tries:
-        used_up = DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED
-        return Look(step=Step.CLOSE, closes_as=used_up)
-    return Look(step=Step.ATTEMPT)
+        used_up = DeliveryState.HELD if policy.holds else DeliveryState.EXHAUSTED
+        return NextStep(step=Step.CLOSE, closes_as=used_up)
+    return NextStep(step=Step.ATTEMPT)
 
 
-def settle(
+def after_attempt(
     delivery: Delivery,
     answer: Answer,
     verdict: Verdict,
@@ -342,8 +322,8 @@ def settle(
         state, due_at = DeliveryState.RETRYING, answer.finished_at
     else:
         wait = None if stopped else policy.wait_ms(tries, jitter)
-        if wait is None and policy.parks:
-            state, due_at = DeliveryState.PARKED, None
+        if wait is None and policy.holds:
+            state, due_at = DeliveryState.HELD, None
         elif wait is None:
             state, due_at, settled_at = DeliveryState.EXHAUSTED, None, answer.finished_at
         else:
@@ -408,7 +388,7 @@ def _with_attempt(
         attempts=delivery.attempts + 1,
         statuses={**delivery.statuses, target: status},
         last=attempt,
-        parked=False,
+        scheduled=False,
         version=delivery.version + 1,
     )
 
@@ -418,8 +398,8 @@ def _share(text: str, targets: int) -> str:
     return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
 
 
-def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
-    """Fold in an attempt whose delivery changed while it was under way; None when there is nothing to write.
+def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
+    """The delivery with an attempt during which it changed; None when there is nothing to write.
 
     Three things can have happened: the subscriber acknowledged before it answered (the attempt goes on the books, the
     acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure does not);
@@ -447,7 +427,7 @@ def absorb(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict)
         due_at=None,
         settled_at=answer.finished_at,
         statuses={**current.statuses, begun.target: status},
-        parked=False,
+        scheduled=False,
         version=current.version + 1,
     )
 
@@ -498,7 +478,7 @@ def acknowledge(
         acknowledged_attempt=attempt,
         statuses={**delivery.statuses, subscriber_id: status},
         settled_at=now,
-        parked=False,
+        scheduled=False,
         version=delivery.version + 1,
     )
 
@@ -508,7 +488,7 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
 
     Args:
         delivery: As stored; not settled.
-        state: One of the settled states, or ``PARKED``.
+        state: One of the settled states, or ``HELD``.
         now: Epoch milliseconds.
         reason: Why, where the state alone does not say it.
     """
@@ -519,7 +499,7 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
         cursor=0,
         settled_at=now if state in SETTLED else None,
         reason=reason,
-        parked=False,
+        scheduled=False,
         version=delivery.version + 1,
     )
 
@@ -551,7 +531,7 @@ def without_target(
     tries = delivery.tries + 1
     wait = policy.wait_ms(tries, jitter)
     if wait is None:
-        closed = close(delivery, DeliveryState.PARKED if policy.parks else DeliveryState.EXHAUSTED, now, reason)
+        closed = close(delivery, DeliveryState.HELD if policy.holds else DeliveryState.EXHAUSTED, now, reason)
         return replace(closed, tries=tries)
     return replace(
         delivery,
@@ -559,7 +539,7 @@ def without_target(
         due_at=now + wait,
         tries=tries,
         cursor=0,
-        parked=False,
+        scheduled=False,
         version=delivery.version + 1,
     )
 
@@ -578,7 +558,7 @@ def resume(delivery: Delivery, now: int) -> Delivery:
     """
     if delivery.settled:
         raise Forbidden("Delivery is settled")
-    left_alone = delivery.state is DeliveryState.PARKED
+    left_alone = delivery.state is DeliveryState.HELD
     return replace(
         delivery,
         state=DeliveryState.RETRYING if left_alone else delivery.state,
@@ -586,14 +566,14 @@ def resume(delivery: Delivery, now: int) -> Delivery:
         tries=0 if left_alone else delivery.tries,
         deferrals=0,
         reason="",
-        parked=True,
+        scheduled=True,
         version=delivery.version + 1,
     )
 
 
-def park(delivery: Delivery) -> Delivery:
+def schedule(delivery: Delivery) -> Delivery:
     """The delivery about to be stored with its wait spent in the due index; does not raise the version by itself."""
-    return replace(delivery, parked=True)
+    return replace(delivery, scheduled=True)
 
 
 def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Final
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Raised when a field changes its meaning or goes; not when one is added."""
 
 
@@ -49,7 +49,7 @@ class DeliveryRecord:
         metadata=_told(
             "int",
             "all",
-            "1. Fields may be added within a version; a reader ignores those it does not know",
+            "2. Fields may be added within a version; a reader ignores those it does not know",
         ),
     )
     record_id: str = field(
@@ -116,7 +116,7 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             _EACH,
-            "state of the delivery after the event: pending retrying reserved polling parked delivered acknowledged exhausted expired cancelled",
+            "state of the delivery after the event: pending retrying reserved polling held delivered acknowledged exhausted expired cancelled",
         ),
     )
     reason: str | None = field(
@@ -128,12 +128,12 @@ class DeliveryRecord:
             " subscriber_removed queue_deleted queue_cleared message_gone",
         ),
     )
-    parked: bool | None = field(
+    scheduled: bool | None = field(
         default=None,
         metadata=_told(
             "boolean",
             "attempt, poll, rescheduled",
-            "waits in the due index in DynamoDB rather than in SQS. Not the state `parked`: that waits for a person",
+            "waits in the due index in DynamoDB rather than in SQS",
         ),
     )
     version: int | None = field(

@@ -54,7 +54,8 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
         return _record_of_attempt(after, after.last)
     if not after.settled:
         return replace(
-            _delivery_event(after, RecordKind.RESCHEDULED, number=after.version, at=changed_at), parked=after.parked
+            _delivery_event(after, RecordKind.RESCHEDULED, number=after.version, at=changed_at),
+            scheduled=after.scheduled,
         )
     settled = _delivery_event(
         after, RecordKind(after.state.value), number=after.version, at=after.settled_at or changed_at
@@ -68,7 +69,7 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
         _delivery_event(delivery, kind, number=last.number, at=last.finished_at),
         subscriber_id=last.subscriber_id,
         subscriber=last.subscriber or None,
-        parked=delivery.parked,
+        scheduled=delivery.scheduled,
         attempt=last.number,
         tries_max=last.tries_max,
         verdict=last.verdict.value,

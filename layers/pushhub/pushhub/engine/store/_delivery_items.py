@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 SHARDS = tuple(f"{shard:x}" for shard in range(16))
-"""Values of ``due_shard``: parked deliveries are spread over as many partitions of the due index."""
+"""Values of ``due_shard``: scheduled deliveries are spread over as many partitions of the due index."""
 
 UNSETTLED_SHARDS = 8
 """Partitions of a queue in the unsettled index. One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it:
@@ -31,6 +31,12 @@ WAITING = "1#"
 """Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""
 
 _GIVEN_UP = "2#"
+
+SCHEDULED = "parked"
+"""The attribute of a delivery that waits in the due index. Items keep the name it had before the word changed."""
+
+_FORMER_STATES = {"parked": DeliveryState.HELD.value}
+"""What states are called in items written before records had schema version 2."""
 
 
 def delivery_key(project: str, queue_uid: str, message_id: str, subscriber_id: str) -> Item:
@@ -52,7 +58,7 @@ def encode_delivery(delivery: Delivery) -> Item:
     """The whole item.
 
     Raises:
-        ValueError: It is parked without a due time.
+        ValueError: It is scheduled without a due time.
     """
     item = delivery_key(delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id)
     item |= {
@@ -84,7 +90,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         item["reason"] = text(delivery.reason)
     if delivery.update_url is not None:
         item["update_url"] = text(delivery.update_url)
-    if delivery.parked:
+    if delivery.scheduled:
         item |= _due_keys(delivery)
     return item | _unsettled_keys(delivery)
 
@@ -104,7 +110,7 @@ def decode_delivery(image: Item) -> Delivery:
         targets=targets,
         accepted_at=int(image["accepted_at"]["N"]),
         expires_at=int(image["expires_at"]["N"]),
-        state=DeliveryState(image["state"]["S"]),
+        state=_decode_state(image["state"]["S"]),
         due_at=numbers(image, "due_at"),
         tries=int(image["tries"]["N"]),
         attempts=int(image["attempts"]["N"]),
@@ -116,17 +122,21 @@ def decode_delivery(image: Item) -> Delivery:
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
         reason=image["reason"]["S"] if "reason" in image else "",
-        parked="parked" in image,
+        scheduled=SCHEDULED in image,
         version=int(image["version"]["N"]),
     )
 
 
+def _decode_state(value: str) -> DeliveryState:
+    return DeliveryState(_FORMER_STATES.get(value, value))
+
+
 def _due_keys(delivery: Delivery) -> Item:
     if delivery.due_at is None:
-        raise ValueError("only a delivery with a due time can be parked")
+        raise ValueError("only a delivery with a due time can be scheduled")
     wakes_at = min(delivery.due_at, delivery.expires_at)
     return {
-        "parked": {"BOOL": True},
+        SCHEDULED: {"BOOL": True},
         "due_shard": text(_spread(SHARDS, delivery)),
         "due_key": text(f"{wakes_at:015d}#{delivery.delivery_id}"),
     }
@@ -137,7 +147,7 @@ def _unsettled_keys(delivery: Delivery) -> Item:
     # that stays the same while it waits: then further attempts cost the index nothing.
     if delivery.state in (DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING):
         group = WAITING
-    elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.PARKED):
+    elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD):
         group = _GIVEN_UP
     else:
         return {}

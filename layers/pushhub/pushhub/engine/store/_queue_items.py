@@ -142,12 +142,12 @@ def _encode_retry(policy: RetryPolicy | None) -> Item:
             fields = {"retries": number(policy.retries), "delay_s": number(policy.delay_s)}
         case Exponential():
             fields = {"base_s": _decimal(policy.base_s), "cap_s": _decimal(policy.cap_s)}
-            fields |= {"spread": _decimal(policy.spread), "parks": {"BOOL": policy.parks}}
+            fields |= {"spread": _decimal(policy.spread), "holds": {"BOOL": policy.holds}}
             if policy.max_attempts is not None:
                 fields["max_attempts"] = number(policy.max_attempts)
         case Schedule():
             fields = {"waits_s": _decimals(policy.waits_s), "spread": _decimals(policy.spread)}
-            fields["parks"] = {"BOOL": policy.parks}
+            fields["holds"] = {"BOOL": policy.holds}
     return {"retry": {"M": fields}}
 
 
@@ -163,13 +163,13 @@ def _decode_retry(holder: Item) -> RetryPolicy | None:
             cap_s=float(fields["cap_s"]["N"]),
             max_attempts=numbers(fields, "max_attempts"),
             spread=float(fields["spread"]["N"]),
-            parks=fields["parks"]["BOOL"],
+            holds=fields["holds"]["BOOL"],
         )
     least, greatest = (float(each["N"]) for each in fields["spread"]["L"])
     return Schedule(
         waits_s=tuple(float(each["N"]) for each in fields["waits_s"]["L"]),
         spread=(least, greatest),
-        parks=fields["parks"]["BOOL"],
+        holds=fields["holds"]["BOOL"],
     )
 
 

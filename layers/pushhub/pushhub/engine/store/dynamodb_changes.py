@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pushhub.cloud.table import Item
@@ -35,4 +34,4 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
 
 
 def _delivery(image: Item | None) -> Delivery | None:
-    return replace(decode_delivery(image), parked="parked" in image) if image else None
+    return decode_delivery(image) if image else None

@@ -19,6 +19,7 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
+    SCHEDULED,
     SHARDS,
     WAITING,
     decode_delivery,
@@ -142,18 +143,18 @@ class DynamoDBMessageStore:
             shards = [shard for shard, some in taken if len(some) == page]
         return found[:limit]
 
-    def unpark(self, delivery: Delivery) -> None:
+    def unschedule(self, delivery: Delivery) -> None:
         """See the port. Only the attributes of the due index go; the version stays, for nothing was decided."""
         try:
             self._table.update(
                 _key_of(delivery),
-                UpdateExpression="REMOVE parked, due_shard, due_key",
+                UpdateExpression=f"REMOVE {SCHEDULED}, due_shard, due_key",
                 ConditionExpression="#version = :version",
                 ExpressionAttributeNames={"#version": "version"},
                 ExpressionAttributeValues={":version": number(delivery.version)},
             )
         except ConditionRefused:
-            # It changed since (or is gone): whoever changed it decided whether it is parked.
+            # It changed since (or is gone): whoever changed it decided whether it is scheduled.
             return
 
     def unsettled(

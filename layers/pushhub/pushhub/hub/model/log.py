@@ -221,7 +221,7 @@ def _waiting_state(delivery: Delivery, now: int) -> HubState:
     match delivery.state:
         case DeliveryState.RETRYING:
             return HubState.FAILING
-        case DeliveryState.PARKED:
+        case DeliveryState.HELD:
             return HubState.PARKED
         case DeliveryState.POLLING:
             return HubState.SCHEDULED

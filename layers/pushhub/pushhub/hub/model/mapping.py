@@ -15,10 +15,10 @@ class ServiceOptions:
     """How failures of a service are handled.
 
     Attributes:
-        retries_allowed: Whether failures are tried again at all; otherwise the first one parks the message.
+        retries_allowed: Whether failures are tried again at all; otherwise the first one holds the message.
         retry_base: Seconds of the first wait; each following one doubles.
         retry_cap: Seconds of the longest wait.
-        max_attempts: Failed tries after which the message is parked; None for no end.
+        max_attempts: Failed tries after which the message is held (``parked`` on the wire); None for no end.
         lenient: Take a 200 whose ``message_id`` is missing or another one for a success.
     """
 
@@ -35,7 +35,7 @@ class ServiceOptions:
             base_s=self.retry_base,
             cap_s=self.retry_cap,
             max_attempts=self.max_attempts if self.retries_allowed else 1,
-            parks=True,
+            holds=True,
         )
 
 
