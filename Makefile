@@ -9,6 +9,12 @@ NAME ?=
 OF ?=
 SINCE ?= HEAD
 STACK ?= pushhub
+SEED ?= 1
+SEEDS ?= 10
+WORLD ?= all
+HOURS ?= 6
+RATE ?= 12
+ONLY ?=
 
 # Functions run under 3.11 on AWS unless another is chosen, so it comes first.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -20,7 +26,7 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down clean status project deployable template-diff report-upload logs test test-quick test-stack mutants sam-local lint format environments python
+.PHONY: help simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -72,10 +78,13 @@ mutants: environments ## change the engine in small ways and see whether a test 
 	@$(SYSTEM_PYTHON) local/environment.py $(MUTANTS_VENV) requirements/mutants.txt
 	@$(MUTANTS_VENV)/bin/python -m local.mutants $(OF)
 
+simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
+	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
+
 lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy layers/pushhub functions local cli tests bench
+	@$(VENV)/bin/mypy layers/pushhub functions local cli tests bench simulation
 
 format: environments ## put the code into its style
 	@$(VENV)/bin/ruff check --fix-only .

@@ -1,0 +1,92 @@
+"""``make simulate``: runs of one world, one seed after the other; the first that breaks a promise is shrunk, and its trace printed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from simulation.run import WORLDS, Plan, Result, simulate
+from simulation.shrink import shrunk
+
+SHOWN_LINES = 60
+"""Lines of a trace that are printed."""
+
+SHOWN_VIOLATIONS = 10
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what the command line says; 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, one after the other")
+    parser.add_argument("--hours", type=float, default=6.0, help="hours of traffic and faults in each run")
+    parser.add_argument("--world", choices=[*WORLDS, "all"], default="all")
+    parser.add_argument("--rate", type=float, default=12.0, help="posts an hour of each producer")
+    parser.add_argument(
+        "--only", default="", help="storms and producers that take part, by name, with commas between; all if empty"
+    )
+    given = parser.parse_args(arguments)
+    only = frozenset(given.only.split(",")) if given.only else None
+    worlds = list(WORLDS) if given.world == "all" else [given.world]
+    totals: Counter[str] = Counter()
+    hours = seconds = 0.0
+    for seed in range(given.seed, given.seed + given.seeds):
+        for world in worlds:
+            result = simulate(Plan(seed, world, given.hours, given.rate, only), progress=_told)
+            print(_summary(result), flush=True)
+            if result.violations:
+                _explain(result)
+                return 1
+            hours, seconds = hours + result.simulated_hours, seconds + result.seconds
+            totals.update(result.figures)
+    print(
+        f"{hours:.0f} simulated hours in {seconds:.0f} s: {hours / max(seconds, 0.001):.1f} hours a second; all promises kept"
+    )
+    for name, count in sorted(totals.items()):
+        print(f"  {name}: {count}")
+    return 0
+
+
+def _told(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def _summary(result: Result) -> str:
+    plan, figures = result.plan, result.figures
+    return (
+        f"{plan.world} seed {plan.seed}: {figures['messages']} messages, {figures['deliveries']} deliveries, "
+        f"{sum(count for name, count in figures.items() if name.startswith('fault '))} faults, "
+        f"{result.simulated_hours:.0f} h in {result.seconds:.1f} s, {len(result.violations)} promises broken, {result.fingerprint}"
+    )
+
+
+def _explain(result: Result) -> None:
+    """Say what was broken, find a smaller run that breaks a promise too, and show its trace."""
+    for each in result.violations[:SHOWN_VIOLATIONS]:
+        print(f"  {each}")
+    print("looking for a smaller run that breaks a promise too ...", flush=True)
+    small = shrunk(result)
+    plan = small.plan
+    print(f"left of {len(result.parts)} storms and producers: {', '.join(sorted(plan.only or ()))}")
+    for storm in small.storms:
+        print(f"  {storm}")
+    about = small.violations[0]
+    print(f"  {about}")
+    for at, line in small.about(about)[-SHOWN_LINES:]:
+        print(f"  {at / 1_000_000:14.6f} s  {line}")
+    print("again:")
+    print(f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g}")
+    print(
+        f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g} ONLY={','.join(sorted(plan.only or ()))}"
+    )
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # The order of sets of strings is the process's own otherwise, and no run would be the same in another process.
+        again = [sys.executable, "-m", "simulation", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606 (this very program)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,379 @@
+"""An AWS account in memory with the whole stack in it: services as template.yaml makes them, functions as they are deployed, and the gateway in front."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import logging
+import secrets
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from unittest.mock import patch
+from urllib.parse import parse_qsl
+
+from botocore.exceptions import ClientError
+from greenlet import getcurrent
+
+from pushhub.cloud import observability
+from pushhub.cloud.settings import Settings
+from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime.hub import settings_of
+from pushhub.runtime.routes import all_routes
+from pushhub.web.http import Router
+from simulation.dynamodb import DynamoDB
+from simulation.endpoints import Endpoints
+from simulation.expressions import Item
+from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource
+from simulation.scheduler import SECOND, Scheduler
+from simulation.sqs import Chances, Queue, Sqs
+from simulation.storage import S3, SecretsManager, Sockets
+from simulation.template import Stack
+from simulation.weather import Kind, Weather
+
+START_MS = 1_795_000_000_000
+"""When every simulation starts, epoch milliseconds (November 2026)."""
+
+SCHEDULES = {"wake": 60, "notify": 60, "sweep": 3600}
+"""Seconds between the scheduled runs of functions."""
+
+GATEWAY_GIVES_UP_S = 30
+"""API Gateway waits no longer for a function."""
+
+
+class Telemetry:
+    """Counts what the hub tells; has what the hub's telemetry has.
+
+    Attributes:
+        counts: By metric.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def event(self, name: str, /, **fields: object) -> None:  # noqa: ARG002 (the port's)
+        """A log line, counted by name."""
+        self.counts[f"log {name}"] += 1
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """A metric."""
+        self.counts[metric] += value
+
+    def flush(self) -> None:
+        """Nothing to write."""
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """What a client of the hub's API gets.
+
+    Attributes:
+        status: HTTP status; 0 when no answer came.
+        body: What the JSON says.
+    """
+
+    status: int
+    body: Any
+
+
+class Account:
+    """Everything that a simulation has.
+
+    Args:
+        seed: Decides everything.
+        stack: What is deployed.
+        weather: What goes wrong.
+        most_in_flight: Messages in flight from which on a standard queue hands out nothing (120,000 on AWS; a world has fewer messages).
+
+    Attributes:
+        written: Called with each change of a table: name, item before and after.
+        calls: Calls of services so far.
+    """
+
+    def __init__(self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: int = 120_000) -> None:
+        self.seed = seed
+        self.stack = stack
+        self.weather = weather
+        self.scheduler = Scheduler(seed)
+        self.random = Random(f"{seed}/account")
+        self.telemetry = Telemetry()
+        self.numbers = itertools.count(1)
+        self.calls = 0
+        self.endpoints = Endpoints(self)
+        self.written: list[Callable[[str, Item | None, Item | None], None]] = []
+        self._streams: dict[str, list[StreamSource]] = {}
+        self._sequence = itertools.count(1)
+        self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
+        self.queues = self._make_queues(most_in_flight)
+        self.dynamodb = DynamoDB(
+            stack.tables,
+            now_ms=self.now_ms,
+            lag_ms=self._lag_ms,
+            undone=lambda: self.weather.strikes(Kind.UNDONE, "dynamodb", self.scheduler.now),
+            changed=self._changed,
+        )
+        self.s3 = S3()
+        self.sockets = Sockets(self.now_ms)
+        self.services: dict[str, object] = {
+            "dynamodb": self.dynamodb,
+            "sqs": Sqs(
+                self.queues, Chances(undone=lambda: self.weather.strikes(Kind.UNDONE, "sqs", self.scheduler.now))
+            ),
+            "s3": self.s3,
+            "secretsmanager": SecretsManager(START_MS - 86_400_000),
+            "apigatewaymanagementapi": self.sockets,
+        }
+        self.functions = {each.name: Function(self, each) for each in stack.functions}
+        self._connect()
+
+    def now_ms(self) -> int:
+        """The true time, epoch milliseconds."""
+        return START_MS + self.scheduler.now // 1000
+
+    @staticmethod
+    def moment(at_ms: int) -> int:
+        """A time in microseconds since the start."""
+        return (at_ms - START_MS) * 1000
+
+    def note(self, line: str) -> None:
+        """Tell what happened."""
+        self.scheduler.note(line)
+
+    def ignoring_refusals(self, call: Callable[[], object]) -> None:
+        """Make a call whose answer nobody gets."""
+        with suppress(ClientError):
+            call()
+
+    def http(
+        self, method: str, path: str, body: object = None, *, token: str = "", headers: Mapping[str, str] | None = None
+    ) -> HttpAnswer:
+        """Ask the hub over HTTP, in the current task."""
+        scheduler = self.scheduler
+        scheduler.sleep(self.random.randrange(2_000, 30_000))
+        given = {name.lower(): value for name, value in (headers or {}).items()}
+        if token:
+            given["authorization"] = f"OAuth {token}"
+        raw_path, _, query = path.partition("?")
+        text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+        event = {
+            "version": "2.0",
+            "rawPath": raw_path,
+            "rawQueryString": query,
+            "queryStringParameters": dict(parse_qsl(query)),
+            "headers": {"content-type": "application/json", **given},
+            "requestContext": {
+                "http": {"method": method, "path": raw_path, "sourceIp": "203.0.113.9"},
+                "stage": "$default",
+            },
+            "body": text,
+            "isBase64Encoded": False,
+        }
+        function = str(self._router.find(method, raw_path)[0])
+        began = scheduler.now
+        try:
+            answer = self.functions[function].invoke(event)
+        except RunFailed as failed:
+            return HttpAnswer(503 if "throttled" in str(failed) else 500, {})
+        if scheduler.now - began > GATEWAY_GIVES_UP_S * SECOND:
+            return HttpAnswer(503, {})
+        scheduler.sleep(self.random.randrange(2_000, 30_000))
+        if self.weather.strikes(Kind.LOST, "http", scheduler.now):
+            self.note(f"answer to {method} {raw_path} lost")
+            return HttpAnswer(0, {})
+        content = answer.get("body") or ""
+        if answer.get("isBase64Encoded"):
+            content = base64.b64decode(content).decode()
+        return HttpAnswer(answer["statusCode"], json.loads(content) if content else {})
+
+    def purge(self, queue: str) -> None:
+        """An operator empties a queue by mistake."""
+        count = self.queues[queue].purge()
+        self.weather.struck[Kind.PURGED] += count
+        self.note(f"{queue} purged of {count}")
+
+    def begin_schedules(self) -> None:
+        """Let the schedules run from now on."""
+        for name, seconds in SCHEDULES.items():
+            self.scheduler.spawn(lambda name=name, seconds=seconds: self._each(name, seconds))  # type: ignore[misc]
+        self.scheduler.spawn(self._expire_items)
+
+    def _each(self, name: str, seconds: int) -> None:
+        self.scheduler.sleep(self.random.randrange(60) * SECOND)
+        while True:
+            self.scheduler.spawn(lambda: self._scheduled(name))
+            self.scheduler.sleep(seconds * SECOND)
+
+    def _scheduled(self, name: str) -> None:
+        with suppress(RunFailed):
+            self.functions[name].invoke({})
+
+    def _expire_items(self) -> None:
+        """Time to live: items go some time after their time, within about two days."""
+        while True:
+            self.scheduler.sleep(3_600 * SECOND)
+            for table in self.dynamodb.tables.values():
+                table.expire(lambda: self.random.random() < 0.2)
+
+    def _make_queues(self, most_in_flight: int) -> dict[str, Queue]:
+        queues: dict[str, Queue] = {}
+        for settings in self.stack.queues:
+            chances = Chances(
+                repeats=lambda name=settings.name: self.weather.strikes(Kind.DUPLICATES, name, self.scheduler.now)  # type: ignore[misc]
+            )
+            random = Random(f"{self.seed}/{settings.name}")
+            queues[settings.name] = Queue(
+                settings, now_ms=self.now_ms, random=random, chances=chances, most_in_flight=most_in_flight
+            )
+        for each in queues.values():
+            each.dead = queues.get(each.settings.dead_letters)
+        return queues
+
+    def _connect(self) -> None:
+        for settings in self.stack.functions:
+            function = self.functions[settings.name]
+            for events in settings.queues:
+                QueueSource(function, self.queues[events.queue], events)
+            for stream in settings.streams:
+                self._streams.setdefault(stream.table, []).append(StreamSource(function, stream))
+
+    @property
+    def undelivered_records(self) -> int:
+        """Stream records that no function has handled yet."""
+        return sum(source.waiting for sources in self._streams.values() for source in sources)
+
+    def _lag_ms(self) -> int:
+        worst = self.weather.worst(Kind.LAG, self.scheduler.now)
+        return self.random.randrange(5, 60) if not worst else self.random.randrange(round(worst * 1000))
+
+    def _changed(self, table: str, before: Item | None, after: Item | None, expired: bool) -> None:
+        for told in self.written:
+            told(table, before, after)
+        if table not in self._streams or before == after:
+            return
+        image = after if after is not None else before or {}
+        name = "INSERT" if before is None else "REMOVE" if after is None else "MODIFY"
+        stream: dict[str, Any] = {
+            "ApproximateCreationDateTime": self.now_ms() // 1000,
+            "Keys": {"pk": image["pk"], "sk": image["sk"]},
+            "SequenceNumber": f"{next(self._sequence):021d}",
+            "StreamViewType": "NEW_AND_OLD_IMAGES",
+        }
+        if before is not None:
+            stream["OldImage"] = _streamed(before)
+        if after is not None:
+            stream["NewImage"] = _streamed(after)
+        record: dict[str, Any] = {
+            "eventID": stream["SequenceNumber"],
+            "eventName": name,
+            "eventSource": "aws:dynamodb",
+            "eventSourceARN": f"arn:aws:dynamodb:us-east-1:000000000000:table/{table}/stream/2026-11-20T00:00:00.000",
+            "dynamodb": stream,
+        }
+        if expired:
+            record["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+        for source in self._streams[table]:
+            source.written(record)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """The process as a simulation needs it: random numbers by the seed, threads that are tasks, telemetry that is counted."""
+        random = Random(f"{self.seed}/secrets")
+
+        def executor(max_workers: int | None = None, **_: Any) -> Any:
+            return _environment().executor(max_workers or 1)
+
+        pools = [
+            module
+            for name, module in sys.modules.items()
+            if name.startswith("pushhub.") and hasattr(module, "ThreadPoolExecutor")
+        ]
+        telemetry, log = observability.telemetry, logging.getLogger(observability.logger.name or "")
+        level = log.level
+        with contextmanager(_patched)(
+            [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
+            + [
+                (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
+                (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
+                (
+                    secrets,
+                    "token_urlsafe",
+                    lambda size=32: base64.urlsafe_b64encode(random.randbytes(size)).decode()[:size],
+                ),
+                (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
+                (telemetry, "event", self.telemetry.event),
+                (telemetry, "count", self.telemetry.count),
+                (telemetry, "flush", self.telemetry.flush),
+            ]
+        ):
+            log.setLevel(logging.CRITICAL + 1)
+            try:
+                yield
+            finally:
+                self.scheduler.end()
+                log.setLevel(level)
+
+
+def _patched(changes: Sequence[tuple[object, str, object]]) -> Iterator[None]:
+    patches = [patch.object(target, name, value) for target, name, value in changes]
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in reversed(patches):
+            each.stop()
+
+
+def _environment() -> Environment:
+    """The execution environment that the current task runs in."""
+    environment: Environment = getcurrent().environment  # type: ignore[attr-defined]
+    return environment
+
+
+def _streamed(value: Any) -> Any:
+    """An item, or an attribute value, as a stream record has it: bytes as base64."""
+    if isinstance(value, list):
+        return [_streamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and isinstance(value.get("B"), bytes):
+        return {"B": base64.b64encode(value["B"]).decode()}
+    return {name: _streamed(each) if isinstance(each, (dict, list)) else each for name, each in value.items()}
+
+
+class Operator(AwsEnginePorts):
+    """An operator's own access to the account, without weather: to make projects, and to look."""
+
+    def __init__(self, account: Account) -> None:
+        environ = next(each.environ for each in account.stack.functions if each.name == "control")
+        super().__init__(Settings(settings_of("control"), environ), _Direct(account.services))  # type: ignore[arg-type]
+        self.clock = _TrueClock(account)  # type: ignore[assignment]
+
+
+class _Direct:
+    def __init__(self, services: Mapping[str, object]) -> None:
+        self._services = services
+
+    def of(self, service: str, *, endpoint_url: str | None = None) -> Any:  # noqa: ARG002 (as the real one)
+        return self._services[service]
+
+
+class _TrueClock:
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def now(self) -> int:
+        return self._account.now_ms()
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody waits here."""
+
+    def jitter(self) -> float:
+        return 0.5

@@ -1,0 +1,79 @@
+"""Judges by the delivery records alone whether everything that was accepted is accounted for.
+
+The nightly job proves the same on Spark (``glue_jobs/delivery_report``), which a simulation of seconds cannot start. This is a second, independent
+reading of the rules in docs/records.md, on plain Python: balance, no gap in versions and attempts, no two ends, nothing that was never owed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from simulation.truth import Violation
+
+ENDS = frozenset({"delivered", "acknowledged", "exhausted", "expired", "cancelled"})
+WAITS_FOR_A_PERSON = frozenset({"held", "parked"})
+
+
+def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str], list[Violation]]:
+    """How each delivery stands by its records, by queue generation and delivery id; and what is wrong with them.
+
+    Args:
+        records: All of them, in any order, some perhaps twice.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    violations: list[Violation] = []
+    for each in records:
+        same = known.setdefault(each["record_id"], each)
+        if same != each:
+            violations.append(Violation("record told twice differently", each["record_id"], f"{same} and {each}"))
+    owed: set[tuple[str, str]] = set()
+    events: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for each in known.values():
+        if each["kind"] == "accepted":
+            owed.update((each["queue_uid"], delivery) for delivery in each["owed"])
+        else:
+            events[each["queue_uid"], each["delivery_id"]].append(each)
+    standing: dict[tuple[str, str], str] = {}
+    for key in owed | set(events):
+        lives = events[key]
+        about = key[1].partition(".")[0]
+        if key not in owed:
+            violations.append(Violation("never accepted", about, f"{key} has {[each['kind'] for each in lives]}"))
+            continue
+        standing[key] = _standing(lives)
+        violations += [Violation(rule, about, f"{key}: {told}") for rule, told in _wrongs(lives)]
+    return standing, violations
+
+
+def _standing(lives: list[dict[str, Any]]) -> str:
+    ends = [each for each in lives if each["state"] in ENDS]
+    if ends:
+        return str(ends[0]["state"])
+    if not lives:
+        return "unheard of"
+    numbered = [each for each in lives if "version" in each]
+    last = max(numbered, key=lambda each: each["version"]) if numbered else max(lives, key=lambda each: each["at"])
+    return str(last["state"])
+
+
+def _wrongs(lives: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+    versions = sorted(each["version"] for each in lives if "version" in each)
+    if versions and versions != list(range(1, versions[-1] + 1)):
+        yield "record missing", f"versions {versions}"
+    attempts = sorted(each["attempt"] for each in lives if each["kind"] in {"attempt", "poll"} and "attempt" in each)
+    if attempts and lives[0]["dialect"] not in {"notifications"} and attempts != list(range(1, attempts[-1] + 1)):
+        yield "record missing", f"attempts {attempts}"
+    counts = sorted({each["reservations"] for each in lives if each["kind"] == "reserved" and "reservations" in each})
+    if counts and counts != list(range(counts[0], counts[-1] + 1)):
+        yield "record missing", f"reservations {counts}"
+    ends = [each for each in lives if each["state"] in ENDS]
+    # An acknowledgement may come before the answer of the attempt it belongs to: then both say so.
+    different = {each["state"] for each in ends}
+    settled = [each for each in ends if not (each["kind"] == "attempt" and each["state"] == "acknowledged")]
+    if len(different) > 1 or len(settled) > 1:
+        yield "ended twice", ", ".join(f"{each['kind']} {each['state']} {each['at']}" for each in ends)
+
+
+__all__ = ["ENDS", "WAITS_FOR_A_PERSON", "judged"]

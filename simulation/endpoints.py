@@ -1,0 +1,205 @@
+"""Models of other people's endpoints: outages, slow days, flapping, redirects, lies; and what each of them saw, which is the truth."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pushhub.base.ports import PushRequest
+from simulation.scheduler import SECOND
+from simulation.weather import HOUR, MINUTE
+
+if TYPE_CHECKING:
+    from simulation.account import Account
+    from simulation.functions import Environment
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An endpoint's answer.
+
+    Attributes:
+        status: HTTP status.
+        takes: Microseconds until it is there.
+        error_class: What went wrong in place of an answer.
+        body: Its body.
+        headers: Its headers, names in lower case.
+        reason: Its reason phrase.
+    """
+
+    status: int = 200
+    takes: int = 50_000
+    error_class: str = ""
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Mood(StrEnum):
+    """How an endpoint is doing."""
+
+    WELL = "well"
+    DOWN = "down"
+    """Nobody listens there."""
+    ERRORS = "errors"
+    """500, mostly."""
+    BUSY = "busy"
+    """503 with ``Retry-After``, or 429."""
+    SLOW = "slow"
+    """It takes seconds to a minute, and sometimes longer than is waited."""
+    HANGS = "hangs"
+    """It takes the request and never answers."""
+    FLAPPING = "flapping"
+    """Down every other minute."""
+    REDIRECTS = "redirects"
+    GONE = "gone"
+    """410."""
+    LIES = "lies"
+    """It does its work, then the answer is cut short or its length is a lie."""
+    LATER = "later"
+    """202: it works on it and acknowledges when it is done, mostly."""
+    FORGETS = "forgets"
+    """202, and nothing more."""
+
+
+@dataclass
+class Asked:
+    """One request as the endpoint saw it.
+
+    Attributes:
+        at: When it came, microseconds.
+        headers: Its headers, names in lower case.
+        body: Its body.
+        known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not heed.
+        environment: Who sent it.
+        status: What was answered; 0 when it was no answer.
+        answered_at: When the hub had the whole answer, microseconds; None when it never had.
+    """
+
+    at: int
+    headers: Mapping[str, str]
+    body: bytes
+    known_at: int
+    environment: str
+    status: int = 0
+    answered_at: int | None = None
+
+
+class Endpoint:
+    """One endpoint.
+
+    Args:
+        account: Where it lives.
+        name: Of its host.
+        moods: How it is doing from when on (microseconds), in order.
+
+    Attributes:
+        log: Every request it saw.
+    """
+
+    def __init__(self, account: Account, name: str, moods: Sequence[tuple[int, Mood]]) -> None:
+        self.account = account
+        self.name = name
+        self.moods = [*moods]
+        self.log: list[Asked] = []
+        self.later: Callable[[Asked], None] = lambda _: None
+        self.answers: Callable[[Asked, Random], Reply] | None = None
+        self._random = Random(f"{account.seed}/{name}")
+        self._last: dict[int, Asked] = {}
+
+    def mood(self) -> Mood:
+        """How it is doing now."""
+        now = self.account.scheduler.now
+        found = bisect.bisect_right(self.moods, now, key=lambda each: each[0])
+        return self.moods[found - 1][1] if found else Mood.WELL
+
+    def asked(self, request: PushRequest, environment: Environment) -> Reply:
+        """A request comes in; the reply, and how long it takes."""
+        now = self.account.scheduler.now
+        mood = self.mood()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
+            return Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
+        seen = Asked(now, headers, request.body, self._known_at(headers, environment), environment.name)
+        self.log.append(seen)
+        reply = self._reply(mood, seen)
+        seen.status = 0 if reply.error_class else reply.status
+        self._last[id(reply)] = seen
+        self.account.note(
+            f"{self.name} asked {headers.get('iron-message-id', '')} {mood} {reply.status} {reply.error_class}"
+        )
+        return reply
+
+    def answered(self, request: PushRequest, reply: Reply) -> None:  # noqa: ARG002 (the same for all requests)
+        """The hub has the whole answer."""
+        seen = self._last.pop(id(reply), None)
+        if seen is not None:
+            seen.answered_at = self.account.scheduler.now
+
+    def _known_at(self, headers: Mapping[str, str], environment: Environment) -> int:
+        """When the environment last read the delivery that a request is for."""
+        known = headers.get("iron-message-id") or headers.get("x-known-as") or ""
+        return environment.read_of(known)
+
+    def _reply(self, mood: Mood, seen: Asked) -> Reply:
+        random = self._random
+        quick = random.randrange(5_000, 400_000)
+        if mood is Mood.ERRORS:
+            return Reply(status=random.choice((500, 500, 500, 502, 400, 404)), takes=quick)
+        if mood is Mood.BUSY:
+            wait = {"retry-after": str(random.choice((1, 30, 120, 3600)))}
+            return Reply(status=random.choice((503, 429)), takes=quick, headers=wait)
+        if mood is Mood.HANGS:
+            return Reply(takes=10_000 * SECOND)
+        if mood is Mood.REDIRECTS:
+            return Reply(status=302, takes=quick, headers={"location": "https://elsewhere.example/"})
+        if mood is Mood.GONE:
+            return Reply(status=410, takes=quick)
+        if mood is Mood.LIES:
+            return Reply(error_class=random.choice(("bad_response", "reset", "too_large")), takes=quick)
+        if mood in {Mood.LATER, Mood.FORGETS} and "iron-reservation-id" in seen.headers:
+            if mood is Mood.LATER:
+                self.later(seen)
+            return Reply(status=202, takes=quick)
+        if mood is Mood.SLOW:
+            quick = round(min(random.expovariate(1 / (8 * SECOND)), 200 * SECOND))
+        if self.answers is not None:
+            said = self.answers(seen, random)
+            return Reply(said.status, max(quick, said.takes), said.error_class, said.body, said.headers, said.reason)
+        return Reply(status=random.choice((200, 200, 200, 201, 204)), takes=quick)
+
+
+class Endpoints:
+    """All endpoints, by host."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self.known: dict[str, Endpoint] = {}
+
+    def add(self, name: str, moods: Sequence[tuple[int, Mood]]) -> Endpoint:
+        """Another endpoint; its host is its name."""
+        self.known[name] = Endpoint(self._account, name, moods)
+        return self.known[name]
+
+    def at(self, url: str) -> Endpoint:
+        """The endpoint that a URL belongs to."""
+        return self.known[urlsplit(url).hostname or ""]
+
+
+def life(random: Random, hours: float, favourite: Sequence[Mood] = tuple(Mood)) -> list[tuple[int, Mood]]:
+    """How an endpoint does over some hours: well, with spells of something else, and well at the end."""
+    moods: list[tuple[int, Mood]] = [(0, Mood.WELL)]
+    at, end = 0, round(hours * HOUR)
+    while True:
+        at += round(random.expovariate(1 / (1.5 * HOUR)))
+        if at >= end:
+            break
+        moods.append((at, random.choice(favourite)))
+        at += round(min(random.expovariate(1 / (25 * MINUTE)), 6 * HOUR))
+        moods.append((min(at, end), Mood.WELL))
+    return moods

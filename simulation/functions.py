@@ -1,0 +1,570 @@
+"""A model of Lambda: execution environments that start cold, run one event at a time, die at any call, and what calls them.
+
+Each environment has the hub built anew by the code that :func:`pushhub.runtime.hub.start` runs, on clients of the simulated services, and runs the
+handler that is deployed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ReadTimeoutError
+from greenlet import getcurrent, greenlet
+
+from pushhub.base.ports import PushRequest
+from pushhub.base.verdict import Answer
+from pushhub.cloud.clients import CONNECTIONS
+from pushhub.cloud.settings import Settings
+from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime import hub as runtime_hub
+from simulation.dynamodb import service_error
+from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
+from simulation.sqs import Queue, Stored
+from simulation.template import ROOT, FunctionSettings, QueueEvents, StreamEvents
+from simulation.weather import Kind
+
+if TYPE_CHECKING:
+    from simulation.account import Account
+
+IDLE_AT_MOST = 420 * SECOND
+"""An environment that was not used for so long is gone."""
+
+STREAM_KEEPS_MS = 86_400_000
+"""A stream keeps its records for 24 hours."""
+
+SHARDS = 2
+"""Shards of a table's stream."""
+
+
+class Clock:
+    """An environment's clock: off by some milliseconds, and its sleeping is virtual."""
+
+    def __init__(self, environment: Environment, off_ms: int, random: Random) -> None:
+        self._environment = environment
+        self._off_ms = off_ms
+        self._random = random
+
+    def now(self) -> int:
+        """Epoch milliseconds, as this machine has them."""
+        return self._environment.account.now_ms() + self._off_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._environment.pause(round(seconds * SECOND))
+
+    def jitter(self) -> float:
+        """A random number in 0..1."""
+        return self._random.random()
+
+
+class Client:
+    """A service as one environment sees it: calls take time, and go wrong as the weather has it."""
+
+    def __init__(self, service: object, name: str, environment: Environment) -> None:
+        self._service = service
+        self._name = name
+        self._environment = environment
+
+    def __getattr__(self, operation: str) -> Any:
+        real = getattr(self._service, operation)
+        call, name = self._environment.call, self._name
+        waits = operation == "receive_message"
+
+        def made(**parameters: Any) -> Any:
+            answer = call(name, operation, real, parameters)
+            if waits and not answer["Messages"] and parameters.get("WaitTimeSeconds"):
+                self._environment.pause(parameters["WaitTimeSeconds"] * SECOND)
+                answer = call(name, operation, real, parameters)
+            return answer
+
+        setattr(self, operation, made)
+        return made
+
+
+class Clients:
+    """The clients of one environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._made: dict[str, Client] = {}
+
+    def of(self, service: str, *, endpoint_url: str | None = None) -> Any:  # noqa: ARG002 (there is one WebSocket API)
+        """The client of a service."""
+        if service not in self._made:
+            self._made[service] = Client(self._environment.account.services[service], service, self._environment)
+        return self._made[service]
+
+
+class Sender:
+    """Requests to endpoints, from one environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+
+    def send(self, request: PushRequest) -> Answer:
+        """Send and wait for the answer."""
+        environment = self._environment
+        account = environment.account
+        started = environment.clock.now()
+        environment.pause(account.random.randrange(500, 5_000))
+        endpoint = account.endpoints.at(request.url)
+        reply = endpoint.asked(request, environment)
+        limit = round(request.timeout_s * SECOND)
+        environment.pause(min(reply.takes, limit))
+        if reply.takes > limit:
+            return self._answer(request, started, 0, "timed out", "timeout")
+        if reply.error_class:
+            return self._answer(request, started, 0, reply.error_class, reply.error_class)
+        endpoint.answered(request, reply)
+        body = reply.body[: request.answer_limit]
+        return Answer(
+            status_code=reply.status,
+            message=reply.reason,
+            body=body,
+            headers=dict(reply.headers),
+            started_at=started,
+            finished_at=environment.clock.now(),
+            bytes_out=len(request.body),
+            bytes_in=len(body),
+        )
+
+    def _answer(self, request: PushRequest, started: int, status: int, message: str, error_class: str) -> Answer:
+        return Answer(
+            status_code=status,
+            message=message,
+            error_class=error_class,
+            started_at=started,
+            finished_at=self._environment.clock.now(),
+            bytes_out=len(request.body),
+        )
+
+
+class Ports(AwsEnginePorts):
+    """The ports that functions have on AWS, on the simulated services; only what is the machine's own is another."""
+
+    def __init__(self, environment: Environment, settings: Settings) -> None:
+        super().__init__(settings, Clients(environment))  # type: ignore[arg-type]
+        self.clock = environment.clock  # type: ignore[assignment]
+        self.sender = Sender(environment)
+        self.executor = environment.executor(CONNECTIONS)
+        self.telemetry = environment.account.telemetry
+
+    def check_url(self, url: str, allowed: Sequence[str]) -> str | None:  # noqa: ARG002 (as the engine's)
+        """Every endpoint of the simulation may be reached."""
+        return None
+
+
+@dataclass
+class Context:
+    """What Lambda tells a run about itself."""
+
+    aws_request_id: str
+    remaining_ms: Callable[[], int]
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the run is stopped."""
+        return self.remaining_ms()
+
+
+@cache
+def _code(function: str) -> CodeType:
+    path = ROOT / "functions" / function / "handler.py"
+    return compile(path.read_text(), str(path), "exec")
+
+
+class Environment:
+    """One execution environment.
+
+    Args:
+        account: The services, and whoever else there is.
+        settings: Of its function.
+        number: Its number.
+
+    Attributes:
+        reads: When it last read each message's deliveries, microseconds: what it knows of them is no newer.
+    """
+
+    def __init__(self, account: Account, settings: FunctionSettings, number: int) -> None:
+        self.account = account
+        self.settings = settings
+        self.name = f"{settings.name}-{number}"
+        self.alive = True
+        self.used_at = account.scheduler.now
+        self.random = Random(f"{account.seed}/{self.name}")
+        off = account.weather.worst(Kind.CLOCKS, account.scheduler.now) * 1000
+        self.clock = Clock(
+            self, round(self.random.uniform(-off, off)) if off else self.random.randint(-20, 20), self.random
+        )
+        self.reads: dict[str, int] = {}
+        self._tasks: list[greenlet] = []
+        self._ended: Signal | None = None
+        self.deadline = 0
+
+    def start(self) -> None:
+        """Build the hub and load the handler, as a cold start does."""
+        name = self.settings.name
+        getcurrent().environment = self  # type: ignore[attr-defined]
+        ports = Ports(self, Settings(runtime_hub.settings_of(name), self.settings.environ))
+        self.hub = runtime_hub.build(ports, lambda each: each.aws_ports(ports))
+        runtime_hub.WARM[name](self.hub)
+        namespace: dict[str, Any] = {"__name__": f"functions.{name}.handler"}
+        real, runtime_hub.start = runtime_hub.start, lambda _: self.hub  # type: ignore[assignment]
+        try:
+            exec(_code(name), namespace)  # noqa: S102 (the deployed handler)
+        finally:
+            runtime_hub.start = real
+        self.handler = namespace["handler"]
+
+    def executor(self, threads: int) -> VirtualExecutor:
+        """Threads of this environment."""
+        return VirtualExecutor(self.account.scheduler, threads, self._begin)
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        if not self.alive:
+            raise Killed
+        task = getcurrent()
+        task.environment = self  # type: ignore[attr-defined]
+        self._tasks.append(task)
+        try:
+            work()
+        finally:
+            self._tasks.remove(task)
+
+    def pause(self, duration: int) -> None:
+        """Let time go by.
+
+        Raises:
+            Killed: This environment is gone meanwhile.
+        """
+        self.account.scheduler.sleep(duration)
+        if not self.alive:
+            raise Killed
+
+    def call(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        """One call of a service, which may go wrong in each way that there is."""
+        account, weather = self.account, self.account.weather
+        now = account.scheduler.now
+        latency = account.random.randrange(1_000, 9_000)
+        if weather.strikes(Kind.SLOW, service, now):
+            latency += account.random.randrange(200_000, 4_000_000)
+        self.pause(latency)
+        now = account.scheduler.now
+        account.calls += 1
+        if weather.strikes(Kind.CRASH, self.settings.name, now):
+            if account.random.random() < 0.5:
+                real(**parameters)
+                account.note(f"{self.name} dies after {operation}")
+            else:
+                account.note(f"{self.name} dies before {operation}")
+            self.die()
+            raise Killed
+        if weather.strikes(Kind.REFUSED, service, now):
+            account.note(f"{self.name} {operation} refused")
+            raise service_error("ThrottlingException", operation)
+        if weather.strikes(Kind.REPEATED, service, now):
+            account.note(f"{self.name} {operation} repeated")
+            # What the first call said is not known; the second one's answer counts, were it a refusal.
+            account.ignoring_refusals(lambda: real(**parameters))
+            self.pause(account.random.randrange(50_000, 10_000_000))
+        lost = weather.strikes(Kind.LOST, service, now)
+        account.scheduler.note(f"{self.name} {operation}", lambda: _ids_in(parameters))
+        self._read(operation, parameters)
+        answer = real(**parameters)
+        if lost:
+            account.note(f"{self.name} {operation} unanswered")
+            self.pause(account.random.randrange(1_000_000, 40_000_000))
+            raise ReadTimeoutError(endpoint_url=service)
+        return answer
+
+    def read_of(self, message_id: str) -> int:
+        """When this environment last read a delivery of a message, microseconds."""
+        return self.reads.get(message_id, 0)
+
+    def _read(self, operation: str, parameters: Mapping[str, Any]) -> None:
+        keys: Sequence[Any] = ()
+        if operation == "batch_get_item":
+            keys = [key for asked in parameters["RequestItems"].values() for key in asked["Keys"]]
+        elif operation == "get_item":
+            keys = [parameters["Key"]]
+        for key in keys:
+            if key["sk"]["S"].startswith("D#"):
+                self.reads[key["pk"]["S"].rpartition("#")[2]] = self.account.scheduler.now
+
+    def run(self, event: Any) -> Any:
+        """Handle an event in the current task.
+
+        Raises:
+            Killed: The environment died of it: a crash, or its time was over.
+            Exception: What the handler raised.
+        """
+        account = self.account
+        self._ended = Signal(account.scheduler)
+        outcome: list[Any] = []
+        self.deadline = account.scheduler.now + self.settings.timeout_s * SECOND
+        number = next(account.numbers)
+        context = Context(str(number), lambda: max(0, (self.deadline - account.scheduler.now) // 1000))
+        ended = self._ended
+
+        def work() -> None:
+            try:
+                outcome.append((True, self.handler(event, context)))
+            except Exception as error:  # noqa: BLE001 (Lambda's own view of a run)
+                outcome.append((False, error))
+            ended.set()
+
+        account.scheduler.spawn(lambda: self._begin(work))
+        ended.wait(self.settings.timeout_s)
+        if not outcome:
+            if self.alive:
+                account.note(f"{self.name} runs out of time")
+                account.telemetry.count("RunsOutOfTime")
+                self.die()
+            raise Killed
+        self._ended = None
+        self.used_at = account.scheduler.now
+        good, result = outcome[0]
+        if good:
+            return result
+        account.note(f"{self.name} raises {result!r}")
+        raise result
+
+    def die(self) -> None:
+        """The environment is gone, with everything that runs in it."""
+        if not self.alive:
+            return
+        self.alive = False
+        current = getcurrent()
+        for task in self._tasks:
+            if task is not current:
+                self.account.scheduler.at(self.account.scheduler.now, lambda task=task: _kill(task))  # type: ignore[misc]
+        if self._ended is not None:
+            self._ended.set()
+
+
+_ID = re.compile(r"\b[0-9]{19}\b")
+
+
+def _ids_in(parameters: Mapping[str, Any]) -> str:
+    """The ids of messages that a call is about."""
+    return " ".join(dict.fromkeys(_ID.findall(str(parameters))))
+
+
+def _kill(task: greenlet) -> None:
+    if task:
+        task.throw(Killed())
+
+
+class RunFailed(Exception):
+    """A run of a function came to nothing: an error, a crash, its time was over, or Lambda would not run it."""
+
+
+class Function:
+    """One function and its environments.
+
+    Args:
+        account: The services.
+        settings: As deployed.
+    """
+
+    def __init__(self, account: Account, settings: FunctionSettings) -> None:
+        self.account = account
+        self.settings = settings
+        self._idle: list[Environment] = []
+        self._count = itertools.count(1)
+
+    def invoke(self, event: Any) -> Any:
+        """Run it in the current task.
+
+        Raises:
+            RunFailed: It came to nothing; what it did until then is done.
+        """
+        account, name = self.account, self.settings.name
+        now = account.scheduler.now
+        if account.weather.strikes(Kind.THROTTLED, name, now):
+            account.note(f"{name} throttled")
+            raise RunFailed("throttled")
+        if account.weather.strikes(Kind.STOPPED, name, now):
+            account.note(f"{name} is broken")
+            raise RunFailed("broken")
+        environment = self._environment()
+        account.note(f"{environment.name} runs")
+        try:
+            return environment.run(event)
+        except Killed as killed:
+            raise RunFailed("crashed") from killed
+        except Exception as error:
+            raise RunFailed(repr(error)) from error
+        finally:
+            if environment.alive:
+                self._idle.append(environment)
+
+    def _environment(self) -> Environment:
+        scheduler = self.account.scheduler
+        self._idle = [each for each in self._idle if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
+        if self._idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
+            self._idle.clear()
+        if self._idle:
+            return self._idle.pop()
+        environment = Environment(self.account, self.settings, next(self._count))
+        scheduler.sleep(self.account.random.randrange(200_000, 900_000))
+        environment.start()
+        self.account.telemetry.count("ColdStarts")
+        return environment
+
+
+class QueueSource:
+    """Calls a function with what a queue holds."""
+
+    def __init__(self, function: Function, queue: Queue, events: QueueEvents) -> None:
+        self._function = function
+        self._account = function.account
+        self._queue = queue
+        self._events = events
+        self._running = 0
+        self._looks_at: int | None = None
+        queue.changed = self._changed
+
+    def _changed(self, at_ms: int) -> None:
+        """Look when a message may be received that could not be before."""
+        scheduler = self._account.scheduler
+        at = max(scheduler.now, self._account.moment(at_ms))
+        if self._looks_at is None or at < self._looks_at:
+            self._looks_at = at
+            scheduler.at(at + self._account.random.randrange(100, 20_000), lambda: self._look(at))
+
+    def _look(self, at: int) -> None:
+        if self._looks_at != at:
+            return
+        self._looks_at = None
+        while self._running < self._events.concurrency:
+            batch = self._queue.receive(self._account.random.choice((self._events.batch, self._events.batch, 3, 1)))
+            if not batch:
+                break
+            self._running += 1
+            self._account.scheduler.spawn(lambda batch=batch: self._handle(batch))  # type: ignore[misc]
+        if self._running < self._events.concurrency:
+            following = self._queue.next_at()
+            if following is not None:
+                # A queue that is at its limit, or whose groups are busy, is looked at again soon.
+                self._changed(max(following, self._account.now_ms() + 200))
+
+    def _handle(self, batch: Sequence[Stored]) -> None:
+        event = {
+            "Records": [
+                {
+                    "messageId": each.message_id,
+                    "receiptHandle": each.handle,
+                    "body": each.body,
+                    "attributes": {
+                        "ApproximateReceiveCount": str(each.receives),
+                        "SentTimestamp": str(each.sent_at),
+                        "MessageGroupId": each.group,
+                    },
+                    "eventSource": "aws:sqs",
+                    "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{self._queue.name}",
+                }
+                for each in batch
+            ]
+        }
+        try:
+            result = self._function.invoke(event)
+        except RunFailed as failed:
+            for each in batch:
+                self._queue.run_failed(each.handle)
+            if str(failed) in {"throttled", "broken"}:
+                # A poller backs off; the messages come back when the queue's own timeout ends.
+                self._account.scheduler.sleep(20 * SECOND)
+        else:
+            kept = {each["itemIdentifier"] for each in (result or {}).get("batchItemFailures", ())}
+            unknown = kept - {each.message_id for each in batch}
+            for each in () if unknown else batch:
+                if each.message_id not in kept and not self._account.weather.strikes(
+                    Kind.DUPLICATES, self._queue.name, self._account.scheduler.now
+                ):
+                    self._queue.delete(each.handle)
+        finally:
+            self._running -= 1
+            self._changed(self._account.now_ms())
+
+
+@dataclass
+class Shard:
+    """What a stream keeps of some partition keys.
+
+    Attributes:
+        records: Stream records not handled yet, with when they were written (epoch milliseconds).
+        working: Whether a batch of it is being handled.
+        tries: Failed tries of the batch at its front.
+        size: Records at most in its next batch: halved when one fails, until they are through.
+    """
+
+    records: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
+    working: bool = False
+    tries: int = 0
+    size: int = 0
+
+
+class StreamSource:
+    """Calls a function with what a table's stream holds, in order for each partition key."""
+
+    def __init__(self, function: Function, events: StreamEvents) -> None:
+        self._function = function
+        self._account = function.account
+        self._events = events
+        self._shards = [Shard() for _ in range(SHARDS * events.parallel)]
+
+    @property
+    def waiting(self) -> int:
+        """Records not handled yet."""
+        return sum(len(each.records) for each in self._shards)
+
+    def written(self, record: dict[str, Any]) -> None:
+        """A record was written to the stream."""
+        if not self._events.takes(record):
+            return
+        key = record["dynamodb"]["Keys"]["pk"]["S"]
+        shard = self._shards[zlib.crc32(key.encode()) % len(self._shards)]
+        shard.records.append((self._account.now_ms(), record))
+        if not shard.working:
+            shard.working = True
+            window = self._events.window_s * SECOND
+            self._account.scheduler.spawn(
+                lambda: self._work(shard), after=self._account.random.randrange(50_000, 500_000) + window
+            )
+
+    def _work(self, shard: Shard) -> None:
+        account = self._account
+        while shard.records:
+            now_ms = account.now_ms()
+            while shard.records and now_ms - shard.records[0][0] > STREAM_KEEPS_MS:
+                shard.records.popleft()
+                account.telemetry.count("StreamRecordsTrimmed")
+            size = min(len(shard.records), shard.size or self._events.batch)
+            if not size:
+                break
+            batch = [shard.records[index][1] for index in range(size)]
+            try:
+                self._function.invoke({"Records": batch})
+            except RunFailed:
+                shard.tries += 1
+                # Bisected: the front half comes again by itself.
+                shard.size = max(1, size // 2)
+                account.scheduler.sleep(min(60, 2 ** min(shard.tries, 6)) * SECOND)
+                continue
+            shard.tries, shard.size = 0, 0
+            if account.weather.strikes(Kind.REPLAY, self._function.settings.name, account.scheduler.now):
+                # Done, but the stream's position was not kept.
+                account.note(f"{self._function.settings.name} gets a batch again")
+                continue
+            for _ in range(size):
+                shard.records.popleft()
+        shard.working = False

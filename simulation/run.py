@@ -1,0 +1,221 @@
+"""One run: an account, its weather, a world, some hours; then everything ends, and the promises are checked."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from simulation.account import Account
+from simulation.conservation import judged
+from simulation.template import stack
+from simulation.truth import Truth, Violation
+from simulation.weather import HOUR, Storm, Weather, forecast
+from simulation.worlds.ironmq import IronMqWorld
+
+WORLDS = {"ironmq": IronMqWorld}
+
+SETTLES_WITHIN = 40
+"""Hours after the last storm within which everything has ended: the longest retries, and a day of sweeping."""
+
+LONGEST_EXPIRY = 8 * 24
+"""Hours until the last message has expired, if nothing else ends it."""
+
+PURGEABLE = ("PushQueue", "RetryQueue", "PollQueue", "RouteQueue")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        seed: Decides everything.
+        world: Which.
+        hours: How long producers post and storms rage.
+        rate: Posts an hour of each producer.
+        only: Names of the storms and producers that take part; None for all.
+    """
+
+    seed: int
+    world: str = "ironmq"
+    hours: float = 6.0
+    rate: float = 12.0
+    only: frozenset[str] | None = None
+
+    def takes(self, name: str) -> bool:
+        """Whether a storm or a producer takes part."""
+        return self.only is None or name in self.only
+
+
+@dataclass
+class Result:
+    """What came of a run.
+
+    Attributes:
+        plan: What was run.
+        violations: Promises that were not kept.
+        fingerprint: The same for every run of the same plan.
+        parts: Names of the storms and producers that took part.
+        storms: Those storms.
+        simulated_hours: How long it was for those inside.
+        seconds: How long it took.
+        figures: What happened, counted.
+        lines: The trace, if it was kept.
+    """
+
+    plan: Plan
+    violations: list[Violation]
+    fingerprint: str
+    parts: list[str]
+    storms: list[Storm]
+    simulated_hours: float
+    seconds: float
+    figures: Counter[str] = field(default_factory=Counter)
+    lines: list[tuple[int, str]] = field(default_factory=list)
+
+    def about(self, violation: Violation) -> list[tuple[int, str]]:
+        """The lines of the trace that matter for a violation: those that name what it is about, and what went wrong with whom they name."""
+        naming = [(at, line) for at, line in self.lines if violation.about in line]
+        who = {line.split(" ", 1)[0] for _, line in naming}
+        wrong = (" dies", " refused", " unanswered", " repeated", " runs out", " raises", "storm", "purged")
+        return [
+            (at, line)
+            for at, line in self.lines
+            if violation.about in line
+            or (any(each in line for each in wrong) and (line.startswith("storm") or line.split(" ", 1)[0] in who))
+        ]
+
+
+def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], None] = lambda _: None) -> Result:
+    """Run a plan.
+
+    Args:
+        plan: What to run.
+        keep_lines: Whether the trace is kept.
+        progress: Told now and then how far it is.
+    """
+    began = time.perf_counter()
+    seed = f"{plan.world}/{plan.seed}"
+    deployed = stack()
+    functions = [each.name for each in deployed.functions]
+    storms = [each for each in forecast(seed, plan.hours, functions, PURGEABLE) if plan.takes(each.name)]
+    weather = Weather((), seed)
+    account = Account(seed, deployed, weather)
+    if keep_lines:
+        account.scheduler.lines = []
+    truth = Truth(account)
+    world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
+    with account.installed():
+        world.set_up()
+        account.begin_schedules()
+        account.weather = _shifted(storms, account.scheduler.now, seed)
+        for storm in account.weather.storms:
+            _announce(account, storm)
+        producers = [each for each in world.producers if plan.takes(each)]
+        world.begin(frozenset(producers))
+        start = account.scheduler.now
+        for hour in range(1, round(plan.hours) + 1):
+            account.scheduler.run(start + round(min(hour, plan.hours) * HOUR))
+            progress(
+                f"hour {hour}: {account.calls} calls, {sum(account.weather.struck.values())} faults, {world.open()} open"
+            )
+        _settle(account, world, progress)
+        violations = [*world.check(), *_conservation(truth)]
+        violations += _dead_letters(account)
+        figures = _figures(account, truth)
+        fingerprint = account.scheduler.fingerprint
+        hours = account.scheduler.now / HOUR
+    return Result(
+        plan=plan,
+        violations=violations,
+        fingerprint=fingerprint,
+        parts=[*(each.name for each in storms), *producers],
+        storms=storms,
+        simulated_hours=hours,
+        seconds=time.perf_counter() - began,
+        figures=figures,
+        lines=account.scheduler.lines or [],
+    )
+
+
+def _shifted(storms: Sequence[Storm], start: int, seed: str) -> Weather:
+    moved = [
+        Storm(each.name, each.kind, each.where, each.begins + start, each.ends + start, each.rate) for each in storms
+    ]
+    return Weather(moved, seed)
+
+
+def _announce(account: Account, storm: Storm) -> None:
+    account.scheduler.at(storm.begins, lambda: account.note(f"storm begins: {storm}"))
+    if storm.kind == "purged":
+        account.scheduler.at(storm.begins, lambda: account.purge(storm.where))
+
+
+def _settle(account: Account, world: IronMqWorld, progress: Callable[[str], None]) -> None:
+    """Go on in good weather until everything has ended, and its records are written."""
+    waited = 0
+    while waited < LONGEST_EXPIRY + SETTLES_WITHIN and (world.open() or account.undelivered_records):
+        account.scheduler.run(account.scheduler.now + HOUR)
+        waited += 1
+        if waited % 24 == 0:
+            progress(f"{waited} hours of good weather: {world.open()} open")
+    # Late duplicates, errors on their way to their queues, records of the last minute.
+    account.scheduler.run(account.scheduler.now + HOUR)
+
+
+def _conservation(truth: Truth) -> list[Violation]:
+    standing, violations = judged(truth.records())
+    violations += [Violation("quarantined", "records", each) for each in truth.quarantined()]
+    by_delivery: dict[str, list[str]] = {}
+    for (_, delivery), state in standing.items():
+        by_delivery.setdefault(delivery, []).append(state)
+    for (message_id, subscriber_id), history in truth.deliveries.items():
+        found = by_delivery.get(f"{message_id}.{subscriber_id}", [])
+        if history[-1].state not in found:
+            violations.append(
+                Violation("records differ", message_id, f"records say {found}, stored {history[-1].state}")
+            )
+    recorded = {(uid, delivery.partition(".")[0]) for uid, delivery in standing}
+    for (uid, message_id), accepted in truth.accepted.items():
+        owes = accepted.pull or accepted.message.delivery_subscribers
+        if owes and (uid, message_id) not in recorded:
+            violations.append(Violation("acceptance not recorded", message_id, accepted.message.queue))
+    return violations
+
+
+def _dead_letters(account: Account) -> list[Violation]:
+    violations = []
+    for queue in account.queues.values():
+        for each in queue.worn_out:
+            violations.append(
+                Violation(
+                    "dead letter without a fault",
+                    each.message_id,
+                    f"{queue.name}: {each.receives} receives, {each.failed_runs} failed",
+                )
+            )
+    return violations
+
+
+def _figures(account: Account, truth: Truth) -> Counter[str]:
+    figures: Counter[str] = Counter()
+    figures["service calls"] = account.calls
+    figures["messages"] = len(truth.accepted)
+    figures["deliveries"] = len(truth.deliveries)
+    for history in truth.deliveries.values():
+        figures[f"ended {history[-1].state}"] += 1
+    for kind, count in account.weather.struck.items():
+        figures[f"fault {kind}"] += count
+    for name, count in account.telemetry.counts.items():
+        figures[f"hub {name}"] += count
+    for queue in account.queues.values():
+        if queue.most_seen:
+            figures[f"most in flight {queue.name}"] = queue.most_seen
+        if queue.stopped:
+            figures[f"stopped {queue.name}"] = queue.stopped
+        if queue.early:
+            figures[f"early {queue.name}"] = queue.early
+        if len(queue):
+            figures[f"left in {queue.name}"] = len(queue)
+    return figures

@@ -1,0 +1,426 @@
+"""A model of SQS: standard queues that repeat and reorder, FIFO queues with groups; delays, visibility, redrive, retention, limits.
+
+What is modelled after which rule, and what is not: ``docs/simulation.md``.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from simulation.dynamodb import service_error
+
+RETENTION_MS = 14 * 86_400_000
+"""A message is kept this long from its first enqueue, in a dead-letter queue too."""
+
+HIDDEN_AT_MOST_MS = 43_200_000
+"""Twelve hours from its receive a message is visible again, whatever was asked for."""
+
+DEDUPLICATED_MS = 300_000
+"""How long a FIFO queue remembers a deduplication id."""
+
+MOST_BYTES = 1_048_576
+MOST_DELAY_S = 900
+MOST_ENTRIES = 10
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """A queue as the template says it.
+
+    Attributes:
+        name: Its name.
+        visibility_s: Seconds a received message is hidden.
+        fifo: Whether it is a FIFO queue.
+        dead_letters: Name of its dead-letter queue.
+        receives: Receives after which a message goes there.
+    """
+
+    name: str
+    visibility_s: int = 30
+    fifo: bool = False
+    dead_letters: str = ""
+    receives: int = 0
+
+
+@dataclass
+class Stored:
+    """A message in a queue.
+
+    Attributes:
+        message_id: Its id; a duplicate has the same one.
+        body: Its text.
+        group: Message group.
+        sent_at: When it was first sent, epoch milliseconds.
+        visible_at: When it can be received (again).
+        receives: How often it was received.
+        received_at: When it was last received.
+        handle: Of the last receive; empty while it can be received.
+        wanted_at: When whoever hid it last wanted it to come back; 0 when nobody did.
+        failed_runs: Receives that ended with a run which came to nothing.
+        last: Handle of the last receive, also when that is over.
+        entry: Its number among what is hidden.
+    """
+
+    message_id: str
+    body: str
+    group: str
+    sent_at: int
+    visible_at: int
+    receives: int = 0
+    received_at: int = 0
+    handle: str = ""
+    wanted_at: int = 0
+    failed_runs: int = 0
+    last: str = ""
+    entry: int = 0
+
+
+@dataclass
+class Chances:
+    """How a service misbehaves; asked at each turn.
+
+    Attributes:
+        repeats: Whether a message that is received is kept for another receiver as well.
+        undone: Whether an entry of a batch fails.
+    """
+
+    repeats: Callable[[], bool] = lambda: False
+    undone: Callable[[], bool] = lambda: False
+
+
+class Queue:
+    """One queue.
+
+    Args:
+        settings: How it was made.
+        now_ms: SQS's own clock, epoch milliseconds.
+        random: Chooses among messages that can be received.
+        chances: How it misbehaves.
+        most_in_flight: From this many messages in flight on nothing is handed out.
+
+    Attributes:
+        dead: Where messages go that were received too often, if it has such a queue.
+        changed: Called when a message may be received at that time (epoch milliseconds) that could not be before.
+        most_seen: The most messages that were in flight at a time.
+        stopped: How often nothing was handed out because too many were in flight.
+        early: Receives of messages before the time that whoever hid them last wanted.
+        expired: Messages dropped for their age.
+        worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
+    """
+
+    def __init__(
+        self,
+        settings: QueueSettings,
+        *,
+        now_ms: Callable[[], int],
+        random: Random,
+        chances: Chances,
+        most_in_flight: int,
+    ) -> None:
+        self.settings = settings
+        self.name = settings.name
+        self.dead: Queue | None = None
+        self.worn_out: list[Stored] = []
+        self.changed: Callable[[int], None] = lambda _: None
+        self.most_seen = self.stopped = self.early = self.expired = 0
+        self._now_ms = now_ms
+        self._random = random
+        self._chances = chances
+        self._most = most_in_flight
+        self._number = 0
+        self._hidden: list[tuple[int, int, Stored]] = []
+        self._ready: list[Stored] = []
+        self._by_handle: dict[str, Stored] = {}
+        self._gone: set[int] = set()
+        self._in_flight = 0
+        self._groups_busy: dict[str, int] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ready) + sum(number not in self._gone for _, number, _ in self._hidden)
+
+    @property
+    def in_flight(self) -> int:
+        """Messages received and not deleted, whose time has not come."""
+        self._catch_up()
+        return self._in_flight
+
+    def next_at(self) -> int | None:
+        """When a message can be received next (epoch milliseconds, may be past); None when there is none."""
+        self._catch_up()
+        if any(self._free(each) for each in self._ready):
+            return self._now_ms()
+        while self._hidden and self._hidden[0][1] in self._gone:
+            self._gone.discard(heapq.heappop(self._hidden)[1])
+        return self._hidden[0][0] if self._hidden else None
+
+    def send(self, body: str, *, group: str = "", delay_s: int = 0, once: str = "") -> str:
+        """Add a message; its id."""
+        now = self._now_ms()
+        if self.settings.fifo:
+            key = group, once
+            if now - self._seen.get(key, -DEDUPLICATED_MS) < DEDUPLICATED_MS:
+                return "known"
+            self._seen[key] = now
+        self._number += 1
+        message_id = f"{self.name}-{self._number}"
+        self._add(Stored(message_id, body, group, sent_at=now, visible_at=now + delay_s * 1000))
+        return message_id
+
+    def receive(self, limit: int) -> list[Stored]:
+        """Up to so many messages, hidden from now on; copies, as their receiver has them."""
+        self._catch_up()
+        now = self._now_ms()
+        if self._in_flight >= self._most:
+            # With long polling, as Lambda's pollers use, this is silent.
+            self.stopped += 1
+            return []
+        taken: list[Stored] = []
+        for each in self._candidates(limit):
+            if len(taken) == limit:
+                break
+            if each.sent_at + RETENTION_MS <= now:
+                self._ready.remove(each)
+                self.expired += 1
+                continue
+            if self.dead is not None and each.receives >= self.settings.receives:
+                self._ready.remove(each)
+                if each.failed_runs < each.receives // 2:
+                    self.worn_out.append(each)
+                self.dead.adopt(each)
+                continue
+            if not self._free(each) and (not taken or taken[-1].group != each.group):
+                continue
+            taken.append(self._hand_out(each, now))
+        return taken
+
+    def _candidates(self, limit: int) -> list[Stored]:
+        if self.settings.fifo:
+            return list(self._ready)
+        # A standard queue keeps order as well as it can: what is received is found among the oldest.
+        near = self._ready[: 3 * limit]
+        self._random.shuffle(near)
+        return near
+
+    def _free(self, each: Stored) -> bool:
+        """Whether no message of a FIFO queue's group is in flight, and none waits before this one."""
+        if not self.settings.fifo:
+            return True
+        if self._groups_busy.get(each.group, 0):
+            return False
+        return next(other for other in self._ready if other.group == each.group) is each
+
+    def _hand_out(self, each: Stored, now: int) -> Stored:
+        self._ready.remove(each)
+        if each.wanted_at > now:
+            self.early += 1
+        if not self.settings.fifo and self._chances.repeats():
+            copy = replace(each)
+            copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
+            self._hide(copy)
+        self._number += 1
+        each.receives += 1
+        self._by_handle.pop(each.last, None)
+        each.handle = each.last = f"{self.name}/{self._number}"
+        each.received_at, each.visible_at = now, now + self.settings.visibility_s * 1000
+        each.wanted_at = 0
+        self._by_handle[each.handle] = each
+        self._in_flight += 1
+        self.most_seen = max(self.most_seen, self._in_flight)
+        if self.settings.fifo:
+            self._groups_busy[each.group] = self._groups_busy.get(each.group, 0) + 1
+        self._hide(each)
+        return replace(each)
+
+    def delete(self, handle: str) -> bool:
+        """Delete a message; with a handle that is stale nothing happens. Whether it was there."""
+        self._catch_up()
+        stored = self._by_handle.pop(handle, None)
+        if stored is None:
+            return False
+        if stored.handle == handle:
+            self._land(stored)
+            self._gone.add(stored.entry)
+            return True
+        # Its time was over, but nobody has received it since.
+        self._ready = [each for each in self._ready if each is not stored]
+        return True
+
+    def defer(self, handle: str, seconds: int) -> str:
+        """Hide a message for so long from now; why that is refused, or nothing."""
+        self._catch_up()
+        stored, now = self._by_handle.get(handle), self._now_ms()
+        if stored is None or stored.handle != handle:
+            return "MessageNotInflight"
+        until = now + seconds * 1000
+        if seconds < 0 or until - stored.received_at >= HIDDEN_AT_MOST_MS:
+            return "InvalidParameterValue"
+        self._gone.add(stored.entry)
+        stored.visible_at = stored.wanted_at = until
+        self._hide(stored)
+        return ""
+
+    def run_failed(self, handle: str) -> None:
+        """The run that a message was received for came to nothing."""
+        stored = self._by_handle.get(handle)
+        if stored is not None:
+            stored.failed_runs += 1
+
+    def adopt(self, message: Stored) -> None:
+        """Take a message over from the queue it was received from too often."""
+        message.handle, message.visible_at = "", self._now_ms()
+        self._add(message)
+
+    def purge(self) -> int:
+        """Remove everything; how many messages there were."""
+        count = len(self)
+        self._hidden, self._ready, self._in_flight = [], [], 0
+        self._by_handle.clear()
+        self._gone.clear()
+        self._groups_busy.clear()
+        return count
+
+    def bodies(self) -> list[str]:
+        """The texts of all messages."""
+        return [
+            *(each.body for each in self._ready),
+            *(each.body for _, number, each in self._hidden if number not in self._gone),
+        ]
+
+    def _add(self, stored: Stored) -> None:
+        if stored.visible_at <= self._now_ms():
+            self._ready.append(stored)
+            self.changed(self._now_ms())
+        else:
+            self._hide(stored)
+
+    def _hide(self, stored: Stored) -> None:
+        self._number += 1
+        stored.entry = self._number
+        heapq.heappush(self._hidden, (stored.visible_at, self._number, stored))
+        self.changed(stored.visible_at)
+
+    def _land(self, stored: Stored) -> None:
+        """A message is no longer in flight."""
+        stored.handle = ""
+        self._in_flight -= 1
+        if self.settings.fifo:
+            self._groups_busy[stored.group] -= 1
+
+    def _catch_up(self) -> None:
+        now = self._now_ms()
+        while self._hidden and self._hidden[0][0] <= now:
+            _, number, stored = heapq.heappop(self._hidden)
+            if number in self._gone:
+                self._gone.discard(number)
+                continue
+            if stored.handle:
+                self._land(stored)
+            self._return(stored)
+
+    def _return(self, stored: Stored) -> None:
+        if self.settings.fifo:
+            # It goes back to its place, before what was sent to its group later.
+            behind = next(
+                (index for index, each in enumerate(self._ready) if each.sent_at > stored.sent_at), len(self._ready)
+            )
+            self._ready.insert(behind, stored)
+        else:
+            self._ready.append(stored)
+
+
+class Sqs:
+    """The service: the operations of the low-level client that the hub uses.
+
+    Args:
+        queues: By name.
+        chances: How it misbehaves.
+    """
+
+    def __init__(self, queues: Mapping[str, Queue], chances: Chances) -> None:
+        self.queues = queues
+        self._chances = chances
+
+    def send_message(self, *, QueueUrl: str, MessageBody: str) -> dict[str, Any]:  # noqa: N803 (the service's)
+        """SendMessage."""
+        return {"MessageId": self._queue(QueueUrl).send(MessageBody)}
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
+        """SendMessageBatch."""
+        _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
+        _check(sum(len(each["MessageBody"].encode()) for each in Entries) <= MOST_BYTES, "BatchRequestTooLong")
+        queue = self._queue(QueueUrl)
+        failed = [each["Id"] for each in Entries if self._chances.undone()]
+        for each in Entries:
+            if each["Id"] in failed:
+                continue
+            delay_s = each.get("DelaySeconds", 0)
+            _check(0 <= delay_s <= MOST_DELAY_S, "InvalidParameterValue")
+            queue.send(
+                each["MessageBody"],
+                group=each.get("MessageGroupId", ""),
+                delay_s=delay_s,
+                once=each.get("MessageDeduplicationId", ""),
+            )
+        return _answered(failed)
+
+    def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, **_: Any) -> dict[str, Any]:  # noqa: N803
+        """ReceiveMessage; whoever calls it waits for ``WaitTimeSeconds`` himself."""
+        found = self._queue(QueueUrl).receive(MaxNumberOfMessages)
+        return {
+            "Messages": [
+                {
+                    "MessageId": each.message_id,
+                    "ReceiptHandle": each.handle,
+                    "Body": each.body,
+                    "Attributes": {
+                        "ApproximateReceiveCount": str(each.receives),
+                        "SentTimestamp": str(each.sent_at),
+                    },
+                }
+                for each in found
+            ]
+        }
+
+    def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
+        """DeleteMessageBatch."""
+        queue = self._queue(QueueUrl)
+        failed = [each["Id"] for each in Entries if self._chances.undone()]
+        for each in Entries:
+            if each["Id"] not in failed:
+                queue.delete(each["ReceiptHandle"])
+        return _answered(failed)
+
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
+        """ChangeMessageVisibilityBatch."""
+        _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
+        queue = self._queue(QueueUrl)
+        failed = []
+        for each in Entries:
+            if self._chances.undone() or queue.defer(each["ReceiptHandle"], each["VisibilityTimeout"]):
+                failed.append(each["Id"])
+        return _answered(failed)
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
+        """GetQueueAttributes: messages in flight."""
+        (name,) = AttributeNames
+        _check(name == "ApproximateNumberOfMessagesNotVisible", "InvalidAttributeName")
+        return {"Attributes": {name: str(self._queue(QueueUrl).in_flight)}}
+
+    def _queue(self, url: str) -> Queue:
+        return self.queues[url.rpartition("/")[2]]
+
+
+def _check(holds: bool, code: str) -> None:
+    if not holds:
+        raise service_error(code, "SQS")
+
+
+def _answered(failed: Sequence[str]) -> dict[str, Any]:
+    if not failed:
+        return {}
+    return {"Failed": [{"Id": each, "SenderFault": False, "Code": "InternalError"} for each in failed]}

@@ -1,0 +1,120 @@
+"""Models of S3, Secrets Manager and the management side of a WebSocket API, as far as the hub uses them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from simulation.dynamodb import service_error
+
+
+class S3:
+    """Buckets of objects, strongly consistent, with conditional writes.
+
+    Attributes:
+        objects: By bucket and key.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], bytes] = {}
+
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
+        """PutObject."""
+        stored = self.objects.get((Bucket, Key))
+        if more.get("IfNoneMatch") == "*" and stored is not None:
+            raise service_error("PreconditionFailed", "PutObject")
+        if "IfMatch" in more and (stored is None or _etag(stored) != more["IfMatch"]):
+            raise service_error("PreconditionFailed", "PutObject")
+        self.objects[Bucket, Key] = Body
+        return {"ETag": _etag(Body)}
+
+    def get_object(self, *, Bucket: str, Key: str, **more: Any) -> dict[str, Any]:  # noqa: N803
+        """GetObject, whole or a range of bytes."""
+        stored = self.objects.get((Bucket, Key))
+        if stored is None:
+            raise service_error("NoSuchKey", "GetObject")
+        body = stored
+        if "Range" in more:
+            first, _, last = more["Range"].removeprefix("bytes=").partition("-")
+            body = stored[int(first) : int(last) + 1]
+        return {"Body": io.BytesIO(body), "ETag": _etag(stored)}
+
+
+def _etag(body: bytes) -> str:
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+class SecretsManager:
+    """One secret, never rotated.
+
+    Args:
+        made_at: When it was made, epoch milliseconds.
+    """
+
+    def __init__(self, made_at: int) -> None:
+        self._made_at = made_at
+
+    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:  # noqa: N803
+        """GetSecretValue."""
+        if VersionStage == "AWSPREVIOUS":
+            raise service_error("ResourceNotFoundException", "GetSecretValue")
+        made = datetime.fromtimestamp(self._made_at / 1000, UTC)
+        return {"SecretString": hashlib.sha256(SecretId.encode()).hexdigest(), "CreatedDate": made}
+
+
+@dataclass
+class Socket:
+    """A client's end of a connection.
+
+    Attributes:
+        opened_at: When its handshake ended, epoch milliseconds.
+        active_at: When something last went over it.
+        heard: Called with each frame that arrives.
+        closed: Called when the hub's side ends it.
+    """
+
+    opened_at: int
+    active_at: int
+    heard: Callable[[str], None] = field(default=lambda _: None)
+    closed: Callable[[], None] = field(default=lambda: None)
+
+
+class Sockets:
+    """Connections of a WebSocket API, from its management side.
+
+    Args:
+        now_ms: Its clock, epoch milliseconds.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self.open: dict[str, Socket] = {}
+
+    def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> dict[str, Any]:  # noqa: N803
+        """PostToConnection: the frame is with the client when the call returns."""
+        socket = self._socket(ConnectionId, "PostToConnection")
+        socket.active_at = self._now_ms()
+        socket.heard(Data.decode("utf-8", "surrogatepass"))
+        return {}
+
+    def delete_connection(self, *, ConnectionId: str) -> dict[str, Any]:  # noqa: N803
+        """DeleteConnection."""
+        socket = self._socket(ConnectionId, "DeleteConnection")
+        del self.open[ConnectionId]
+        socket.closed()
+        return {}
+
+    def get_connection(self, *, ConnectionId: str) -> dict[str, Any]:  # noqa: N803
+        """GetConnection."""
+        socket = self._socket(ConnectionId, "GetConnection")
+        return {"LastActiveAt": datetime.fromtimestamp(socket.active_at / 1000, UTC)}
+
+    def _socket(self, connection_id: str, operation: str) -> Socket:
+        socket = self.open.get(connection_id)
+        if socket is None:
+            raise service_error("GoneException", operation)
+        return socket

@@ -1,0 +1,244 @@
+"""What template.yaml deploys, read for the simulator: tables, queues, functions with their settings, and what calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from local import template as sam
+from simulation.dynamodb import Index, Schema
+from simulation.sqs import QueueSettings
+
+ROOT = Path(__file__).parents[1]
+BASE_URL = "https://hub.example"
+
+PARAMETERS = {"PublicBaseUrl": BASE_URL}
+"""Parameters of a stack that the simulator deploys, unless a world says otherwise; the others have their defaults."""
+
+
+@dataclass(frozen=True)
+class QueueEvents:
+    """A queue whose messages call a function.
+
+    Attributes:
+        queue: Its name.
+        batch: Messages at most in a batch.
+        concurrency: Runs at most at a time.
+    """
+
+    queue: str
+    batch: int
+    concurrency: int
+
+
+@dataclass(frozen=True)
+class StreamEvents:
+    """A table's stream that calls a function.
+
+    Attributes:
+        table: Its name.
+        batch: Records at most in a batch.
+        window_s: Seconds that a batch is gathered.
+        parallel: Batches of one shard at a time; records of one partition key stay in order.
+        filters: Patterns, one of which a record must match; none for all records.
+    """
+
+    table: str
+    batch: int
+    window_s: int
+    parallel: int
+    filters: tuple[Any, ...] = ()
+
+    def takes(self, record: Mapping[str, Any]) -> bool:
+        """Whether a stream record goes to the function."""
+        return not self.filters or any(_matches(each, record) for each in self.filters)
+
+
+@dataclass(frozen=True)
+class FunctionSettings:
+    """A function.
+
+    Attributes:
+        name: Of its folder.
+        timeout_s: Seconds a run may take.
+        environ: Its environment variables.
+        queues: Queues that call it.
+        streams: Streams that call it.
+    """
+
+    name: str
+    timeout_s: int
+    environ: Mapping[str, str]
+    queues: tuple[QueueEvents, ...]
+    streams: tuple[StreamEvents, ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """All of it."""
+
+    tables: tuple[Schema, ...]
+    queues: tuple[QueueSettings, ...]
+    functions: tuple[FunctionSettings, ...]
+
+
+class _Resolver:
+    """Values of the template, with functions like ``Ref`` and ``Fn::If`` worked out."""
+
+    def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        self._template = template
+        self._resources = template["Resources"]
+        declared = {name: each.get("Default", "") for name, each in template["Parameters"].items()}
+        self._parameters = {**declared, **{name: value for name, value in parameters.items() if name in declared}}
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.value(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((function, argument),) = value.items()
+            known = getattr(self, f"_{function.removeprefix('Fn::').lower()}", None)
+            if function == "Ref" or (function.startswith("Fn::") and known):
+                assert known is not None
+                return known(argument)
+        return {name: self.value(each) for name, each in value.items()}
+
+    def _ref(self, name: str) -> Any:
+        if name in self._parameters:
+            return self._parameters[name]
+        if name in self._resources:
+            return named(name, self._resources[name]["Type"])
+        return name
+
+    def _getatt(self, argument: Any) -> Any:
+        name, _, attribute = argument.partition(".") if isinstance(argument, str) else (argument[0], "", argument[1])
+        return f"{BASE_URL}/{name}" if attribute == "ApiEndpoint" else named(name, "")
+
+    def _sub(self, argument: Any) -> Any:
+        return argument if isinstance(argument, str) else argument[0]
+
+    def _if(self, argument: Any) -> Any:
+        condition, then, otherwise = argument
+        return self.value(then if self._holds({"Condition": condition}) else otherwise)
+
+    def _findinmap(self, argument: Any) -> Any:
+        found = self._template["Mappings"]
+        for each in argument:
+            found = found[str(self.value(each))]
+        return found
+
+    def _holds(self, condition: Any) -> bool:
+        ((function, argument),) = condition.items()
+        if function == "Condition":
+            return self._holds(self._template["Conditions"][argument])
+        if function == "Fn::Not":
+            return not self._holds(argument[0])
+        if function in {"Fn::And", "Fn::Or"}:
+            return (all if function == "Fn::And" else any)(self._holds(each) for each in argument)
+        if function != "Fn::Equals":
+            raise ValueError(f"unknown condition {function}")
+        left, right = (str(self.value(each)) for each in argument)
+        return left == right
+
+
+def named(resource: str, kind: str) -> str:
+    """What a resource of the template is called in the simulator: queues by their URLs, all else by logical id."""
+    return f"https://sqs.example/{resource}" if kind == "AWS::SQS::Queue" else resource
+
+
+@cache
+def _template() -> dict[str, Any]:
+    return sam.load(ROOT / "template.yaml")
+
+
+def stack(**parameters: Any) -> Stack:
+    """The stack that the template makes of some parameters."""
+    template = _template()
+    resolver = _Resolver(template, {**PARAMETERS, **parameters})
+    resources = {name: (each["Type"], each) for name, each in template["Resources"].items()}
+    tables, queues, functions = [], [], []
+    for name, (kind, resource) in resources.items():
+        properties = resource.get("Properties", {})
+        if kind == "AWS::DynamoDB::Table":
+            tables.append(_table(name, resolver.value(properties)))
+        elif kind == "AWS::SQS::Queue":
+            queues.append(_queue(name, resolver.value(properties)))
+        elif kind == "AWS::Serverless::Function" and str(properties.get("CodeUri", "")).startswith("functions/"):
+            functions.append(_function(properties, resolver, template.get("Globals", {})))
+    return Stack(tuple(tables), tuple(queues), tuple(functions))
+
+
+def _table(name: str, properties: Mapping[str, Any]) -> Schema:
+    indexes = []
+    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        for each in properties.get(kind, ()):
+            partition, sort = (key["AttributeName"] for key in each["KeySchema"])
+            projection = each["Projection"]
+            attributes = (
+                None if projection["ProjectionType"] == "ALL" else tuple(projection.get("NonKeyAttributes", ()))
+            )
+            indexes.append(Index(each["IndexName"], partition, sort, attributes, local=kind.startswith("Local")))
+    return Schema(
+        name,
+        indexes=tuple(indexes),
+        streams="StreamSpecification" in properties,
+        ttl=properties.get("TimeToLiveSpecification", {}).get("AttributeName"),
+    )
+
+
+def _queue(name: str, properties: Mapping[str, Any]) -> QueueSettings:
+    redrive = properties.get("RedrivePolicy", {})
+    return QueueSettings(
+        name,
+        visibility_s=int(properties.get("VisibilityTimeout", 30)),
+        fifo=bool(properties.get("FifoQueue", False)),
+        dead_letters=redrive.get("deadLetterTargetArn", ""),
+        receives=int(redrive.get("maxReceiveCount", 0)),
+    )
+
+
+def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mapping[str, Any]) -> FunctionSettings:
+    name = str(properties["CodeUri"]).removeprefix("functions/").rstrip("/")
+    given = {
+        **common.get("Function", {}).get("Environment", {}).get("Variables", {}),
+        **properties.get("Environment", {}).get("Variables", {}),
+    }
+    environ = {key: str(resolver.value(value)) for key, value in given.items()}
+    queues, streams = [], []
+    for event in properties.get("Events", {}).values():
+        settings = resolver.value(event["Properties"])
+        if event["Type"] == "SQS":
+            scaling = settings.get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
+            queues.append(QueueEvents(settings["Queue"], int(settings["BatchSize"]), int(scaling)))
+        elif event["Type"] == "DynamoDB":
+            streams.append(
+                StreamEvents(
+                    table=settings["Stream"],
+                    batch=int(settings["BatchSize"]),
+                    window_s=int(settings.get("MaximumBatchingWindowInSeconds", 0)),
+                    parallel=int(settings.get("ParallelizationFactor", 1)),
+                    filters=tuple(
+                        json.loads(each["Pattern"]) for each in settings.get("FilterCriteria", {}).get("Filters", ())
+                    ),
+                )
+            )
+        else:
+            raise ValueError(f"{name} is called by {event['Type']}, which the simulator does not have")
+    timeout = properties.get("Timeout", common.get("Function", {}).get("Timeout", 3))
+    return FunctionSettings(name, int(resolver.value(timeout)), environ, tuple(queues), tuple(streams))
+
+
+def _matches(pattern: Any, value: Any) -> bool:
+    """Event filtering: every name of a pattern is there, and each list of a pattern holds the value."""
+    if isinstance(pattern, list):
+        if any(not isinstance(each, str) for each in pattern):
+            raise ValueError("a filter of a kind that the simulator does not have")
+        return value in pattern
+    return isinstance(value, dict) and all(
+        name in value and _matches(each, value[name]) for name, each in pattern.items()
+    )

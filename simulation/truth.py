@@ -1,0 +1,170 @@
+"""What really happened, watched from outside: every write of the tables as it is made, what producers were told, what endpoints saw."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pushhub.engine.model.message import Message
+from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+from simulation.expressions import Item
+
+if TYPE_CHECKING:
+    from simulation.account import Account
+
+MESSAGES, LINES, BACKLOGS, RECORDS = "MessagesTable", "LinesTable", "BacklogsTable", "RecordsBucket"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A promise that was not kept.
+
+    Attributes:
+        rule: Which.
+        about: Whom or what it is about: an id that the trace can be searched for.
+        told: What happened.
+    """
+
+    rule: str
+    about: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.about}: {self.told}"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A delivery as one write left it.
+
+    Attributes:
+        at: When, microseconds.
+        state: Where it stood.
+        settled: Whether for good.
+        due_at: When it is looked at next, epoch milliseconds.
+        tries: Tries used up.
+        attempts: Requests made.
+        version: Its version.
+    """
+
+    at: int
+    state: str
+    settled: bool
+    due_at: int | None
+    tries: int
+    attempts: int
+    version: int
+
+
+@dataclass
+class Accepted:
+    """A message that the hub has, whoever posted it.
+
+    Attributes:
+        message: As it was stored.
+        at: When, microseconds.
+        pull: Whether it stands in a pull queue.
+        gone_at: When its item was removed, microseconds.
+        ended: How it left a pull queue: what was stored last.
+    """
+
+    message: Message
+    at: int
+    pull: bool = False
+    gone_at: int | None = None
+    deleted: bool = False
+    last: Item = field(default_factory=dict)
+
+
+class Truth:
+    """Watches an account.
+
+    Attributes:
+        accepted: Messages by queue generation and id.
+        deliveries: What was written of each delivery, by message id and subscriber's id.
+    """
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self.accepted: dict[tuple[str, str], Accepted] = {}
+        self.deliveries: dict[tuple[str, str], list[Written]] = defaultdict(list)
+        self.removed_early: list[tuple[str, str]] = []
+        account.written.append(self._written)
+
+    def settled_at(self, message_id: str, subscriber_id: str) -> int | None:
+        """When a delivery was settled, microseconds."""
+        return next((each.at for each in self.deliveries[message_id, subscriber_id] if each.settled), None)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every delivery record in the records bucket, object by object."""
+        for (bucket, key), content in self._account.s3.objects.items():
+            if bucket == RECORDS and key.startswith("records/dt="):
+                for line in gzip.decompress(content).decode().splitlines():
+                    yield json.loads(line)
+
+    def quarantined(self) -> Sequence[str]:
+        """Stream records that no delivery record could be made of."""
+        return [
+            f"{key}: {content.decode()[:300]}"
+            for (bucket, key), content in self._account.s3.objects.items()
+            if bucket == RECORDS and key.startswith("records/quarantine/")
+        ]
+
+    def _written(self, table: str, before: Item | None, after: Item | None) -> None:
+        if table == MESSAGES:
+            self._message_table(before, after)
+        elif table == LINES:
+            self._lines_table(before, after)
+
+    def _message_table(self, before: Item | None, after: Item | None) -> None:
+        now = self._account.scheduler.now
+        item = after if after is not None else before or {}
+        if item["kind"]["S"] == "message":
+            message = decode_message(item)
+            key = message.queue_uid, message.message_id
+            if before is None:
+                self.accepted[key] = Accepted(message, now)
+            elif after is None:
+                self.accepted[key].gone_at = now
+            elif "deleted" in after:
+                self.accepted[key].deleted = True
+            return
+        if item["kind"]["S"] != "delivery":
+            return
+        delivery = decode_delivery(item)
+        key = delivery.message_id, delivery.subscriber_id
+        if after is None:
+            if not delivery.settled:
+                self.removed_early.append(key)
+            return
+        history = self.deliveries[key]
+        if history and history[-1].version == delivery.version:
+            return
+        history.append(
+            Written(
+                at=now,
+                state=delivery.state.value,
+                settled=delivery.settled,
+                due_at=delivery.due_at,
+                tries=delivery.tries,
+                attempts=delivery.attempts,
+                version=delivery.version,
+            )
+        )
+
+    def _lines_table(self, before: Item | None, after: Item | None) -> None:
+        now = self._account.scheduler.now
+        if before is None and after is not None:
+            message = decode_line_message(after).message
+            self.accepted[message.queue_uid, message.message_id] = Accepted(message, now, pull=True, last=after)
+            return
+        item = after if after is not None else before or {}
+        key = item["pk"]["S"].rpartition("#")[2], item["sk"]["S"]
+        self.accepted[key].last = item
+        if after is None:
+            self.accepted[key].gone_at = now

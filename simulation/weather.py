@@ -1,0 +1,163 @@
+"""What goes wrong, and when: storms made from the seed, each of which can be left out to see whether a failure needs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from simulation.scheduler import SECOND
+
+HOUR = 3_600 * SECOND
+MINUTE = 60 * SECOND
+
+
+class Kind(StrEnum):
+    """Kinds of storms."""
+
+    REFUSED = "refused"
+    """Calls of a service fail without effect, after the SDK's own retries."""
+    LOST = "lost"
+    """Calls of a service take effect, but their answers do not arrive, after the SDK's own retries."""
+    REPEATED = "repeated"
+    """Calls of a service take effect twice: the SDK repeated what it had no answer to."""
+    SLOW = "slow"
+    """Calls of a service take seconds."""
+    UNDONE = "undone"
+    """Entries of batch calls of a service fail or stay unprocessed."""
+    CRASH = "crash"
+    """Execution environments die at a call, before or after its effect."""
+    THROTTLED = "throttled"
+    """Lambda refuses to run functions for want of concurrency."""
+    RECYCLED = "recycled"
+    """Execution environments are replaced, as after a deployment."""
+    DUPLICATES = "duplicates"
+    """SQS hands messages out once more."""
+    LAG = "lag"
+    """Indexes show writes minutes late."""
+    REPLAY = "replay"
+    """Streams hand batches out again after they were done."""
+    STOPPED = "stopped"
+    """A function is broken: each of its runs fails at its start."""
+    PURGED = "purged"
+    """An operator purges a queue by mistake."""
+    CLOCKS = "clocks"
+    """New execution environments have clocks that are seconds off."""
+
+
+@dataclass(frozen=True)
+class Storm:
+    """Something that goes wrong for a while.
+
+    Attributes:
+        name: What it is called in a trace, and to leave it out.
+        kind: What goes wrong.
+        where: Service, function or queue; empty for all.
+        begins: Microseconds since the start.
+        ends: Likewise.
+        rate: Share of calls it strikes (0..1), or a number that its kind explains.
+    """
+
+    name: str
+    kind: Kind
+    where: str
+    begins: int
+    ends: int
+    rate: float
+
+    def __str__(self) -> str:
+        hours = f"{self.begins / HOUR:.2f} h to {self.ends / HOUR:.2f} h"
+        return f"{self.name}: {self.kind} {self.where or 'everywhere'} {self.rate:.3g}, {hours}"
+
+
+SERVICES = ("dynamodb", "sqs", "s3")
+
+DRIZZLE = (
+    (Kind.REFUSED, "", 0.001),
+    (Kind.LOST, "", 0.0005),
+    (Kind.REPEATED, "", 0.001),
+    (Kind.UNDONE, "", 0.003),
+    (Kind.CRASH, "", 0.0004),
+    (Kind.DUPLICATES, "", 0.01),
+    (Kind.REPLAY, "", 0.01),
+)
+"""What goes wrong all the time."""
+
+
+def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence[str]) -> list[Storm]:
+    """The storms of a run.
+
+    Args:
+        seed: Of the run.
+        hours: How long it is.
+        functions: Names of all functions.
+        queues: Names of the queues that may be purged.
+    """
+    random = Random(f"{seed}/weather")
+    end = round(hours * HOUR)
+    storms = [
+        Storm(f"drizzle-{kind}", kind, where, 0, end, rate * random.choice((0, 1, 1, 4)))
+        for kind, where, rate in DRIZZLE
+    ]
+    for number in range(2 + round(hours / 3)):
+        kind = random.choice(list(Kind))
+        begins = round(random.random() * end)
+        lasts = round(min(random.expovariate(1 / (20 * MINUTE)), 3 * HOUR))
+        where, rate = "", random.choice((0.02, 0.1, 0.3))
+        if kind in {Kind.REFUSED, Kind.LOST, Kind.REPEATED, Kind.SLOW, Kind.UNDONE}:
+            where = random.choice(SERVICES)
+            rate = random.choice((0.02, 0.1, 0.3, 1.0)) if kind in {Kind.REFUSED, Kind.SLOW} else rate
+        elif kind is Kind.CRASH:
+            where, rate = random.choice(functions), random.choice((0.005, 0.02, 0.1))
+        elif kind is Kind.THROTTLED:
+            where, rate = random.choice(functions), random.choice((0.1, 0.5, 1.0))
+        elif kind is Kind.STOPPED:
+            where = random.choice(functions)
+            # Now and then longer than a stream keeps its records.
+            lasts = round(random.choice((0.3, 1, 4, 26)) * HOUR)
+        elif kind is Kind.LAG:
+            where, rate = "dynamodb", random.choice((5, 60, 300))
+        elif kind is Kind.PURGED:
+            where, rate, lasts = random.choice(queues), 1.0, 0
+        elif kind is Kind.CLOCKS:
+            rate = random.choice((1, 5, 20))
+        storms.append(Storm(f"storm-{number}", kind, where, begins, min(end, begins + lasts), rate))
+    return storms
+
+
+class Weather:
+    """The storms of a run at work.
+
+    Args:
+        storms: Which.
+        seed: Of the run; each storm strikes by random numbers of its own, so that leaving one out leaves the others as they are.
+
+    Attributes:
+        struck: How often each kind struck.
+    """
+
+    def __init__(self, storms: Sequence[Storm], seed: str) -> None:
+        self.storms = tuple(storms)
+        self.struck: Counter[str] = Counter()
+        self._random = {each.name: Random(f"{seed}/{each.name}") for each in storms}
+        self._of_kind: dict[Kind, list[Storm]] = {kind: [] for kind in Kind}
+        for each in storms:
+            self._of_kind[each.kind].append(each)
+
+    def strikes(self, kind: Kind, where: str, now: int) -> bool:
+        """Whether something of a kind goes wrong at a place now (microseconds)."""
+        for storm in self._of_kind[kind]:
+            if (
+                storm.begins <= now < storm.ends
+                and storm.where in ("", where)
+                and self._random[storm.name].random() < storm.rate
+            ):
+                self.struck[kind.value] += 1
+                return True
+        return False
+
+    def worst(self, kind: Kind, now: int) -> float:
+        """The highest number that a storm of a kind has now; 0 when there is none."""
+        return max((each.rate for each in self._of_kind[kind] if each.begins <= now < each.ends), default=0.0)
