@@ -4,6 +4,7 @@
 VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
 SAM_VENV ?= .venv-sam
+BROWSER_VENV ?= .venv-browser
 MUTANTS_VENV ?= .venv-mutants
 NAME ?=
 OF ?=
@@ -26,7 +27,7 @@ export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack mutants sam-local lint format environments python
+.PHONY: help simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -66,13 +67,18 @@ sam-local: environments deployable ## sam local invoke: build, seed the running 
 	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Runtime=$$($(PYTHON) -m local.sam_local runtime) >/dev/null
 	@$(PYTHON) -m local.sam_local
 
-test: lint test-quick test-stack test-report ## lint, then every test
+test: lint test-quick test-stack test-browser test-report ## lint, then every test
 
 test-quick: environments ## tests that need no running stack
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue
+	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
 
 test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
 	@$(PYTHON) -m pytest -v tests/stack tests/sam
+
+test-browser: environments ## tests of the console in Debian's chromium
+	@if command -v chromium >/dev/null; then \
+		$(SYSTEM_PYTHON) local/environment.py $(BROWSER_VENV) requirements/browser.txt && $(BROWSER_VENV)/bin/python -m pytest -q tests/browser; \
+	else echo "pushhub: tests/browser left out, as there is no chromium here: install the package chromium to have them"; fi
 
 mutants: environments ## change the engine in small ways and see whether a test notices: make mutants OF="engine/model/*=tests/engine"
 	@$(SYSTEM_PYTHON) local/environment.py $(MUTANTS_VENV) requirements/mutants.txt

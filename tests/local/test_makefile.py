@@ -61,3 +61,20 @@ def test_the_report_says_that_it_needs_311(tmp_path: Path) -> None:
     assert (
         "pushhub: the delivery report needs Python 3.11, as its Spark (Glue 5.1) knows no later one" in refused.stderr
     )
+
+
+def test_without_chromium_the_browsers_tests_are_left_out_in_one_line(tmp_path: Path) -> None:
+    # Given a machine without chromium, whose environments are there
+    for tool in ("sh", "make"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    target = ["make", "--no-print-directory", "-o", "environments", "test-browser"]
+    # When the tests are asked for
+    left_out = subprocess.run(
+        target, cwd=REPOSITORY, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    # Then it says so and how to have them, and does not fail
+    assert left_out.returncode == 0
+    said = [line for line in left_out.stdout.splitlines() if line.startswith("pushhub: ")]
+    assert said == [
+        "pushhub: tests/browser left out, as there is no chromium here: install the package chromium to have them"
+    ]

@@ -8,10 +8,12 @@ export function useLoad(load, depends, { every = 0 } = {}) {
   const [state, setState] = useState({ data: undefined, error: null, loading: true });
   const turn = useRef(0);
   const abort = useRef(null);
+  const busy = useRef(false);
   const reload = useCallback(async ({ quietly = false } = {}) => {
     const mine = ++turn.current;
     abort.current?.abort();
     const controller = (abort.current = new AbortController());
+    busy.current = true;
     if (!quietly) setState((before) => ({ ...before, loading: true }));
     try {
       const data = await load(controller.signal);
@@ -21,12 +23,14 @@ export function useLoad(load, depends, { every = 0 } = {}) {
       if (!(error instanceof Refused)) console.error(error);
       const told = error instanceof Refused ? error : new Refused(0, "The console failed to show this.");
       setState((before) => ({ data: quietly ? before.data : undefined, error: told, loading: false }));
+    } finally {
+      if (mine === turn.current) busy.current = false;
     }
   }, depends);
   useEffect(() => {
     setState({ data: undefined, error: null, loading: true });
     reload();
-    const timer = every && setInterval(() => document.hidden || reload({ quietly: true }), every);
+    const timer = every && setInterval(() => document.hidden || busy.current || reload({ quietly: true }), every);
     return () => {
       clearInterval(timer);
       turn.current++;

@@ -1,0 +1,176 @@
+"""The console in a browser, as a person uses it, and what must never happen while they do."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from local.projects import Credentials
+from playwright.sync_api import Browser, Dialog, Page, Request
+from tests.stack.running import RunningStack
+
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+HOSTILE = "<img src=x onerror=\"alert('name')\">'\"&amp;"
+"""A name that would run a script where it became markup."""
+HOSTILE_BODY = (
+    "<script>alert('body')</script><img src=x onerror=alert(1)><a href=javascript:alert(1)>click</a>\u202e\u0000"
+)
+
+
+@dataclass(kw_only=True)
+class Project:
+    """A project of the stack with a token, asked as a client asks.
+
+    Attributes:
+        base_url: Of the stack.
+        credentials: The project's.
+    """
+
+    base_url: str
+    credentials: Credentials
+
+    @property
+    def id(self) -> str:
+        """24 hex characters."""
+        return self.credentials.project_id
+
+    @property
+    def token(self) -> str:
+        """Shows that one may."""
+        return self.credentials.token
+
+    def ironmq(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the queue API; ``path`` is what follows ``/queues``."""
+        url = f"{self.base_url}/3/projects/{self.id}/queues{path}"
+        return self._asked(method, url, body, {"Authorization": f"OAuth {self.token}"})
+
+    def hub(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the store API; ``path`` is what follows the store's id."""
+        url = f"{self.base_url}/api/stores/{self.id}{path}"
+        return self._asked(method, url, body, {"X-Augury-Token": self.token})
+
+    def notifications(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the notification API; ``path`` is what follows ``/notification2``."""
+        return self._asked(
+            method, f"{self.base_url}/notification2{path}", body, {"Authorization": f"Bearer {self.token}"}
+        )
+
+    def push_queue(self, name: str, **subscribers: str) -> None:
+        """Make a push queue that tries once more after a minute."""
+        listed = [{"name": each, "url": url} for each, url in subscribers.items()]
+        queue = {"type": "multicast", "push": {"subscribers": listed, "retries": 1, "retries_delay": 60}}
+        self.ironmq("PUT", f"/{quote(name, safe='')}", {"queue": queue})
+
+    def post(self, name: str, *bodies: str) -> list[str]:
+        """Post messages; their ids."""
+        messages = [{"body": each} for each in bodies]
+        ids: list[str] = self.ironmq("POST", f"/{quote(name, safe='')}/messages", {"messages": messages})["ids"]
+        return ids
+
+    def _asked(self, method: str, url: str, body: Any, headers: dict[str, str]) -> Any:
+        answer = requests.request(method, url, json=body, headers=headers, timeout=40)
+        assert answer.ok, f"{method} {url}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+
+@dataclass(kw_only=True)
+class Console:
+    """One tab with the console.
+
+    Attributes:
+        page: The tab.
+        url: Where the console is.
+        project: Whose it is.
+        asked: Every address that was asked for.
+        wrong: What must not happen: a script of a tenant's that ran, something the policy had to stop, an error of the console's own.
+    """
+
+    page: Page
+    url: str
+    project: Project
+    asked: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("request", self._note)
+        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        self.page.on("console", lambda said: self._hear(said.type, said.text))
+        self.page.on("dialog", self._dismiss)
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _note(self, request: Request) -> None:
+        self.asked.append(request.url)
+
+    def _hear(self, kind: str, text: str) -> None:
+        # An answer that is a refusal is an error to the browser, not to a person who is told of it.
+        if kind == "error" and not text.startswith("Failed to load resource"):
+            self.wrong.append(f"console: {text}")
+
+    def sign_in(self) -> None:
+        """Sign in as a person does who has a project's id and token."""
+        self.page.goto(self.url)
+        self.page.get_by_label("Project id").fill(self.project.id)
+        self.page.get_by_label("Token").fill(self.project.token)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign out").wait_for(state="attached")
+
+    def open(self, *segments: str) -> None:
+        """Follow a link to a page, signed in by its project's token."""
+        if self.page.url == "about:blank":
+            self.page.goto(f"{self.url}#project={self.project.id}&token={self.project.token}")
+            self.page.get_by_role("button", name="Sign out").wait_for(state="attached")
+        self.page.goto(self.link(*segments))
+
+    def link(self, *segments: str) -> str:
+        """The address of a page."""
+        return f"{self.url}#/{'/'.join(quote(each, safe='') for each in segments)}"
+
+    def loaded(self) -> None:
+        """Wait until nothing on the page is still being loaded."""
+        self.page.locator(".waiting").first.wait_for(state="detached")
+
+    def violations(self) -> list[str]:
+        """What axe finds wrong with the page as it is (WCAG 2.2 A and AA, and best practice)."""
+        self.page.evaluate(AXE)
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{each['id']}: {json.dumps([node['target'] for node in each['nodes']])} {each['nodes'][0]['failureSummary']}"
+            for each in found["violations"]
+        ]
+
+    def too_wide(self) -> bool:
+        """Whether the page has to be scrolled sideways."""
+        wide: bool = self.page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
+        )
+        return wide
+
+
+@contextmanager
+def tab(stack: RunningStack, chromium: Browser, project: Project, **context: Any) -> Iterator[Console]:
+    """A tab of a browser that knows nothing yet; whatever went wrong in it fails the test."""
+    opened = chromium.new_context(**{"viewport": DESKTOP, **context})
+    opened.set_default_timeout(30_000)
+    try:
+        console = Console(page=opened.new_page(), url=f"{stack.base_url}/console", project=project)
+        yield console
+        assert console.wrong == []
+    finally:
+        opened.close()
+
+
+def new_project(stack: RunningStack) -> Project:
+    """A project of its own for a test."""
+    return Project(base_url=stack.base_url, credentials=stack.make_project(f"console-{secrets.token_hex(4)}"))
