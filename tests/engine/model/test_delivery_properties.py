@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pushhub.base.errors import Forbidden
-from pushhub.base.verdict import Answer, iron_verdict
+from pushhub.base.verdict import Answer, Verdict, iron_verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import (
     SETTLED,
@@ -17,8 +17,11 @@ from pushhub.engine.model.delivery import (
     DeliveryState,
     Step,
     acknowledge,
+    after_asked_try,
     after_attempt,
+    ask_for_try,
     close,
+    counts_as_it_is,
     merge_attempt,
     next_step,
     opening,
@@ -78,11 +81,13 @@ class DeliveryLife(RuleBasedStateMachine):
         self.open: list[Delivery] = []
         self.acknowledged = False
         self.pushes_begun = 0
+        self.asked_tries = 0
 
     def save(self, delivery: Delivery) -> bool:
         if delivery.version != self.stored.version + 1:
             return False
-        assert self.stored.state not in SETTLED or delivery.state == self.stored.state
+        recovered = delivery.state is DeliveryState.DELIVERED and delivery.last is not None and delivery.last.manual
+        assert self.stored.state not in SETTLED or delivery.state == self.stored.state or recovered
         self.stored = delivery
         return True
 
@@ -107,6 +112,9 @@ class DeliveryLife(RuleBasedStateMachine):
             assert not self.acknowledged, "what was acknowledged is never pushed again"
             self.open.append(self.stored)
             self.pushes_begun += 1
+        elif seen.step is Step.ASKED_TRY:
+            self.open.append(self.stored)
+            self.pushes_begun += 1
         elif seen.step is Step.CLOSE:
             assert seen.closes_as is not None
             assert self.save(close(self.stored, seen.closes_as, self.now))
@@ -120,15 +128,53 @@ class DeliveryLife(RuleBasedStateMachine):
         answer = an_answer(status, self.now, took_ms)
         self.now += took_ms
         verdict = iron_verdict(answer)
-        after = after_attempt(
-            begun, answer, verdict, policy=self.policy, reserve_ms=self.policy.delay_s * 1000, jitter=0.5
-        )
-        if scheduled and after.due_at is not None:
-            after = schedule(after)
-        if not self.save(after):
-            folded = merge_attempt(self.stored, begun, answer, verdict)
-            if folded is not None:
-                assert self.save(folded)
+
+        def attempted(before: Delivery) -> Delivery:
+            if begun.asked_at is not None:
+                return after_asked_try(before, answer, verdict)
+            after = after_attempt(
+                before, answer, verdict, policy=self.policy, reserve_ms=self.policy.delay_s * 1000, jitter=0.5
+            )
+            return schedule(after) if scheduled and after.due_at is not None else after
+
+        before = self.stored
+        if not self.save(attempted(begun)):
+            if counts_as_it_is(before, begun):
+                assert self.save(attempted(before))
+            else:
+                folded = merge_attempt(before, begun, answer, verdict)
+                if folded is not None:
+                    assert self.save(folded)
+        if begun.asked_at is not None and self.stored.attempts > before.attempts:
+            self.asked_tries += 1
+            self.only_a_success_changed_anything(before, verdict)
+
+    def only_a_success_changed_anything(self, before: Delivery, verdict: Verdict) -> None:
+        """The try that a person asked for leaves the automatic ones as they were."""
+        stored = self.stored
+        assert stored.asked_at is None
+        assert (stored.tries, stored.cursor) == (before.tries, before.cursor)
+        if verdict is Verdict.DELIVERED:
+            assert stored.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED)
+        else:
+            assert (stored.state, stored.due_at, stored.scheduled, stored.settled_at) == (
+                before.state,
+                before.due_at,
+                before.scheduled,
+                before.settled_at,
+            )
+
+    @rule()
+    def a_person_asks_for_a_try(self) -> None:
+        """At any time, and twice perhaps."""
+        try:
+            wanted = ask_for_try(self.stored, self.now)
+        except Forbidden:
+            over = self.stored.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED)
+            assert over or self.now >= self.stored.expires_at or self.message.unicast
+            return
+        if wanted is not self.stored:
+            assert self.save(wanted)
 
     @precondition(lambda self: self.pushes_begun)
     @rule(back=st.integers(-1, 2))
@@ -143,7 +189,7 @@ class DeliveryLife(RuleBasedStateMachine):
         except Forbidden:
             assert self.stored.settled or attempt < self.stored.attempts or self.now >= (self.stored.due_at or 0)
             return
-        assert attempt >= self.stored.attempts
+        assert attempt >= self.stored.attempts or attempt == self.stored.acknowledged_attempt
         if after is not self.stored:
             assert not self.stored.settled
             assert under_way or self.now < (self.stored.due_at or 0)
@@ -164,7 +210,7 @@ class DeliveryLife(RuleBasedStateMachine):
     def it_is_legal(self) -> None:
         stored = self.stored
         assert stored.tries <= self.policy.retries + 1
-        assert stored.attempts <= (self.policy.retries + 1) * len(stored.targets)
+        assert stored.attempts - self.asked_tries <= (self.policy.retries + 1) * len(stored.targets)
         assert (stored.due_at is None) == stored.settled
         assert (stored.settled_at is not None) == stored.settled
         assert not (stored.scheduled and stored.settled)

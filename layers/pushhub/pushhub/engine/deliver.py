@@ -23,12 +23,15 @@ from pushhub.engine.model.delivery import (
     DeliveryState,
     NextStep,
     Step,
+    after_asked_try,
     after_attempt,
     close,
+    counts_as_it_is,
     merge_attempt,
     next_step,
     opening,
     schedule,
+    without_asked_try,
     without_target,
 )
 from pushhub.engine.model.message import Message
@@ -136,6 +139,14 @@ class Deliver:
         self._in_flight_limit = in_flight_limit
 
     def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+        """Carry one delivery on; arguments and errors as those of :meth:`_run`."""
+        following = self._run(received, stored, remaining_ms)
+        if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
+            # It gave up before a person asked for another try: whoever has to know was told then.
+            return Following(Follow.NOTHING)
+        return following
+
+    def _run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
         """Carry one delivery on.
 
         Args:
@@ -183,8 +194,16 @@ class Deliver:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_of(delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
-            if step.step is not Step.ATTEMPT:
+            if job.order.manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
+                return Following(Follow.NOTHING)
+            if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
                 return self._without_attempt(job.order.message, delivery, step)
+            if not _may_be_asked(subscriber) and step.step is Step.ASKED_TRY:
+                delivery = self._saved_or_fresh(
+                    job, without_asked_try(delivery, self._clock.now(), _unasked_reason(subscriber))
+                )
+                self._tell_watchers(job.order.message, delivery)
+                continue
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy)
                 if changed:
@@ -194,7 +213,7 @@ class Deliver:
                 return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
             self._tell_watchers(job.order.message, delivery)
-            if delivery.scheduled:
+            if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
 
     def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
@@ -255,7 +274,7 @@ class Deliver:
     ) -> tuple[Delivery, Following | None]:
         """The delivery when the subscriber that is next was removed or disabled, and what follows; None when another one is next."""
         here = {each.subscriber_id for each in job.push.subscribers if not each.disabled}
-        reason = "subscriber_removed" if job.push.subscriber(delivery.target) is None else "subscriber_disabled"
+        reason = _unasked_reason(job.push.subscriber(delivery.target))
         moved = without_target(
             delivery, here, policy, now=self._clock.now(), jitter=self._clock.jitter(), reason=reason
         )
@@ -278,18 +297,23 @@ class Deliver:
         try:
             body = body_of(job.order.message, self._bodies)
         except MessageNotFound:
-            return self._saved_or_fresh(job, close(delivery, DeliveryState.EXPIRED, self._clock.now()))
-        target = self._targets.of(subscriber.url)
-        outcome = target.deliver(
-            PushOrder(
-                queue=job.queue,
-                push=job.push,
-                subscriber=subscriber,
-                message=job.order.message,
-                body=body,
-                delivery=delivery,
+            now = self._clock.now()
+            gone = (
+                without_asked_try(delivery, now, "")
+                if delivery.settled
+                else close(delivery, DeliveryState.EXPIRED, now)
             )
+            return self._saved_or_fresh(job, gone)
+        target = self._targets.of(subscriber.url)
+        order = PushOrder(
+            queue=job.queue,
+            push=job.push,
+            subscriber=subscriber,
+            message=job.order.message,
+            body=body,
+            delivery=delivery,
         )
+        outcome = target.deliver(order)
         jitter = self._clock.jitter()
         asked = outcome.asked
         if asked is None:
@@ -297,25 +321,39 @@ class Deliver:
             asked = rules.asked(outcome.answer, failed=outcome.verdict is Verdict.FAILED, jitter=jitter)
         if asked.stops is Stops.SUBSCRIBER:
             self._disable(job, subscriber, asked, outcome.answer.finished_at)
-        after = after_attempt(
-            delivery,
-            outcome.answer,
-            outcome.verdict,
-            policy=policy,
-            reserve_ms=outcome.reserve_ms,
-            jitter=jitter,
-            subscriber=subscriber.name,
-            url=subscriber.url,
-            dialect=target.dialect,
-            update_url=outcome.update_url,
-            asked=asked,
-        )
-        after = self._scheduled_if_long(after)
+
+        def attempted(before: Delivery) -> Delivery:
+            if order.manual:
+                return after_asked_try(
+                    before,
+                    outcome.answer,
+                    outcome.verdict,
+                    asked=asked,
+                    subscriber=subscriber.name,
+                    url=subscriber.url,
+                    dialect=target.dialect,
+                )
+            after = after_attempt(
+                before,
+                outcome.answer,
+                outcome.verdict,
+                policy=policy,
+                reserve_ms=outcome.reserve_ms,
+                jitter=jitter,
+                subscriber=subscriber.name,
+                url=subscriber.url,
+                dialect=target.dialect,
+                update_url=outcome.update_url,
+                asked=asked,
+            )
+            return self._scheduled_if_long(after)
+
+        after = attempted(delivery)
         try:
             self._messages.save(after)
         except Conflict:
-            after = self._merge_attempt(job, delivery, outcome)
-        self._tell(job, subscriber, after, outcome, policy)
+            after = self._merge_attempt(job, delivery, outcome, attempted)
+        self._tell(job, subscriber, delivery, after, outcome)
         return after
 
     def _disable(self, job: _Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
@@ -341,14 +379,19 @@ class Deliver:
             return self._messages.delivery(job.order) or after
         return after
 
-    def _merge_attempt(self, job: _Job, begun: Delivery, outcome: Outcome) -> Delivery:
+    def _merge_attempt(
+        self, job: _Job, begun: Delivery, outcome: Outcome, attempted: Callable[[Delivery], Delivery]
+    ) -> Delivery:
         """The delivery changed during the attempt: fold the attempt in where it still counts."""
         for _ in range(MERGE_ROUNDS):
             current = self._messages.delivery(job.order)
             if current is None:
                 # Deleted by its time to live; there is nothing left to record.
                 return close(begun, DeliveryState.EXPIRED, self._clock.now())
-            folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
+            if counts_as_it_is(current, begun):
+                folded: Delivery | None = attempted(current)
+            else:
+                folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
             if folded is None:
                 return current
             try:
@@ -375,12 +418,12 @@ class Deliver:
         except Unavailable:
             return 0
 
-    def _tell(self, job: _Job, subscriber: Subscriber, after: Delivery, outcome: Outcome, policy: RetryPolicy) -> None:
+    def _tell(self, job: _Job, subscriber: Subscriber, before: Delivery, after: Delivery, outcome: Outcome) -> None:
         """The one wide event of this attempt; its fields are the columns of the delivery record."""
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
             self._telemetry.count("AttemptsFailed")
-        if after.settled or after.state is DeliveryState.HELD:
+        if after.state is not before.state and (after.settled or after.state is DeliveryState.HELD):
             self._telemetry.count(_metric_of(after.state))
         last = after.last
         self._telemetry.event(
@@ -389,10 +432,11 @@ class Deliver:
             subscriber=subscriber.name,
             attempt=last.number if last else None,
             tries=after.tries,
-            tries_max=policy.max_tries,
+            tries_max=job.push.policy_of(before.subscriber_id).max_tries,
             verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
             state=after.state.value,
             reason=after.reason or None,
+            manual=before.asked_at is not None,
             scheduled=after.scheduled,
             status_code=answer.status_code,
             error_class=answer.error_class,
@@ -407,6 +451,10 @@ class Deliver:
 
 def _may_be_asked(subscriber: Subscriber | None) -> bool:
     return subscriber is not None and not subscriber.disabled
+
+
+def _unasked_reason(subscriber: Subscriber | None) -> str:
+    return "subscriber_removed" if subscriber is None else "subscriber_disabled"
 
 
 def _metric_of(state: DeliveryState) -> str:

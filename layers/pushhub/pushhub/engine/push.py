@@ -69,7 +69,7 @@ class _Run:
         waiting: Orders that wait for a thread, with their stored deliveries.
         running: Attempts under way: the order, the subscriber's window, and when it began.
         through: What is through, and what follows.
-        keys: Deliveries that are waiting or running.
+        keys: Deliveries that are waiting or running, and whether only for the try that a person asked for.
         handles: Receipt handles of messages it received itself, by SQS id.
         left: Orders of those messages that are not through yet.
         keep: SQS ids of messages that stay in the queue.
@@ -83,7 +83,7 @@ class _Run:
     waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
     running: dict[Future[Following], tuple[Received, Key, int]] = field(default_factory=dict)
     through: list[tuple[Received, Following]] = field(default_factory=list)
-    keys: set[tuple[str, str, str, str]] = field(default_factory=set)
+    keys: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
     handles: dict[str, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     keep: set[str] = field(default_factory=set)
@@ -153,11 +153,20 @@ class Push:
         return run.keep & run.given
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
-        """Add orders to a run. A delivery that it has in hand already is not attempted a second time."""
+        """Add orders to a run. A delivery that it has in hand already is not attempted a second time.
+
+        The order for a try that a person asked for stands for nothing else, so it must not replace the automatic one.
+        """
         firsts: dict[tuple[str, str, str, str], Received] = {}
-        for received in batch:
-            if received.order.key not in run.keys:
-                firsts.setdefault(received.order.key, received)
+        behind: list[Received] = []
+        for received in sorted(batch, key=lambda each: each.order.manual):
+            order = received.order
+            if order.key not in run.keys:
+                firsts.setdefault(order.key, received)
+            elif run.keys[order.key] and not order.manual:
+                behind.append(received)
+        if behind:
+            run.keep |= self._wait([(each, self._clock.now() + ASIDE_MS) for each in behind], run.source)
         run.left.update(each.sqs_id for each in firsts.values())
         try:
             stored = self._messages.deliveries([each.order for each in firsts.values()])
@@ -165,7 +174,7 @@ class Push:
             self._call_failed("states_unreadable", error, orders=len(batch))
             run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
             return
-        run.keys |= firsts.keys()
+        run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
     def _begin(self, run: _Run) -> None:
@@ -218,7 +227,8 @@ class Push:
             run.refill = None
         if run.through and (not done or not run.running or len(run.through) >= FLUSH_COUNT):
             through, run.through = run.through, []
-            run.keys -= {each.order.key for each, _ in through}
+            for each, _ in through:
+                run.keys.pop(each.order.key, None)
             run.keep |= self._arrange(through, run.source)
             run.left.subtract(each.sqs_id for each, _ in through)
             self._give_up_own(run)

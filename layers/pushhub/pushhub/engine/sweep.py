@@ -92,13 +92,16 @@ class Sweep:
         before = self._clock.now() - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
         bare = replace(message, body=None, body_ref=None)
-        for subscriber_id in message.delivery_subscribers:
+        for subscriber_id in dict.fromkeys((*message.delivery_subscribers, *stored)):
             order = WorkOrder(message=bare, subscriber_id=subscriber_id)
             delivery = stored.get(subscriber_id)
             if delivery is None:
                 if message.due_at < before:
                     yield self._queue_of(message, self._push_queue), order
-            elif delivery.due_at is not None and min(delivery.due_at, delivery.expires_at) < before:
+                continue
+            if delivery.asked_at is not None and delivery.asked_at < before:
+                yield self._queue_of(message, self._retry_queue), replace(order, manual=True)
+            if delivery.due_at is not None and min(delivery.due_at, delivery.expires_at) < before:
                 waits_in = self._retry_queue if delivery.update_url is None else self._poll_queue
                 yield self._queue_of(message, waits_in), order
 

@@ -36,8 +36,13 @@ class PushOrder:
     delivery: Delivery
 
     @property
+    def manual(self) -> bool:
+        """Whether this is the try that a person asked for."""
+        return self.delivery.asked_at is not None
+
+    @property
     def attempt(self) -> int:
-        """Number of this attempt, from 1."""
+        """Number of this attempt, from 1; one that a person asked for may have the number of an automatic one under way at the same time."""
         return self.delivery.attempts + 1
 
     @property

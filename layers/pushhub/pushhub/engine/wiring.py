@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
+    from pushhub.engine.resend import Resend
     from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
     from pushhub.engine.wake import Wake
@@ -385,6 +386,13 @@ class Engine:
             telemetry=ports.telemetry,
             executor=ports.executor,
         )
+
+    @cached_property
+    def resend(self) -> Resend:
+        """Has deliveries tried because a person wants it."""
+        from pushhub.engine.resend import Resend
+
+        return Resend(deliveries=self.ports.messages, retry_queue=self.ports.retry_queue, clock=self.ports.clock)
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -11,6 +11,8 @@ r"""The delivery state machine: given a delivery and what happened, the next del
     any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
     hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); HELD instead of
     EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a later due time
+    beside all this, a person may ask for one try (:func:`ask_for_try`), also of a delivery that has ended: success makes it DELIVERED,
+    failure leaves it as it was
 
 Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast asks the next subscriber at
 once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round; an un-acked 202 is a failed try.
@@ -55,7 +57,7 @@ SETTLED = frozenset(
         DeliveryState.CANCELLED,
     }
 )
-"""States that never change again."""
+"""States that never change again, unless a person asks for a try and it succeeds."""
 
 STATUS_TEXT_BYTES = 100_000
 """Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB, and a unicast queue
@@ -82,6 +84,7 @@ class Attempt:
         dialect: What it was sent, see :func:`pushhub.engine.model.queue.dialect_of`.
         tries_max: Tries the retry policy allowed then, None for no end or not known.
         poll: It asked the ``update_url`` of an earlier answer (hub protocol).
+        manual: A person asked for it.
     """
 
     number: int
@@ -99,6 +102,7 @@ class Attempt:
     dialect: str = "raw"
     tries_max: int | None = None
     poll: bool = False
+    manual: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +150,8 @@ class Delivery:
         update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
         deferrals: Postponing answers so far, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
+        asked_at: When a person asked for a try that was not made yet, epoch milliseconds; None when there is none.
+        added: It was not owed when its message was accepted, but since its first version.
         reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
         scheduled: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
@@ -170,6 +176,8 @@ class Delivery:
     update_url: str | None = None
     deferrals: int = 0
     settled_at: int | None = None
+    asked_at: int | None = None
+    added: bool = False
     reason: str = ""
     scheduled: bool = False
     version: int = 0
@@ -203,6 +211,8 @@ class Step(StrEnum):
     """What to do with a delivery that is looked at."""
 
     ATTEMPT = "attempt"
+    ASKED_TRY = "asked_try"
+    """The try that a person asked for."""
     WAIT = "wait"
     CLOSE = "close"
     NOTHING = "nothing"
@@ -257,8 +267,11 @@ def next_step(delivery: Delivery, policy: RetryPolicy, now: int) -> NextStep:
         policy: The queue's retry policy as it is now.
         now: Epoch milliseconds.
     """
+    if delivery.asked_at is not None and now < delivery.expires_at:
+        return NextStep(step=Step.ASKED_TRY)
     if delivery.settled or delivery.due_at is None:
-        return NextStep(step=Step.NOTHING)
+        outlived = _without_automatic_tries(delivery) and now >= delivery.expires_at
+        return NextStep(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED) if outlived else NextStep(step=Step.NOTHING)
     reserved = delivery.state is DeliveryState.RESERVED
     wakes_at = delivery.due_at if reserved else min(delivery.due_at, delivery.expires_at)
     if wakes_at > now:
@@ -357,6 +370,7 @@ def _with_attempt(
     *,
     name: str | None = None,
     url: str | None = None,
+    manual: bool = False,
 ) -> Delivery:
     """``delivery`` with one attempt more on its books; its state is the caller's to set."""
     before = delivery.last.finished_at if delivery.last else delivery.accepted_at
@@ -382,6 +396,7 @@ def _with_attempt(
         wait_before_ms=max(0, answer.started_at - before),
         wait_after_ms=None if due_at is None else max(0, due_at - answer.finished_at),
         poll=delivery.update_url is not None,
+        manual=manual,
     )
     return replace(
         delivery,
@@ -498,6 +513,7 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
         due_at=None,
         cursor=0,
         settled_at=now if state in SETTLED else None,
+        asked_at=None,
         reason=reason,
         scheduled=False,
         version=delivery.version + 1,
@@ -569,6 +585,124 @@ def resume(delivery: Delivery, now: int) -> Delivery:
         scheduled=True,
         version=delivery.version + 1,
     )
+
+
+def ask_for_try(delivery: Delivery, now: int) -> Delivery:
+    """The delivery with one try asked for by a person, beside its automatic ones and also when those are over.
+
+    The try is made at once. It is not repeated when it fails, and it uses up none of the automatic tries.
+
+    Args:
+        delivery: As stored, or as it opens.
+        now: Epoch milliseconds.
+
+    Returns:
+        The delivery to store, or the very same one when a try is asked for already.
+
+    Raises:
+        Forbidden: Its time is over, its owner deleted it, it is owed to any one of several, or its subscriber works on it.
+    """
+    over = delivery.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED) or now >= delivery.expires_at
+    if over or len(delivery.targets) > 1 or delivery.subscriber_id != delivery.targets[0] or delivery.update_url:
+        raise Forbidden("Delivery cannot be tried again")
+    if delivery.asked_at is not None:
+        return delivery
+    return replace(delivery, asked_at=now, version=delivery.version + 1)
+
+
+def added(message: Message, subscriber_id: str, *, due_at: int | None) -> Delivery:
+    """A delivery of a message to a subscriber that it was not owed to when it was accepted; not stored yet.
+
+    Args:
+        message: The message.
+        subscriber_id: A subscriber of its queue, not among ``message.delivery_subscribers``.
+        due_at: When its automatic tries begin, epoch milliseconds; None if it has none.
+    """
+    return Delivery(
+        project=message.project,
+        queue=message.queue,
+        queue_uid=message.queue_uid,
+        message_id=message.message_id,
+        subscriber_id=subscriber_id,
+        targets=(subscriber_id,),
+        accepted_at=message.accepted_at,
+        expires_at=message.expires_at,
+        due_at=due_at,
+        added=True,
+    )
+
+
+def after_asked_try(
+    delivery: Delivery,
+    answer: Answer,
+    verdict: Verdict,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    subscriber: str = "",
+    url: str | None = None,
+    dialect: str = "raw",
+) -> Delivery:
+    """The delivery after the try that a person asked for: delivered, or as it was but for the attempt on its books.
+
+    Args:
+        delivery: As it is stored now; a try is asked for.
+        answer: What came back.
+        verdict: What that means; anything but a delivery changes nothing.
+        asked: What the answer asks for: it may end the automatic tries too.
+        subscriber: Name of the subscriber asked.
+        url: Its URL.
+        dialect: What it was sent.
+    """
+    attempted = _with_attempt(
+        delivery,
+        delivery.target,
+        answer,
+        verdict,
+        delivery.due_at,
+        name=None if url is None else subscriber,
+        url=url,
+        manual=True,
+    )
+    last = attempted.last and replace(attempted.last, subscriber=subscriber, dialect=dialect)
+    tried = replace(attempted, last=last, asked_at=None, scheduled=delivery.scheduled)
+    arrived = delivery.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED)
+    if verdict is Verdict.DELIVERED and not arrived:
+        ended, reason = DeliveryState.DELIVERED, ""
+    elif _without_automatic_tries(delivery) or (asked.stops is Stops.DELIVERY and not delivery.settled):
+        ended, reason = DeliveryState.EXHAUSTED, asked.reason
+    else:
+        return tried
+    return replace(tried, state=ended, due_at=None, settled_at=answer.finished_at, reason=reason, scheduled=False)
+
+
+def without_asked_try(delivery: Delivery, now: int, reason: str) -> Delivery:
+    """The delivery whose asked-for try cannot be made, as its subscriber was removed or disabled.
+
+    Args:
+        delivery: As stored; a try is asked for.
+        now: Epoch milliseconds.
+        reason: Why; it ends a delivery that has no automatic tries.
+    """
+    if _without_automatic_tries(delivery):
+        return close(delivery, DeliveryState.EXHAUSTED, now, reason)
+    return replace(delivery, asked_at=None, version=delivery.version + 1)
+
+
+def _without_automatic_tries(delivery: Delivery) -> bool:
+    return delivery.state is DeliveryState.PENDING and delivery.due_at is None
+
+
+def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
+    """Whether an attempt goes on the books as usual although its delivery changed: automatic tries and asked-for ones are independent.
+
+    Args:
+        current: As stored now.
+        begun: As it was when the attempt began.
+    """
+    if begun.asked_at is not None:
+        return current.asked_at == begun.asked_at
+    same = ("state", "due_at", "tries", "cursor", "update_url")
+    return not current.settled and all(getattr(current, each) == getattr(begun, each) for each in same)
 
 
 def schedule(delivery: Delivery) -> Delivery:

@@ -181,6 +181,14 @@ class DeliveryRecord:
         default=None, metadata=_told("bigint", _ASKED, "since the end of the attempt before, or acceptance")
     )
     wait_after_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "until the next look"))
+    manual: bool | None = field(
+        default=None,
+        metadata=_told(
+            "boolean",
+            "accepted, attempt, rescheduled",
+            "a person asked for it: one try beside the automatic ones, and what is owed since then. Left out when not",
+        ),
+    )
     order_key: str | None = field(
         default=None,
         metadata=_told(

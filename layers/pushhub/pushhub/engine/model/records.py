@@ -50,17 +50,36 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
         after = close(before, DeliveryState.EXPIRED, changed_at)
     if after.version == (before.version if before else 0):
         return None
+    if before is None and after.added:
+        return _record_of_addition(after, changed_at)
     if after.last is not None and after.attempts > (before.attempts if before else 0):
         return _record_of_attempt(after, after.last)
-    if not after.settled:
+    settled_before = before is not None and before.state is after.state
+    if not after.settled or settled_before:
+        asked = after.asked_at != (before.asked_at if before else None)
         return replace(
             _delivery_event(after, RecordKind.RESCHEDULED, number=after.version, at=changed_at),
             scheduled=after.scheduled,
+            manual=asked or None,
         )
     settled = _delivery_event(
         after, RecordKind(after.state.value), number=after.version, at=after.settled_at or changed_at
     )
     return replace(settled, attempt=after.acknowledged_attempt)
+
+
+def _record_of_addition(delivery: Delivery, added_at: int) -> DeliveryRecord:
+    """What is owed since later than its message was accepted: an acceptance of its own, of this one delivery."""
+    owed = _delivery_event(delivery, RecordKind.ACCEPTED, number=delivery.version, at=added_at)
+    return replace(
+        owed,
+        owed=(delivery.delivery_id,),
+        manual=True,
+        delivery_id=None,
+        subscriber_id=None,
+        state=None,
+        tries=None,
+    )
 
 
 def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
@@ -82,6 +101,7 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
         bytes_in=last.bytes_in,
         wait_before_ms=last.wait_before_ms,
         wait_after_ms=last.wait_after_ms,
+        manual=last.manual or None,
     )
 
 

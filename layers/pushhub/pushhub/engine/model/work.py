@@ -26,10 +26,12 @@ class WorkOrder:
     Attributes:
         message: The message; its body may be left out (``body`` and ``body_ref`` None), then it is read from the store.
         subscriber_id: Which of its deliveries.
+        manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order of its own.
     """
 
     message: Message
     subscriber_id: str
+    manual: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -63,6 +65,8 @@ class WorkOrder:
             "expires_at": message.expires_at,
             "body_size": message.body_size,
         }
+        if self.manual:
+            fields["manual"] = True
         if message.unicast:
             fields["targets"] = list(message.subscriber_ids)
         if message.headers:
@@ -124,7 +128,7 @@ class WorkOrder:
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
-        return cls(message=message, subscriber_id=subscriber_id)
+        return cls(message=message, subscriber_id=subscriber_id, manual=bool(fields.get("manual")))
 
 
 def _as_text(body: bytes) -> str | None:

@@ -77,6 +77,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         "cursor": delivery.cursor or None,
         "acknowledged_attempt": delivery.acknowledged_attempt,
         "settled_at": delivery.settled_at,
+        "asked_at": delivery.asked_at,
         "deferrals": delivery.deferrals or None,
     }
     item |= {name: number(value) for name, value in optional.items() if value is not None}
@@ -86,6 +87,8 @@ def encode_delivery(delivery: Delivery) -> Item:
         item["statuses"] = {"M": {target: _encode_status(each) for target, each in delivery.statuses.items()}}
     if delivery.last is not None:
         item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
+    if delivery.added:
+        item["added"] = {"BOOL": True}
     if delivery.reason:
         item["reason"] = text(delivery.reason)
     if delivery.update_url is not None:
@@ -121,6 +124,8 @@ def decode_delivery(image: Item) -> Delivery:
         update_url=image["update_url"]["S"] if "update_url" in image else None,
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
+        added="added" in image,
+        asked_at=numbers(image, "asked_at"),
         reason=image["reason"]["S"] if "reason" in image else "",
         scheduled=SCHEDULED in image,
         version=int(image["version"]["N"]),
@@ -212,6 +217,8 @@ def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
         fields["tries_max"] = number(attempt.tries_max)
     if attempt.poll:
         fields["poll"] = {"BOOL": True}
+    if attempt.manual:
+        fields["manual"] = {"BOOL": True}
     return {"M": fields}
 
 
@@ -232,4 +239,5 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         dialect=fields["dialect"]["S"] if "dialect" in fields else "raw",
         tries_max=numbers(fields, "tries_max"),
         poll="poll" in fields,
+        manual="manual" in fields,
     )

@@ -1,0 +1,103 @@
+"""One try that a person asks for: of what failed, of what waits, of what arrived, and of what was never owed.
+
+The request is one write, then one order in the retry queue. Whoever asked is told only when both are done, and asks again otherwise: a try that is
+asked for already is not asked for twice. What a crash leaves behind the sweep finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock
+from pushhub.engine.model.delivery import Delivery, added, ask_for_try, opening
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Deliveries, WorkQueue
+
+__all__ = ["Resend"]
+
+ROUNDS = 8
+"""How often a delivery that keeps changing is asked for."""
+
+
+class Resend:
+    """Has deliveries tried because a person wants it.
+
+    Args:
+        deliveries: Deliveries.
+        retry_queue: Where the tries are queued.
+        clock: Time.
+    """
+
+    def __init__(self, *, deliveries: Deliveries, retry_queue: WorkQueue, clock: Clock) -> None:
+        self._deliveries = deliveries
+        self._retry_queue = retry_queue
+        self._clock = clock
+
+    def ask(self, message: Message, subscriber_id: str) -> Delivery:
+        """Have one try made at once, whatever became of the delivery so far. Success ends its automatic tries, failure leaves them.
+
+        Args:
+            message: The message, as stored.
+            subscriber_id: A subscriber of its queue; the message need not have been owed to it. One that is disabled or removed is not tried.
+
+        Returns:
+            The delivery as it is stored.
+
+        Raises:
+            Forbidden: Its time is over, it was cancelled, or it is none of one subscriber's.
+            Unavailable: Nothing may be assumed; ask again.
+        """
+        order = WorkOrder(message=replace(message, body=None, body_ref=None), subscriber_id=subscriber_id, manual=True)
+        order = _order(message, subscriber_id, manual=True)
+        for _ in range(ROUNDS):
+            stored = self._deliveries.delivery(order)
+            wanted = ask_for_try(stored or _untried(message, subscriber_id), self._clock.now())
+            if wanted is stored or self._saved(wanted):
+                self._retry_queue.send([(order, 0)])
+                return wanted
+        raise Unavailable("asking for a try under contention")
+
+    def add(self, message: Message, subscriber_id: str) -> Delivery:
+        """Owe a message to a subscriber that was not owed it, from now on and with all automatic tries.
+
+        Args:
+            message: The message, as stored.
+            subscriber_id: A subscriber of its queue.
+
+        Returns:
+            The delivery as it stands; one that was owed already is left alone.
+
+        Raises:
+            Unavailable: Nothing may be assumed; add it again.
+        """
+        order = _order(message, subscriber_id)
+        stored = self._deliveries.delivery(order)
+        if subscriber_id in message.delivery_subscribers:
+            return stored or opening(message, subscriber_id)
+        if stored is None:
+            stored = replace(added(message, subscriber_id, due_at=self._clock.now()), version=1)
+            if not self._saved(stored):
+                return self._deliveries.delivery(order) or stored
+        if not stored.attempts:
+            self._retry_queue.send([(order, 0)])
+        return stored
+
+    def _saved(self, delivery: Delivery) -> bool:
+        try:
+            self._deliveries.save(delivery)
+        except Conflict:
+            return False
+        return True
+
+
+def _untried(message: Message, subscriber_id: str) -> Delivery:
+    """A delivery that is not stored: its first try is still to come, or it was never owed."""
+    if subscriber_id in message.delivery_subscribers:
+        return opening(message, subscriber_id)
+    return added(message, subscriber_id, due_at=None)
+
+
+def _order(message: Message, subscriber_id: str, *, manual: bool = False) -> WorkOrder:
+    return WorkOrder(message=replace(message, body=None, body_ref=None), subscriber_id=subscriber_id, manual=manual)

@@ -1,0 +1,370 @@
+"""Tries that a person asks for, on fakes: beside the automatic ones, after them, and where nothing was owed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes import Crash, Fault, FaultPlan, Reply
+
+from pushhub.base.errors import Forbidden, HubError
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.answer_rules import STANDARD_RULES
+from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import PushSettings
+from pushhub.engine.model.record import RecordKind
+from pushhub.engine.model.records import record_of_delivery
+
+A, B = "https://a.example/in", "https://b.example/in"
+HOUR_S, DAY_S = 3_600, 86_400
+
+
+def message_of(world: World, message_id: str) -> Message:
+    found = world.messages.message(PROJECT, "uid-q", message_id)
+    assert found is not None
+    return found
+
+
+def resend(world: World, message_id: str, subscriber_id: str = "s0") -> Delivery:
+    return world.hub.engine.resend.ask(message_of(world, message_id), subscriber_id)
+
+
+def a_failing_queue(world: World, *waits_s: float) -> str:
+    """A queue whose one subscriber fails, and a message that was tried once."""
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=waits_s, spread=(1, 1)))
+    world.sender.script(A, 500)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    return message_id
+
+
+def the_delivery(world: World, message_id: str, subscriber_id: str = "s0") -> Delivery:
+    [found] = [each for each in world.deliveries(message_id) if each.subscriber_id == subscriber_id]
+    return found
+
+
+@pytest.mark.parametrize("wait_s", [600, 2 * HOUR_S])
+def test_a_success_ends_the_automatic_tries(wait_s: int) -> None:
+    # Given a delivery that waits for its retry, in SQS or in the due index
+    world = World()
+    message_id = a_failing_queue(world, wait_s, wait_s)
+    world.sender.script(A, 200)
+    # When a person has it tried
+    resend(world, message_id)
+    world.run(seconds=1)
+    # Then it is delivered at once, and nothing follows
+    done = the_delivery(world, message_id)
+    assert (done.state, done.attempts, done.tries) == (DeliveryState.DELIVERED, 2, 1)
+    assert done.last is not None
+    assert done.last.manual
+    world.run(seconds=DAY_S)
+    assert len(world.sender.requests) == 2
+    assert world.messages.scheduled() == []
+
+
+@pytest.mark.parametrize("wait_s", [600, 2 * HOUR_S])
+def test_a_failure_is_not_repeated_and_leaves_the_automatic_tries(wait_s: int) -> None:
+    world = World()
+    message_id = a_failing_queue(world, wait_s, wait_s)
+    before = the_delivery(world, message_id)
+    # When a try that a person asked for fails
+    resend(world, message_id)
+    world.run(seconds=1)
+    # Then the next automatic one is due as it was
+    after = the_delivery(world, message_id)
+    assert (after.state, after.due_at, after.tries) == (before.state, before.due_at, before.tries)
+    assert after.scheduled == before.scheduled == (wait_s > 900)
+    # And the two retries that were left are made when they are due, and no other
+    world.run(seconds=DAY_S)
+    assert the_delivery(world, message_id).state is DeliveryState.EXHAUSTED
+    assert len(world.sender.requests) == 4
+
+
+def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> None:
+    # Given an exhausted delivery, told to the error queue
+    world = World()
+    world.make_queue("q", subscribers(A), retries=0, error_queue="errors")
+    world.sender.script(A, 500, 500, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    given_up = the_delivery(world, message_id)
+    assert given_up.state is DeliveryState.EXHAUSTED
+    # When it is tried and fails again, twice, then it stays so and nobody is told again
+    for attempts in (2, 3):
+        resend(world, message_id)
+        world.run(seconds=5)
+        again = the_delivery(world, message_id)
+        assert (again.state, again.settled_at, again.attempts) == (given_up.state, given_up.settled_at, attempts)
+    assert len(world.line("errors")) == 1
+    assert world.telemetry.counts["DeliveriesExhausted"] == 1
+    # And when it succeeds, then it is delivered
+    resend(world, message_id)
+    world.run(seconds=5)
+    assert the_delivery(world, message_id).state is DeliveryState.DELIVERED
+
+
+def test_what_arrived_can_be_sent_again_and_stays_delivered() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.sender.script(A, 200, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    arrived = the_delivery(world, message_id)
+    for attempts in (2, 3):
+        resend(world, message_id)
+        world.run(seconds=DAY_S)
+        again = the_delivery(world, message_id)
+        assert (again.state, again.settled_at, again.attempts) == (arrived.state, arrived.settled_at, attempts)
+
+
+def test_asking_twice_before_the_try_is_made_is_asking_once() -> None:
+    world = World()
+    message_id = a_failing_queue(world, 600)
+    first = resend(world, message_id)
+    assert resend(world, message_id) == first
+    world.run(seconds=1)
+    assert len(world.sender.requests) == 2
+
+
+def test_a_message_never_tried_so_far_can_be_sent() -> None:
+    # Given a message that is due in an hour
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.sender.script(A, 500, 200)
+    [message_id] = world.post("q", b"x", delay_s=HOUR_S)
+    world.run(seconds=5)
+    # When a person has it sent now, in vain, then it is sent again when it is due
+    resend(world, message_id)
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 1
+    assert the_delivery(world, message_id).tries == 0
+    world.run(seconds=HOUR_S + 100)
+    assert the_delivery(world, message_id).state is DeliveryState.DELIVERED
+
+
+def the_subscriber_is_added(world: World, message_id: str) -> Message:
+    """The queue gets a second subscriber after the message was accepted."""
+    stored = world.config.queue(PROJECT, "q", fresh=True)
+    assert stored is not None
+    world.config.update_queue(replace(stored, push=PushSettings(subscribers=subscribers(A, B), retries=1)))
+    return message_of(world, message_id)
+
+
+def a_delivered_message(world: World) -> Message:
+    world.make_queue("q", subscribers(A))
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    return the_subscriber_is_added(world, message_id)
+
+
+@pytest.mark.parametrize(("status", "state"), [(200, DeliveryState.DELIVERED), (500, DeliveryState.EXHAUSTED)])
+def test_a_subscriber_that_was_not_owed_a_message_gets_one_try_of_it(status: int, state: DeliveryState) -> None:
+    world = World()
+    message = a_delivered_message(world)
+    world.sender.script(B, status)
+    resend(world, message.message_id, "s1")
+    world.run(seconds=DAY_S)
+    made = the_delivery(world, message.message_id, "s1")
+    assert (made.state, made.attempts, made.tries) == (state, 1, 0)
+    assert made.settled_at is not None
+    [request] = world.sender.requests_to(B)
+    assert request.body == b"x"
+
+
+def test_a_subscriber_can_be_owed_a_message_later_with_all_its_tries() -> None:
+    world = World()
+    message = a_delivered_message(world)
+    world.sender.script(B, 500, 200)
+    # When it is added, twice
+    for _ in range(2):
+        world.hub.engine.resend.add(message, "s1")
+    world.run(seconds=DAY_S)
+    # Then its retries are as those of others, and adding it once more changes nothing
+    done = the_delivery(world, message.message_id, "s1")
+    assert (done.state, done.attempts, done.tries) == (DeliveryState.DELIVERED, 2, 2)
+    assert world.hub.engine.resend.add(message, "s1") == done
+    assert world.hub.engine.resend.add(message, "s0").attempts == 1
+    world.run(seconds=DAY_S)
+    assert len(world.sender.requests) == 3
+
+
+def test_what_cannot_be_tried_is_refused() -> None:
+    world = World()
+    message_id = a_failing_queue(world, 600)
+    message = message_of(world, message_id)
+    world.make_queue("any", subscribers(A, B), unicast=True)
+    [unicast_id] = world.post("any", b"x")
+    unicast = world.messages.message(PROJECT, "uid-any", unicast_id)
+    assert unicast is not None
+    with pytest.raises(Forbidden):
+        world.hub.engine.resend.ask(unicast, "*")
+    world.clock.set(message.expires_at)
+    with pytest.raises(Forbidden):
+        world.hub.engine.resend.ask(message, "s0")
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_subscriber_that_is_disabled_or_removed_is_not_tried(removed: bool) -> None:
+    # Given an exhausted delivery, and one of a message that was never owed, to a subscriber that may not be asked
+    world = World()
+    message_id = a_failing_queue(world)
+    the_subscriber_is_added(world, message_id)
+    stored = world.config.queue(PROJECT, "q", fresh=True)
+    assert stored is not None
+    if removed:
+        world.config.update_queue(replace(stored, push=PushSettings(subscribers=())))
+    else:
+        for each in ("s0", "s1"):
+            world.owner.set_disabled(PROJECT, "q", each, disabled=True)
+    # When they are tried
+    resend(world, message_id, "s0")
+    resend(world, message_id, "s1")
+    world.run(seconds=DAY_S)
+    # Then no request was made, and both have ended
+    assert len(world.sender.requests) == 1
+    ended = [the_delivery(world, message_id, each) for each in ("s0", "s1")]
+    assert [each.state for each in ended] == [DeliveryState.EXHAUSTED] * 2
+    assert [each.reason for each in ended] == ["", "subscriber_removed" if removed else "subscriber_disabled"]
+    assert all(each.asked_at is None for each in ended)
+
+
+def test_a_410_to_a_try_that_a_person_asked_for_disables_too() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60, 60)), rules=STANDARD_RULES)
+    world.sender.script(A, 500, 410)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    resend(world, message_id)
+    world.run(seconds=DAY_S)
+    assert [each.reason for each in world.owner.events] == ["status_410"]
+    assert the_delivery(world, message_id).reason == "subscriber_disabled"
+    assert len(world.sender.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("automatic", "asked", "attempts", "requests"),
+    [
+        (500, 500, 4, 4),
+        (200, 500, 3, 3),
+        # What was delivered meanwhile is settled: the answer of the attempt that was still open changes nothing
+        (500, 200, 2, 3),
+        (200, 200, 2, 3),
+    ],
+)
+def test_an_automatic_try_and_an_asked_one_at_the_same_time_do_not_get_into_each_others_way(
+    automatic: int, asked: int, attempts: int, requests: int
+) -> None:
+    # Given an automatic retry during which a person asks for a try, that is made while the first is still open
+    world = World()
+    message_id = a_failing_queue(world, 60, 60)
+
+    def ask_meanwhile(request: PushRequest) -> None:
+        del request
+        resend(world, message_id)
+        world.run(seconds=1)
+
+    world.sender.script(A, Reply(status_code=automatic, meanwhile=ask_meanwhile), asked, 200)
+    world.run(seconds=DAY_S)
+    # Then one success is enough, and two failures cost one automatic try
+    done = the_delivery(world, message_id)
+    assert done.state is DeliveryState.DELIVERED
+    assert (done.attempts, len(world.sender.requests)) == (attempts, requests)
+    assert done.tries <= 3
+
+
+def test_a_batch_with_both_orders_of_a_delivery_loses_neither() -> None:
+    # Given a delivery whose retry comes due while the try that a person asked for waits in the same queue
+    world = World()
+    message_id = a_failing_queue(world, 60, 60)
+    world.clock.advance(ms=54_000)
+    resend(world, message_id)
+    world.clock.advance(ms=10_000)
+    # When both orders are received together, then the automatic tries go on to their end
+    world.run(seconds=DAY_S)
+    done = the_delivery(world, message_id)
+    assert (done.state, done.tries, done.attempts) == (DeliveryState.EXHAUSTED, 3, 4)
+
+
+def test_an_asked_try_that_was_lost_is_found_by_the_sweep() -> None:
+    world = World()
+    message_id = a_failing_queue(world)
+    resend(world, message_id)
+    for each in world.retry_queue.receive():
+        world.retry_queue.delete([each.receipt_handle])
+    world.sender.script(A, 200)
+    world.clock.advance(ms=2 * HOUR_S * 1000)
+    assert sum(world.hub.engine.sweep.run(part, 24, lambda: 10**9) for part in range(24)) == 1
+    world.run(seconds=5)
+    assert the_delivery(world, message_id).state is DeliveryState.DELIVERED
+
+
+def resent(plan: FaultPlan) -> tuple[World, bool]:
+    """A message exhausted, then asked for until the hub says that it will be tried."""
+    world = World(plan)
+    world.make_queue("q", subscribers(A), retries=0)
+    world.sender.script(A, 500, 200)
+    accepted: list[str] = []
+    with suppress(Crash, HubError):
+        accepted = world.post("q", b"x")
+    world.run(seconds=HOUR_S)
+    if not accepted:
+        return world, False
+    told = False
+    for _ in range(3):
+        with suppress(Crash, HubError):
+            resend(world, accepted[0])
+            told = True
+            break
+    world.run(seconds=DAY_S)
+    return world, told
+
+
+def test_a_try_that_was_promised_is_made_whatever_goes_wrong() -> None:
+    learned = FaultPlan()
+    resent(learned)
+    assert len(learned.calls) > 10
+    for number, fault in product(range(1, len(learned.calls) + 1), Fault):
+        world, told = resent(FaultPlan(fault, at=number))
+        if told:
+            [delivery] = world.messages.all_deliveries()
+            assert delivery.state is DeliveryState.DELIVERED, f"{fault.value} at call {number}"
+
+
+def test_records_tell_asked_tries_from_automatic_ones() -> None:
+    # Given a delivery that was exhausted, resent in vain, and resent well
+    world = World()
+    message_id = a_failing_queue(world)
+    resend(world, message_id)
+    world.run(seconds=5)
+    world.sender.script(A, 200)
+    resend(world, message_id)
+    world.run(seconds=5)
+    lives = [each for each in world.messages.saved if each.message_id == message_id]
+    records = [
+        record_of_delivery(before, after, world.clock.now())
+        for before, after in zip([None, *lives], lives, strict=False)
+    ]
+    told = [(each.kind, each.state, each.manual, each.version) for each in records if each]
+    assert told == [
+        (RecordKind.ATTEMPT, "exhausted", None, 1),
+        (RecordKind.RESCHEDULED, "exhausted", True, 2),
+        (RecordKind.ATTEMPT, "exhausted", True, 3),
+        (RecordKind.RESCHEDULED, "exhausted", True, 4),
+        (RecordKind.ATTEMPT, "delivered", True, 5),
+    ]
+    assert len({each.record_id for each in records if each}) == 5
+
+
+def test_the_record_of_what_is_owed_later_is_an_acceptance_of_that_delivery() -> None:
+    world = World()
+    message = a_delivered_message(world)
+    added = world.hub.engine.resend.add(message, "s1")
+    record = record_of_delivery(None, added, world.clock.now())
+    assert record is not None
+    assert (record.kind, record.owed, record.manual) == (RecordKind.ACCEPTED, (added.delivery_id,), True)
+    assert (record.version, record.delivery_id, record.body_size) == (1, None, None)
