@@ -73,7 +73,8 @@ test-quick: environments ## tests that need no running stack
 	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
 
 test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
-	@$(PYTHON) -m pytest -v tests/stack tests/sam
+	@$(PYTHON) -m pytest -v -n 2 --dist loadfile tests/stack
+	@$(PYTHON) -m pytest -v tests/sam
 
 test-browser: environments ## tests of the console in Debian's chromium
 	@if command -v chromium >/dev/null; then \
