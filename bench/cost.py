@@ -275,7 +275,7 @@ def main() -> None:
             project=project,
             name="orders",
             uid="a1b2c3d4e5f6",
-            line_uid="a1b2c3d4e5f7",
+            pull_uid="a1b2c3d4e5f7",
             type=QueueType.MULTICAST,
             push=PushSettings(subscribers=subscribers),
             secret="0" * 32,

@@ -32,14 +32,14 @@ from tests.cloud import aws_services as aws
 from tests.ironmq.store.consumers import Consumed, consume
 
 from bench.tables import save, table
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore, _Reserving
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, _Reserving
 
 ROOT = Path(__file__).parents[1]
 CONSUMERS = (1, 3, 6, 12, 16)
 SEED = 1
 
 
-class EveryoneAtTheFront(DynamoDBLineStore):
+class EveryoneAtTheFront(DynamoDBPullStore):
     """The baseline: no consumer knows of the others."""
 
     def _reserve(self, call: _Reserving) -> None:
@@ -54,7 +54,7 @@ def counted(messages: int, at_a_time: int) -> str:
     rows: list[list[str]] = []
     for consumers in CONSUMERS:
         made: list[Consumed] = []
-        for store_of in (EveryoneAtTheFront, DynamoDBLineStore):
+        for store_of in (EveryoneAtTheFront, DynamoDBPullStore):
             with aws.dynamodb() as client:
                 made.append(
                     consume(

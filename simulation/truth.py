@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.message import Message
 from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
 from simulation.expressions import Item
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Truth:
     def _lines_table(self, before: Item | None, after: Item | None) -> None:
         now = self._account.scheduler.now
         if before is None and after is not None:
-            message = decode_line_message(after).message
+            message = decode_pull_message(after).message
             self.accepted[message.queue_uid, message.message_id] = Accepted(message, now, pull=True, last=after)
             return
         item = after if after is not None else before or {}

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeLineStore, FakeMessageStore
+from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore
 
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.s3_bodies import S3BodyStore
-from pushhub.ironmq.ports import LineStore
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
+from pushhub.ironmq.ports import PullStore
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def message_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
-def line_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[LineStore]:
+def pull_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[PullStore]:
     if request.param == "fake":
-        yield FakeLineStore()
+        yield FakePullStore()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBLineStore(client, aws.LINES_TABLE, clock)
+        yield DynamoDBPullStore(client, aws.LINES_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "s3"])

@@ -114,7 +114,7 @@ def queue(name: str = "orders", **changes: Any) -> Queue:
         "project": PROJECT,
         "name": name,
         "uid": QUEUE_UID,
-        "line_uid": "f0e1d2c3b4a5",
+        "pull_uid": "f0e1d2c3b4a5",
         "secret": "0123456789abcdef0123456789abcdef",
         "created_at": NOW,
     }

@@ -117,7 +117,7 @@ def test_an_abort_ends_this_delivery_only() -> None:
     [aborted], [other] = world.deliveries(first), world.deliveries(second)
     assert (aborted.state, aborted.reason, aborted.tries) == (DeliveryState.EXHAUSTED, "asked_to_stop", 1)
     assert other.state is DeliveryState.DELIVERED
-    [error] = [json.loads(each) for each in world.line("errors")]
+    [error] = [json.loads(each) for each in world.pulled("errors")]
     assert error["source_msg_id"] == first
     assert world.owner.events == []
 

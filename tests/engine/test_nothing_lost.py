@@ -61,8 +61,8 @@ def test_each_call_goes_wrong_once_and_nothing_is_lost(slice_: int) -> None:
 
 
 def everything_accepted_ended_well(world: World, accepted: list[str], told: str) -> None:
-    copies = world.line("copies")
-    errors = [json.loads(each) for each in world.line("failed")]
+    copies = world.pulled("copies")
+    errors = [json.loads(each) for each in world.pulled("failed")]
     for message_id in accepted:
         message = next(each for each in world.messages.all_messages() if each.message_id == message_id)
         states = {each.subscriber_id: each for each in world.deliveries(message_id)}
@@ -103,7 +103,7 @@ def test_late_and_double_orders_never_push_what_is_settled(after_s: float) -> No
     # Then no request was made and no error message added
     assert len(handles) >= 6
     assert len(world.sender.requests) == requests
-    assert len(world.line("failed")) == len(ids)
+    assert len(world.pulled("failed")) == len(ids)
 
 
 @pytest.mark.parametrize("fault", list(Fault))

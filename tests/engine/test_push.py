@@ -80,7 +80,7 @@ def test_multicast_retries_only_who_failed_and_reports_it_once() -> None:
     # Then each was asked as often as needed
     assert [len(world.sender.requests_to(url)) for url in (A, B, C)] == [1, 2, 3]
     # And the dead one is told of on the error queue, once
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert json.loads(error) == {
         "source_msg_id": message_id,
         "queue": "q",
@@ -122,7 +122,7 @@ def test_unicast_gives_one_error_message_with_all_subscribers() -> None:
     world.post("q", b"x")
     world.run(seconds=60)
     assert [len(world.sender.requests_to(url)) for url in (A, B)] == [2, 2]
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert [(each["name"], each["code"]) for each in json.loads(error)["subscribers"]] == [
         ("name-0", 500),
         ("name-1", 404),
@@ -136,10 +136,10 @@ def test_an_unacknowledged_202_is_pushed_again_and_ends_in_the_error_queue() -> 
     world.post("q", b"x")
     world.run(seconds=59)
     assert len(world.sender.requests) == 2
-    assert world.line("failed") == []
+    assert world.pulled("failed") == []
     world.run(seconds=10)
     assert len(world.sender.requests) == 2
-    assert len(world.line("failed")) == 1
+    assert len(world.pulled("failed")) == 1
 
 
 def test_a_long_wait_is_scheduled_and_woken() -> None:
@@ -178,7 +178,7 @@ def test_a_hundred_short_retries_fit_one_queue_message() -> None:
     world.run(seconds=101 * 901)
     [delivery] = world.deliveries(message_id)
     assert (delivery.state, delivery.tries) == (DeliveryState.EXHAUSTED, 101)
-    assert len(world.line("failed")) == 1
+    assert len(world.pulled("failed")) == 1
     assert world.retry_queue.dead == []
 
 
@@ -295,7 +295,7 @@ def test_a_removed_subscriber_ends_in_the_error_queue() -> None:
     world.config.update_queue(replace(current, push=replace(current.push, subscribers=subscribers(A))))
     world.run(seconds=200)
     assert len(world.sender.requests_to(B)) == 1
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert json.loads(error)["subscribers"][0] == {
         "name": "name-1",
         "url": B,
@@ -320,7 +320,7 @@ def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() 
     # When it is looked at again, then it ends in the error queue, and nobody is asked
     world.run(seconds=61)
     assert len(world.sender.requests) == 2
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert {each["msg"] for each in json.loads(error)["subscribers"]} == {"Internal Server Error"}
     assert {each["url"] for each in json.loads(error)["subscribers"]} == {A, B}
 

@@ -83,7 +83,7 @@ def test_a_queue_made_anew_pushes_its_first_message(world: World) -> None:
     queue = remember(world, "q")
     # When it is deleted and made again, and a message is posted
     world.config.delete_queue(PROJECT, "q")
-    world.config.create_queue(replace(queue, uid="uid-again", line_uid="line-again"))
+    world.config.create_queue(replace(queue, uid="uid-again", pull_uid="line-again"))
     post_elsewhere(world, "q", b"second")
     world.run(seconds=1)
     # Then it is pushed
@@ -115,4 +115,4 @@ def test_an_error_queue_set_just_now_gets_the_error(world: World) -> None:
     post_elsewhere(world, "q", b"second")
     world.run(seconds=1)
     # Then the error is there
-    assert len(world.line("failed")) == 1
+    assert len(world.pulled("failed")) == 1

@@ -100,7 +100,7 @@ def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> No
         world.run(seconds=5)
         again = the_delivery(world, message_id)
         assert (again.state, again.settled_at, again.attempts) == (given_up.state, given_up.settled_at, attempts)
-    assert len(world.line("errors")) == 1
+    assert len(world.pulled("errors")) == 1
     assert world.telemetry.counts["DeliveriesExhausted"] == 1
     # And when it succeeds, then it is delivered
     resend(world, message_id)

@@ -49,7 +49,7 @@ def test_no_text_and_no_log_repeats_a_token_of_a_url(url: str, caplog: pytest.Lo
         [message_id] = hub.post("q", "x")
         world.run(seconds=2)
         told += [str(each["msg"]) for each in hub.statuses("q", message_id)]
-        [error] = world.line("failed")
+        [error] = world.pulled("failed")
         told += [each["msg"] for each in json.loads(error)["subscribers"]]
         assert len(told) == 3
     # Then something is told, and the token nowhere

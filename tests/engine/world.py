@@ -24,7 +24,7 @@ from pushhub.engine.ports import WorkQueue
 from pushhub.engine.protocol import Protocol
 from pushhub.engine.push import Push
 from pushhub.engine.wake import Wake
-from pushhub.ironmq.error_queue import Exhausted
+from pushhub.ironmq.error_queue import ErrorQueuePost
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
@@ -96,7 +96,7 @@ class World:
         self.clock = self.ports.clock
         self.config = self.ports.config
         self.messages = self.ports.messages
-        self.lines = self.ports.lines
+        self.pull = self.ports.pull
         self.bodies = self.ports.bodies
         self.sender = FakeSender(self.clock)
         self.ports.sender = self.sender
@@ -139,9 +139,9 @@ class World:
         return self.hub.engine.wake
 
     @property
-    def exhausted(self) -> Exhausted:
+    def error_queue_post(self) -> ErrorQueuePost:
         """Posts to error queues."""
-        return self.hub.part(Ironmq).exhausted
+        return self.hub.part(Ironmq).error_queue_post
 
     def make_queue(
         self,
@@ -162,7 +162,7 @@ class World:
             project=project,
             name=name,
             uid=f"uid-{name}",
-            line_uid=f"line-{name}",
+            pull_uid=f"line-{name}",
             type=QueueType.UNICAST if unicast else QueueType.MULTICAST,
             message_expiration=expiration,
             push=PushSettings(
@@ -216,12 +216,12 @@ class World:
         """Stored deliveries of a message."""
         return [each for each in self.messages.all_deliveries() if each.message_id == message_id]
 
-    def line(self, name: str) -> list[bytes]:
+    def pulled(self, name: str) -> list[bytes]:
         """Bodies waiting in a pull queue."""
         queue = self.config.queue(PROJECT, name)
         if queue is None:
             return []
-        waiting = self.lines.peek(PROJECT, queue.line_uid, count=100, now=self.clock.now())
+        waiting = self.pull.peek(PROJECT, queue.pull_uid, count=100, now=self.clock.now())
         return [self._bytes(each.message) for each in waiting]
 
     def _bytes(self, message: Message) -> bytes:
@@ -263,7 +263,7 @@ class World:
         batch = self.errors_queue.receive()
         for each in batch:
             try:
-                self.exhausted.run(each.order)
+                self.error_queue_post.run(each.order)
             except (Crash, Unavailable):
                 continue
             self.errors_queue.delete([each.receipt_handle])

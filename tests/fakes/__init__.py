@@ -4,8 +4,8 @@ from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.faults import Crash, Fault, FaultPlan, faulty
-from tests.fakes.line_store import FakeLineStore
 from tests.fakes.message_store import FakeMessageStore
+from tests.fakes.pull_store import FakePullStore
 from tests.fakes.sender import FakeSender, Reply
 from tests.fakes.work_queue import FakeWorkQueue
 
@@ -14,8 +14,8 @@ __all__ = [
     "FakeBodyStore",
     "FakeClock",
     "FakeConfigStore",
-    "FakeLineStore",
     "FakeMessageStore",
+    "FakePullStore",
     "FakeSender",
     "FakeWorkQueue",
     "Fault",

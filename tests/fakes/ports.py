@@ -13,7 +13,6 @@ from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
-from tests.fakes.line_store import FakeLineStore
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.notification_stores import (
     FakeBacklogStore,
@@ -23,6 +22,7 @@ from tests.fakes.notification_stores import (
     FakeTopicStore,
 )
 from tests.fakes.patterns import re_matches
+from tests.fakes.pull_store import FakePullStore
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.telemetry import FakeTelemetry
@@ -42,7 +42,7 @@ BASE_URL = "https://hub.example"
 STRUCK = {
     "config": "config",
     "messages": "messages",
-    "lines": "lines",
+    "pull": "pull",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -84,7 +84,7 @@ class FakePorts:
         config: Another configuration store than the plain fake.
     """
 
-    lines_table = "lines"
+    pull_table = "lines"
     backlogs_table = "backlogs"
 
     def __init__(self, config: FakeConfigStore | None = None) -> None:
@@ -98,7 +98,7 @@ class FakePorts:
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
         self.config = config or FakeConfigStore(self.clock)
         self.messages = FakeMessageStore()
-        self.lines = FakeLineStore()
+        self.pull = FakePullStore()
         self.waits = FakeWaits()
         self.bodies = FakeBodyStore()
         self.kept_bodies = self.bodies

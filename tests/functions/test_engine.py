@@ -33,7 +33,7 @@ def a_push_queue(url: str, *, retries: int = 1, retries_delay: int = 60, error_q
         project=PROJECT,
         name="orders",
         uid="aaaaaaaaaaaa",
-        line_uid="bbbbbbbbbbbb",
+        pull_uid="bbbbbbbbbbbb",
         type=QueueType.MULTICAST,
         push=PushSettings(
             subscribers=(Subscriber(subscriber_id="s0", name="shop", url=url),),
@@ -93,7 +93,7 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     failed = whole().engine.ports.config.queue(PROJECT, "failed")
     assert failed is not None
     [error] = (
-        whole().part(Ironmq).ports.lines.peek(PROJECT, failed.line_uid, count=10, now=whole().engine.ports.clock.now())
+        whole().part(Ironmq).ports.pull.peek(PROJECT, failed.pull_uid, count=10, now=whole().engine.ports.clock.now())
     )
     told = json.loads(error.message.body or b"")
     assert (told["source_msg_id"], told["subscribers"][0]["code"]) == (message_id, 503)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.world import PROJECT
-from tests.fakes import FakeClock, FakeConfigStore, FakeLineStore, Fault, FaultPlan
+from tests.fakes import FakeClock, FakeConfigStore, FakePullStore, Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import NewMessage
@@ -106,17 +106,17 @@ def test_a_growing_queue_tells_of_it_once() -> None:
 def test_a_long_line_is_counted_only_as_far_as_it_matters(
     triggers: list[int], direction: str, before: int, after: int
 ) -> None:
-    # Given fixed alerts, and a line of which no more is counted than they can be about
+    # Given fixed alerts, and a queue of which no more is counted than they can be about
     queue = replace(pull_queue("p", "q", 0), alerts=tuple(alert("fixed", each, direction) for each in triggers))
     counted: list[int] = []
 
-    class Line(FakeLineStore):
-        def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+    class Long(FakePullStore):
+        def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
             assert at_most is not None
             counted.append(at_most)
             return min(after, at_most)
 
-    found = Alerts(config=FakeConfigStore(), lines=Line(), clock=FakeClock()).fired(queue, after - before)
+    found = Alerts(config=FakeConfigStore(), pull=Long(), clock=FakeClock()).fired(queue, after - before)
     # Then the same alerts fire as if all of it were counted
     assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
     assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
@@ -166,14 +166,14 @@ def test_alerts_can_be_pushed() -> None:
     assert json.loads(message.body or b"")["source_queue"] == "q"
 
 
-@pytest.mark.parametrize("call", ["lines.size", "config.update_queue", "lines.put"])
+@pytest.mark.parametrize("call", ["pull.size", "config.update_queue", "pull.put"])
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None:
     # Given a post that crosses a trigger, and a failure while telling of it
     hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 5}])
-    plan = FaultPlan(fault, of=call, at=2 if call == "lines.put" else 1)
-    ingest = hub.world.ports.build(plan, only=("config", "lines")).part(Ironmq).post
+    plan = FaultPlan(fault, of=call, at=2 if call == "pull.put" else 1)
+    ingest = hub.world.ports.build(plan, only=("config", "pull")).part(Ironmq).post
     # Then the producer is answered all the same
     assert len(ingest.post(PROJECT, "q", [NewMessage(body=b"x")])) == 1
     assert plan.struck

@@ -90,7 +90,7 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     world.run(seconds=60)
     # Then a person finds it, with what is known
     assert len(world.errors_queue) == 0
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     told = json.loads(error)
     assert (told["source_msg_id"], told["body"], told["body_left_out"]) == (message_id, "", True)
     assert told["subscribers"][0]["code"] == 500

@@ -29,7 +29,7 @@ class Hub:
         self.clock = self.ports.clock
         self.config = self.ports.config
         self.messages = self.ports.messages
-        self.lines = self.ports.lines
+        self.pull = self.ports.pull
         self.bodies = self.ports.bodies
 
     def ingest(self, plan: FaultPlan | None = None) -> Post:
@@ -41,7 +41,7 @@ class Hub:
             project=PROJECT,
             name=name,
             uid=f"uid-{name}",
-            line_uid=f"line-{name}",
+            pull_uid=f"line-{name}",
             type=kind,
             push=None if kind is QueueType.PULL else PushSettings(subscribers=subscribers),
             message_expiration=100,
@@ -56,7 +56,7 @@ class Hub:
         queue = self.config.queue(PROJECT, name)
         if queue is None:
             return []
-        shown = self.lines.peek(PROJECT, queue.line_uid, count=1000, now=self.clock.now())
+        shown = self.pull.peek(PROJECT, queue.pull_uid, count=1000, now=self.clock.now())
         return [each.message for each in shown]
 
     def body(self, message: Message) -> bytes:
@@ -225,7 +225,7 @@ def test_a_transferred_message_whose_id_is_taken_gets_another(hub: Hub) -> None:
     other = Message(
         project=PROJECT,
         queue="dead",
-        queue_uid=target.line_uid,
+        queue_uid=target.pull_uid,
         message_id=message.message_id,
         body=b"other",
         body_size=5,
@@ -233,6 +233,6 @@ def test_a_transferred_message_whose_id_is_taken_gets_another(hub: Hub) -> None:
         due_at=0,
         expires_at=message.expires_at,
     )
-    hub.lines.put([other])
+    hub.pull.put([other])
     hub.ingest().transfer(PROJECT, "dead", message, b"moved", reserved_count=1)
     assert {each.body for each in hub.waiting("dead")} == {b"other", b"moved"}

@@ -16,7 +16,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import DESCENDANTS, MAX_HOPS, NewMessage
 from pushhub.engine.model.queue import Project
-from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.ports import PullMessage
 
 OTHER = "5f0000000000000000000002"
 TOKEN = "t0ken"
@@ -31,10 +31,10 @@ def world() -> World:
     return world
 
 
-def lines(world: World, project: str, name: str) -> list[bytes | None]:
+def pulled(world: World, project: str, name: str) -> list[bytes | None]:
     queue = world.config.queue(project, name)
     assert queue is not None
-    return [each.message.body for each in world.lines.peek(project, queue.line_uid, count=100, now=world.clock.now())]
+    return [each.message.body for each in world.pull.peek(project, queue.pull_uid, count=100, now=world.clock.now())]
 
 
 def codes(world: World, message_id: str) -> list[int | None]:
@@ -49,8 +49,8 @@ def test_a_queue_of_this_hub_is_posted_to_without_http(world: World) -> None:
     world.ingest.post(PROJECT, "q", [NewMessage(body=b"\xff x", headers={"X-A": "1"})])
     world.run(seconds=5)
     # Then the bytes are there
-    assert lines(world, PROJECT, "near by") == [b"\xff x"]
-    assert lines(world, OTHER, "other") == lines(world, OTHER, "named") == [b"\xff x"]
+    assert pulled(world, PROJECT, "near by") == [b"\xff x"]
+    assert pulled(world, OTHER, "other") == pulled(world, OTHER, "named") == [b"\xff x"]
     assert world.sender.requests == []
 
 
@@ -146,10 +146,10 @@ def test_error_queues_that_are_each_others_make_a_bounded_number_of_messages(wor
     assert DESCENDANTS / 2 < _copies(world, "a", "b") <= DESCENDANTS + 1
 
 
-def _waiting(world: World, name: str) -> list[LineMessage]:
+def _waiting(world: World, name: str) -> list[PullMessage]:
     queue = world.config.queue(PROJECT, name)
     assert queue is not None
-    return world.lines.peek(PROJECT, queue.line_uid, count=100_000, now=world.clock.now())
+    return world.pull.peek(PROJECT, queue.pull_uid, count=100_000, now=world.clock.now())
 
 
 @pytest.mark.parametrize("webhooks", [1, 2])

@@ -17,7 +17,7 @@ from tests.notifications.store.aws_notifications import dynamodb as backlogs
 
 from pushhub.engine.model.delivery import opening, schedule
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
 SINCE = datetime.fromtimestamp(NOW / 1000, UTC)
@@ -32,7 +32,7 @@ def test_messages_of_both_kinds_of_queue() -> None:
         messages = DynamoDBMessageStore(client, MESSAGES_TABLE, FakeClock())
         messages.accept([*pushed, *old])
         messages.save(replace(schedule(opening(pushed[0], pushed[0].subscriber_ids[0])), version=1))
-        DynamoDBLineStore(client, LINES_TABLE, FakeClock()).put([*pulled, *old])
+        DynamoDBPullStore(client, LINES_TABLE, FakeClock()).put([*pulled, *old])
         # When the tables are read in two parts
         tables = {"messages": MESSAGES_TABLE, "lines": LINES_TABLE}
         found = [

@@ -41,7 +41,7 @@ def order(body: bytes, url: str = "notification2://orders?api=alarms&source=7") 
         project=PROJECT,
         name="q",
         uid="u",
-        line_uid="l",
+        pull_uid="l",
         type=QueueType.MULTICAST,
         push=push,
         secret="s",

@@ -18,7 +18,7 @@ from tests.stack.running import RunningStack
 
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
 
 pytestmark = pytest.mark.stack
 
@@ -125,7 +125,7 @@ def state_of(stack: RunningStack, project_id: str, left_lines: Counter[str]) -> 
     deliveries = [decode_delivery(item) for item in stored if item["kind"]["S"] == "delivery"]
     lines = Counter(left_lines)
     for item in items("LinesTableName"):
-        lines["reserved" if decode_line_message(item).reservation_id else "pending"] += 1
+        lines["reserved" if decode_pull_message(item).reservation_id else "pending"] += 1
     return Told(
         messages={each.message_id for each in messages},
         owed={f"{each.message_id}.{to}" for each in messages for to in each.delivery_subscribers},

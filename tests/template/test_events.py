@@ -11,7 +11,7 @@ from tests.template.cloudformation import ROOT, called_by, of_type, source
 
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store._pull_items import decode_line_message
+from pushhub.ironmq.store._pull_items import decode_pull_message
 from pushhub.notifications.store._items import decode_backlog, decode_commit
 from pushhub.notifications.store.sqs_wakes import decode_wake
 from pushhub.web.http import request_from_event
@@ -78,7 +78,7 @@ def test_stream_images_can_be_read(path: Path) -> None:
     decoders: dict[str, Any] = {
         "message": decode_message,
         "delivery": decode_delivery,
-        "line": decode_line_message,
+        "line": decode_pull_message,
         "commit": decode_commit,
         "backlog": decode_backlog,
     }

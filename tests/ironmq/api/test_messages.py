@@ -306,13 +306,13 @@ def test_only_so_many_requests_of_a_project_wait_at_the_same_time(hub: Hub) -> N
     assert hub.world.clock.now() == start + 24_000
     # And leaves its place, also when something fails
     assert waits.waiting[PROJECT] == {}
-    hub.world.ports.lines.reserve = _failing  # type: ignore[method-assign]
+    hub.world.ports.pull.reserve = _failing  # type: ignore[method-assign]
     assert hub.call("POST", "/queues/q/reservations", {"wait": 5}).status == 500
     assert waits.waiting[PROJECT] == {}
 
 
 def _failing(*_: Any, **__: Any) -> Any:
-    raise Unavailable("lines.reserve")
+    raise Unavailable("pull.reserve")
 
 
 def test_a_long_poll_answers_soon_after_a_message_came(hub: Hub) -> None:
@@ -607,7 +607,7 @@ UNANSWERABLE = "\u0001" * 690_000
 
 
 def test_what_fits_only_compressed_is_refused_to_those_who_do_not_take_that_and_nothing_is_lost(hub: Hub) -> None:
-    # Given a message of which each byte takes six in JSON, written as such by its producer, and a line behind it
+    # Given a message of which each byte takes six in JSON, written as such by its producer, and others behind it
     hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
     hub.post("q", "next")
     # When a client asks for it that does not take gzip
@@ -660,17 +660,17 @@ def test_large_messages_are_no_dead_letters_before_anyone_saw_them(hub: Hub) -> 
 def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub: Hub) -> None:
     # Given deletions that take a while
     hub.post("q", *"abcdefgh")
-    lines = hub.world.lines
-    real = lines.delete
+    pull = hub.world.pull
+    real = pull.delete
 
     def slow(*args: Any, **kwargs: Any) -> None:
         hub.world.clock.advance(seconds=9)
         real(*args, **{**kwargs, "now": hub.world.clock.now()})
 
-    lines.delete = slow  # type: ignore[method-assign]
+    pull.delete = slow  # type: ignore[method-assign]
     # When all are taken for good, with a short timeout
     taken = hub.reserve("q", n=8, timeout=1, delete=True)
-    lines.delete = real  # type: ignore[method-assign]
+    pull.delete = real  # type: ignore[method-assign]
     # Then each message was handed out or is still there, and none is neither
     left = hub.reserve("q", n=8)
     assert sorted(each["body"] for each in [*taken, *left]) == list("abcdefgh")
@@ -682,7 +682,7 @@ def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: i
     # Given a store of which one deletion goes wrong
     hub = Hub()
     hub.post("q", "a", "b", "c")
-    struck = hub.struck(FaultPlan(fault, at=at, of="lines.delete"), "lines")
+    struck = hub.struck(FaultPlan(fault, at=at, of="pull.delete"), "pull")
     # When all are taken for good
     taken = [each["body"] for each in struck.reserve("q", n=3, delete=True)]
     # Then each was handed out or is still there
@@ -715,17 +715,17 @@ def test_an_answer_that_comes_too_late_for_the_gateway_hands_nothing_out(hub: Hu
 def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) -> None:
     # Given deletions that take eight seconds each
     hub.post("q", *"abcdefgh")
-    lines = hub.world.lines
-    real = lines.delete
+    pull = hub.world.pull
+    real = pull.delete
 
     def slow(*args: Any, **kwargs: Any) -> None:
         hub.world.clock.advance(seconds=8)
         real(*args, **kwargs)
 
-    lines.delete = slow  # type: ignore[method-assign]
+    pull.delete = slow  # type: ignore[method-assign]
     # When eight are taken for good, then those come that were deleted in time for an answer
     taken = hub.reserve("q", n=8, delete=True)
-    lines.delete = real  # type: ignore[method-assign]
+    pull.delete = real  # type: ignore[method-assign]
     assert [each["body"] for each in taken] == ["a", "b", "c", "d"]
     # And the others are there at once
     assert [(each["body"], each["reserved_count"]) for each in hub.reserve("q", n=8)] == [(body, 1) for body in "efgh"]
@@ -739,12 +739,12 @@ def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> Non
     hub.post("q", "dead", "b", "c")
     hub.reserve("q", timeout=1)
     hub.world.clock.advance(seconds=2)
-    faults = hub.struck(FaultPlan(fault, at=2, of="lines.reserve"), "lines")
+    faults = hub.struck(FaultPlan(fault, at=2, of="pull.reserve"), "pull")
     # Then the others of the first look are answered, not hidden until they time out
     assert [each["body"] for each in faults.reserve("q", n=3)] == ["b", "c"]
 
 
-def test_a_message_whose_bytes_are_gone_does_not_block_the_line(hub: Hub) -> None:
+def test_a_message_whose_bytes_are_gone_does_not_block_the_queue(hub: Hub) -> None:
     hub.post("q", "x" * 10_000)
     hub.post("q", "next")
     hub.world.bodies.objects.clear()

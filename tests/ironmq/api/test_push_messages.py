@@ -152,7 +152,7 @@ def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
         for each in hub.statuses("q", message_id)
     ]
     assert told == [last, ("s1", B, 2, 502, "B refuses")]
-    errors = [each for error in world.line("failed") for each in json.loads(error)["subscribers"]]
+    errors = [each for error in world.pulled("failed") for each in json.loads(error)["subscribers"]]
     assert sorted((each["name"], each["url"], each["code"], each["msg"]) for each in errors) == [
         (last[0], last[1], last[3], last[4]),
         ("s1", B, 502, "B refuses"),
@@ -189,7 +189,7 @@ def test_a_subscriber_removed_before_it_was_asked_was_not_tried(hub: Hub, world:
     world.run(seconds=10)
     assert [each["tries"] for each in hub.statuses("q", message_id)] == [0, 1]
     assert "status_code" not in hub.statuses("q", message_id)[0]
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert json.loads(error)["subscribers"][0]["msg"] == "Subscriber was removed from the queue"
 
 
@@ -271,7 +271,7 @@ def test_a_message_that_expires_while_it_is_tried_is_in_the_error_queue(hub: Hub
     [message_id] = hub.post("q", "x")
     world.run(seconds=200)
     # Then it is in the error queue for those who did not take it, which say so
-    errors = [json.loads(each) for each in world.line("failed")]
+    errors = [json.loads(each) for each in world.pulled("failed")]
     assert [(each["source_msg_id"], each["reason"], each["body"]) for each in errors] == [
         (message_id, "expired", "x")
     ] * 2
@@ -294,7 +294,7 @@ def test_a_message_that_expires_before_it_is_pushed_says_so(hub: Hub, world: Wor
     world.run(seconds=5)
     [status] = hub.statuses("q", message_id)
     assert (status["status"], status["msg"], status["tries"]) == ("expired", "Message expired before it was pushed", 0)
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     assert json.loads(error)["subscribers"][0]["msg"] == "Message expired before it was pushed"
     assert world.sender.requests == []
 
@@ -316,7 +316,7 @@ def test_a_202_that_is_never_acknowledged_says_so_in_the_error_queue(hub: Hub, w
     world.run(seconds=15)
     assert hub.statuses("q", message_id)[0]["msg"] == "Accepted"
     world.run(seconds=15)
-    [error] = world.line("failed")
+    [error] = world.pulled("failed")
     told = json.loads(error)["subscribers"][0]
     assert (told["code"], told["msg"]) == (202, "Not acknowledged in time")
     assert hub.statuses("q", message_id)[0]["msg"] == "Not acknowledged in time"
@@ -442,7 +442,7 @@ def test_an_acknowledgement_after_all_tries_is_refused(hub: Hub, world: World) -
     hub.post("q", "x")
     world.run(seconds=60)
     assert acknowledge(hub, world.sender.requests[0]).status == 403
-    assert len(world.line("e")) == 1
+    assert len(world.pulled("e")) == 1
 
 
 def test_without_a_token_only_a_message_that_is_there_can_refuse(hub: Hub, world: World) -> None:
@@ -639,7 +639,7 @@ def test_deleting_what_is_about_to_be_told_to_the_error_queue_ends_it(hub: Hub, 
     world.run(seconds=5)
     # Then the errors function is through with it
     assert len(world.errors_queue) == 0
-    assert world.line("failed") == []
+    assert world.pulled("failed") == []
 
 
 @pytest.mark.parametrize("call", ["messages.save", "bodies.erase", "messages.delete"])

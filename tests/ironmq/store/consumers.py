@@ -12,7 +12,7 @@ from tests.cloud.turns import Turns
 from tests.contract.samples import PROJECT, message
 
 from pushhub.base.ids import MessageIds
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 LINE = "f0e1d2c3b4a5"
 HOUR = 3_600_000
@@ -47,7 +47,7 @@ def consume(
     at_a_time: int,
     messages: int,
     seed: int,
-    store_of: type[DynamoDBLineStore] = DynamoDBLineStore,
+    store_of: type[DynamoDBPullStore] = DynamoDBPullStore,
 ) -> Consumed:
     """Post messages; let consumers, each an execution environment of its own, reserve and delete them until none is left.
 
@@ -67,7 +67,7 @@ def consume(
         )
         for _ in range(messages)
     ]
-    DynamoDBLineStore(client, aws.LINES_TABLE, turns).put(given)
+    DynamoDBPullStore(client, aws.LINES_TABLE, turns).put(given)
     slow = cast(DynamoDBClient, turns.client(client))
     seen = Consumed()
 

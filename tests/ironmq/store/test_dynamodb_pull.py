@@ -1,4 +1,4 @@
-"""What is particular to lines in DynamoDB: how much they read, calls made twice, and consumers that race."""
+"""What is particular to pull queues in DynamoDB: how much they read, calls made twice, and consumers that race."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.message import Message
-from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store.changes import record_of_pull_change
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore, decode_line_message
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, decode_pull_message
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000
@@ -29,16 +29,16 @@ class Bench:
     def __init__(self, client: DynamoDBClient) -> None:
         self.client = Intercepted(client)
         self.clock = FakeClock()
-        self.store = DynamoDBLineStore(cast(DynamoDBClient, self.client), aws.LINES_TABLE, self.clock)
+        self.store = DynamoDBPullStore(cast(DynamoDBClient, self.client), aws.LINES_TABLE, self.clock)
         self.tables = client
 
     def put(self, count: int, **changes: Any) -> list[Message]:
-        """Fill the line past the record of calls."""
+        """Fill the queue past the record of calls."""
         given = [message(queue_uid=LINE, subscriber_ids=(), **changes) for _ in range(count)]
-        DynamoDBLineStore(self.tables, aws.LINES_TABLE, self.clock).put(given)
+        DynamoDBPullStore(self.tables, aws.LINES_TABLE, self.clock).put(given)
         return given
 
-    def reserve(self, count: int = 1, *, now: int = NOW, timeout_ms: int = MINUTE) -> list[LineMessage]:
+    def reserve(self, count: int = 1, *, now: int = NOW, timeout_ms: int = MINUTE) -> list[PullMessage]:
         return self.store.reserve(PROJECT, LINE, count=count, timeout_ms=timeout_ms, now=now)
 
     def stored(self) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def bench() -> Iterator[Bench]:
         yield Bench(client)
 
 
-def ids(found: list[LineMessage]) -> list[str]:
+def ids(found: list[PullMessage]) -> list[str]:
     return [each.message.message_id for each in found]
 
 
@@ -107,7 +107,7 @@ def test_a_failing_transaction_is_not_made_again(bench: Bench) -> None:
 
 
 def test_reserving_reads_neither_reserved_nor_delayed_messages(bench: Bench) -> None:
-    # Given a line of 100 delayed, 100 reserved, and 100 available messages
+    # Given a queue of 100 delayed, 100 reserved, and 100 available messages
     bench.put(100, due_at=NOW + MINUTE)
     bench.put(100)
     bench.reserve(100)
@@ -176,7 +176,7 @@ def test_a_consumer_that_met_another_keeps_strict_order_again_once_it_has_been_a
     given = bench.put(40)
 
     def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-        DynamoDBLineStore(bench.tables, aws.LINES_TABLE, bench.clock).reserve(
+        DynamoDBPullStore(bench.tables, aws.LINES_TABLE, bench.clock).reserve(
             PROJECT, LINE, count=1, timeout_ms=MINUTE, now=NOW
         )
         return real(**parameters)
@@ -197,7 +197,7 @@ def test_a_consumer_gives_up_after_seconds_when_others_are_always_quicker(bench:
     # Given others who take each message just before this one does, and more messages than it could try in time
     given = bench.put(70)
     bench.clock.jitter_value = 0.99
-    other = DynamoDBLineStore(bench.tables, aws.LINES_TABLE, FakeClock())
+    other = DynamoDBPullStore(bench.tables, aws.LINES_TABLE, FakeClock())
 
     def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         bench.tables.delete_item(TableName=aws.LINES_TABLE, Key=parameters["Key"])
@@ -269,13 +269,13 @@ def test_messages_that_came_back_and_waiting_ones_are_read_in_pages(bench: Bench
                 delay_ms=0,
                 now=NOW,
             )
-    # Then all come in the order of the line, whatever part of the index they are in
+    # Then all come in the order of the queue, whatever part of the index they are in
     later = NOW + MINUTE
     assert ids(bench.reserve(50, now=later)) == [each.message_id for each in given[:50]]
     assert ids(bench.store.peek(PROJECT, LINE, count=100, now=later)) == [each.message_id for each in given[50:]]
 
 
-def test_index_entries_read_do_not_grow_with_the_line(bench: Bench) -> None:
+def test_index_entries_read_do_not_grow_with_the_queue(bench: Bench) -> None:
     bench.put(50)
     bench.reserve(10)
     assert bench.entries_read() <= 1_020
@@ -285,7 +285,7 @@ def test_a_line_message_is_read_from_a_stream_image(bench: Bench) -> None:
     bench.put(1)
     (held,) = bench.reserve()
     (item,) = bench.stored()
-    assert decode_line_message(item) == held
+    assert decode_pull_message(item) == held
     assert item["kind"] == {"S": "line"}
 
 
@@ -321,7 +321,7 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
         )
         images += bench.stored()
     # Then consumers know of one, and the records of two
-    assert [decode_line_message(image).reserved_count for image in images] == [1, 0, 1, 1]
+    assert [decode_pull_message(image).reserved_count for image in images] == [1, 0, 1, 1]
     records = [
         record_of_pull_change(
             {"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}}

@@ -10,7 +10,7 @@ from pushhub.ironmq.wire.push import push_headers
 
 
 def headers(of_subscriber: Mapping[str, str], of_message: Mapping[str, str]) -> dict[str, str]:
-    queue = Queue(project="p", name="q", uid="u", line_uid="l", type=QueueType.MULTICAST, secret="s" * 32, created_at=0)
+    queue = Queue(project="p", name="q", uid="u", pull_uid="l", type=QueueType.MULTICAST, secret="s" * 32, created_at=0)
     message = Message(
         project="p",
         queue="q",

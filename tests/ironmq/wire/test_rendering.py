@@ -26,7 +26,7 @@ from pushhub.ironmq.wire.errors import status_of
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.ironmq.wire.queues import parse_queue, render_queue, render_queue_info
 
-QUEUE = Queue(project="p", name="q", uid="u", line_uid="l", secret="s", created_at=0)
+QUEUE = Queue(project="p", name="q", uid="u", pull_uid="l", secret="s", created_at=0)
 
 
 @given(st.binary())

@@ -62,7 +62,7 @@ def _queue(project_id: str, name: str, uid: str, push: PushSettings) -> Queue:
         project=project_id,
         name=name,
         uid=uid,
-        line_uid=uid,
+        pull_uid=uid,
         type=QueueType.MULTICAST,
         push=push,
         # Nothing is signed with it: services of the hub get no reservations.

@@ -9,7 +9,7 @@ from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Alert, Queue
 from pushhub.engine.ports import ConfigStore
-from pushhub.ironmq.ports import LineStore
+from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.wire.alerts import alert_body
 
 __all__ = ["Alerts", "Fired", "crosses"]
@@ -62,13 +62,13 @@ class Alerts:
 
     Args:
         config: Remembers when an alert last fired, with its queue.
-        lines: Tells sizes.
+        pull: Tells sizes.
         clock: Time.
     """
 
-    def __init__(self, *, config: ConfigStore, lines: LineStore, clock: Clock) -> None:
+    def __init__(self, *, config: ConfigStore, pull: PullStore, clock: Clock) -> None:
         self._config = config
-        self._lines = lines
+        self._pull = pull
         self._clock = clock
 
     def fired(self, queue: Queue, change: int) -> list[Fired]:
@@ -84,7 +84,7 @@ class Alerts:
         if not queue.alerts or not change:
             return []
         now = self._clock.now()
-        after = self._lines.size(queue.project, queue.line_uid, now, at_most=_enough(queue.alerts, change))
+        after = self._pull.size(queue.project, queue.pull_uid, now, at_most=_enough(queue.alerts, change))
         crossed = [each for each in queue.alerts if crosses(each, max(0, after - change), after)]
         return [
             Fired(queue=each.queue, body=alert_body(each, queue.name, after, now))

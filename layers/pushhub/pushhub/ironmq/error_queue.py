@@ -18,7 +18,7 @@ CAUSE = "exhausted/"
 GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.EXPIRED})
 
 
-class Exhausted:
+class ErrorQueuePost:
     """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
 
     Args:

@@ -16,8 +16,8 @@ from pushhub.engine.ports import Once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LineMessage:
-    """A message in the line of a pull queue.
+class PullMessage:
+    """A message that waits in a pull queue.
 
     Attributes:
         message: The message.
@@ -34,8 +34,8 @@ class LineMessage:
     reserved_until: int = 0
 
 
-class LineStore(Protocol):
-    """The waiting lines of pull queues, by the queue's ``line_uid`` (which :class:`Message` carries as ``queue_uid``).
+class PullStore(Protocol):
+    """The messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
 
     Order: first posted, first out; timed-out and released messages go back to their old place, which is the front. A
     message whose reservation timed out counts as available again; an expired message as gone.
@@ -46,23 +46,23 @@ class LineStore(Protocol):
         ...
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        """Put a message the hub makes itself (``cause`` set) into its line unless its id is taken."""
+        """Put a message the hub makes itself (``cause`` set) into its queue unless its id is taken."""
         ...
 
-    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+    def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """Reserve up to ``count`` available messages in order; each with a new reservation id and one more on its count."""
         ...
 
-    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+    def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
         """The next available messages without reserving them."""
         ...
 
-    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
         """One message, or None when it is gone or expired. Consistent."""
         ...
 
     def touch(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
     ) -> str:
         """Extend a reservation; returns the new reservation id (the old one dies, the count rises).
 
@@ -75,7 +75,7 @@ class LineStore(Protocol):
     def release(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str,
@@ -92,7 +92,7 @@ class LineStore(Protocol):
     def delete(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str | None,
@@ -110,8 +110,8 @@ class LineStore(Protocol):
         """
         ...
 
-    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Messages in the line, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """Messages in the queue, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
         ...
 
 

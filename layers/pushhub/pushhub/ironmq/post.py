@@ -11,7 +11,7 @@ from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageSink, Once
 from pushhub.ironmq.alerts import Alerts
-from pushhub.ironmq.ports import LineStore
+from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.queue_changes import pull_queue
 
 
@@ -19,19 +19,19 @@ class _PullSink:
     """Implements :class:`pushhub.engine.accept.Sink` on the store of pull queues.
 
     Args:
-        lines: The store.
+        pull: The store.
         reserved_count: Times the messages were reserved before.
     """
 
-    def __init__(self, lines: LineStore, *, reserved_count: int = 0) -> None:
-        self._lines = lines
+    def __init__(self, pull: PullStore, *, reserved_count: int = 0) -> None:
+        self._pull = pull
         self._reserved_count = reserved_count
 
     def accept(self, messages: Sequence[Message]) -> None:
-        self._lines.put(messages)
+        self._pull.put(messages)
 
     def accept_once(self, message: Message) -> Once:
-        return self._lines.put_once(message, reserved_count=self._reserved_count)
+        return self._pull.put_once(message, reserved_count=self._reserved_count)
 
 
 class Post:
@@ -41,7 +41,7 @@ class Post:
         accept: The engine's door.
         config: Queues and counts.
         messages: Messages of push queues.
-        lines: Lines of pull queues.
+        pull: Messages of pull queues.
         bodies: Large bodies.
         clock: Time.
         descendants: How many messages may come of one that a producer posts.
@@ -53,7 +53,7 @@ class Post:
         accept: Accept,
         config: ConfigStore,
         messages: MessageSink,
-        lines: LineStore,
+        pull: PullStore,
         bodies: BodyStore,
         clock: Clock,
         descendants: int = DESCENDANTS,
@@ -62,10 +62,10 @@ class Post:
         self._accept = accept
         self._config = config
         self._messages = messages
-        self._lines = lines
+        self._pull = pull
         self._bodies = bodies
         self._clock = clock
-        self._alerts = Alerts(config=config, lines=lines, clock=clock)
+        self._alerts = Alerts(config=config, pull=pull, clock=clock)
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
         """Accept messages from a producer; their ids in order. An unknown queue is made, as a pull queue.
@@ -122,7 +122,7 @@ class Post:
         Args:
             project_id: Owner of both queues.
             queue_name: The target; an unknown queue is made, as a pull queue.
-            message: As it stands in its line.
+            message: As it stands in its queue.
             body: Its bytes.
             reserved_count: Times it was reserved so far.
 
@@ -163,7 +163,7 @@ class Post:
             return
 
     def _queue(self, project_id: str, name: str) -> Queue:
-        # Read consistently: a message put into the line that a clear has just left, or owed to subscribers that were just
+        # Read consistently: a message put where a clear has just emptied the queue, or owed to subscribers that were just
         # replaced, would be accepted and lost.
         queue = self._config.queue(project_id, name, fresh=True)
         if queue is not None:
@@ -179,7 +179,7 @@ class Post:
         return created
 
     def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
-        return self._messages if queue.is_push else _PullSink(self._lines, reserved_count=reserved_count)
+        return self._messages if queue.is_push else _PullSink(self._pull, reserved_count=reserved_count)
 
     def _stored(self, queue: Queue, count: int) -> None:
         self._count(queue, count)
@@ -206,7 +206,7 @@ class Post:
         return Message(
             project=queue.project,
             queue=queue.name,
-            queue_uid=queue.uid if queue.is_push else queue.line_uid,
+            queue_uid=queue.uid if queue.is_push else queue.pull_uid,
             message_id=message_id,
             body=body.inline,
             body_ref=body.ref,

@@ -12,12 +12,12 @@ from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, ConfigStore
-from pushhub.ironmq.ports import LineMessage, LineStore, Waits
+from pushhub.ironmq.ports import PullMessage, PullStore, Waits
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
-from pushhub.web.answer_size import AnswerRoom
+from pushhub.web.answer_size import ResponseBudget
 
-__all__ = ["Lines", "ReadMessage"]
+__all__ = ["PullQueues", "ReadMessage"]
 
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
@@ -42,7 +42,7 @@ class ReadMessage:
         body: Its bytes.
     """
 
-    held: LineMessage
+    held: PullMessage
     body: bytes
 
     def shown(self, *, reserved: bool) -> dict[str, object]:
@@ -55,12 +55,12 @@ class ReadMessage:
         )
 
 
-class Lines:
-    """Works with the lines of pull queues.
+class PullQueues:
+    """Works with the messages of pull queues.
 
     Args:
         config: Notices a queue that was cleared during a long poll.
-        lines: The lines.
+        pull: The store.
         bodies: Large bodies.
         post: Moves dead letters and fires alerts.
         waits: Bounds how many requests of a project wait at the same time.
@@ -68,10 +68,10 @@ class Lines:
     """
 
     def __init__(
-        self, *, config: ConfigStore, lines: LineStore, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
+        self, *, config: ConfigStore, pull: PullStore, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
     ) -> None:
         self._config = config
-        self._lines = lines
+        self._pull = pull
         self._bodies = bodies
         self._post = post
         self._waits = waits
@@ -117,13 +117,13 @@ class Lines:
         timeout_ms = (request.timeout_s or queue.message_timeout) * 1000
         if request.delete:
             timeout_ms = max(timeout_ms, POP_RESERVATION_MS)
-        taken: list[LineMessage] = []
+        taken: list[PullMessage] = []
         more = True
         while more and len(taken) < request.count:
             wanted = request.count - len(taken)
             try:
-                held = self._lines.reserve(
-                    queue.project, queue.line_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
+                held = self._pull.reserve(
+                    queue.project, queue.pull_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
                 )
             except Unavailable:
                 if not taken:
@@ -132,7 +132,7 @@ class Lines:
             more = self._sort_out(queue, held, taken)
         return self._read(queue, taken, compressed=compressed)
 
-    def _sort_out(self, queue: Queue, held: Sequence[LineMessage], taken: list[LineMessage]) -> bool:
+    def _sort_out(self, queue: Queue, held: Sequence[PullMessage], taken: list[PullMessage]) -> bool:
         """Add messages to those taken, dead letters aside; whether others may stand behind these."""
         moved = False
         for position, each in enumerate(held):
@@ -148,7 +148,7 @@ class Lines:
                 taken.append(each)
         return moved
 
-    def _moved_to_dead_letters(self, queue: Queue, held: LineMessage) -> bool:
+    def _moved_to_dead_letters(self, queue: Queue, held: PullMessage) -> bool:
         if queue.dead_letter is None or held.reserved_count <= queue.dead_letter.max_reservations:
             return False
         message = held.message
@@ -164,15 +164,15 @@ class Lines:
         self._post.size_changed(queue, -1)
         return True
 
-    def _read(self, queue: Queue, held: Sequence[LineMessage], *, compressed: bool) -> list[ReadMessage]:
-        """Read the bodies of as many messages as fit into one answer; the others go back to the front of the line."""
-        room = AnswerRoom()
+    def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> list[ReadMessage]:
+        """Read the bodies of as many messages as fit into one answer; the others go back to the front of the queue."""
+        room = ResponseBudget()
         read: list[ReadMessage] = []
         for position, each in enumerate(held):
             try:
                 message = self._fitting(each, room, first=not read, compressed=compressed)
             except MessageNotFound:
-                # Its bytes outlived their time; without them it would only block the line.
+                # Its bytes outlived their time; without them it would only block the queue.
                 self._remove(queue, each.message.message_id, each.reservation_id)
                 continue
             except (Unanswerable, Unavailable):
@@ -183,7 +183,7 @@ class Lines:
             read.append(message)
         return read
 
-    def _fitting(self, held: LineMessage, room: AnswerRoom, *, first: bool, compressed: bool) -> ReadMessage:
+    def _fitting(self, held: PullMessage, room: ResponseBudget, *, first: bool, compressed: bool) -> ReadMessage:
         """The message with its body, if the answer has room for it.
 
         Raises:
@@ -199,13 +199,13 @@ class Lines:
             room.close()
         return read
 
-    def _give_back(self, queue: Queue, held: Sequence[LineMessage]) -> None:
+    def _give_back(self, queue: Queue, held: Sequence[PullMessage]) -> None:
         """Take reservations back of which nobody was told. What cannot be given back returns when its reservation ends."""
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
-                self._lines.release(
+                self._pull.release(
                     queue.project,
-                    queue.line_uid,
+                    queue.pull_uid,
                     each.message.message_id,
                     reservation_id=each.reservation_id or "",
                     delay_ms=0,
@@ -237,9 +237,9 @@ class Lines:
         return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
-        self._lines.delete(
+        self._pull.delete(
             queue.project,
-            queue.line_uid,
+            queue.pull_uid,
             message_id,
             reservation_id=reservation_id,
             now=self._clock.now(),
@@ -248,8 +248,8 @@ class Lines:
 
     def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
         """The next messages without reserving them; reserved and delayed ones are not shown."""
-        found = self._lines.peek(queue.project, queue.line_uid, count=count, now=self._clock.now())
-        room = AnswerRoom()
+        found = self._pull.peek(queue.project, queue.pull_uid, count=count, now=self._clock.now())
+        room = ResponseBudget()
         shown: list[ReadMessage] = []
         for each in found:
             try:
@@ -266,7 +266,7 @@ class Lines:
         Raises:
             MessageNotFound: No such message.
         """
-        held = self._lines.get(queue.project, queue.line_uid, message_id, self._clock.now())
+        held = self._pull.get(queue.project, queue.pull_uid, message_id, self._clock.now())
         if held is None:
             raise MessageNotFound
         return ReadMessage(held=held, body=body_of(held.message, self._bodies))
@@ -278,9 +278,9 @@ class Lines:
             MessageNotFound: No such message.
             Forbidden: The reservation is not the current one, or timed out.
         """
-        return self._lines.touch(
+        return self._pull.touch(
             queue.project,
-            queue.line_uid,
+            queue.pull_uid,
             message_id,
             reservation_id=reservation_id,
             timeout_ms=(timeout_s or queue.message_timeout) * 1000,
@@ -288,15 +288,15 @@ class Lines:
         )
 
     def release(self, queue: Queue, message_id: str, reservation_id: str, delay_s: int) -> None:
-        """Give a reserved message back to the front of the line, at once or after a delay.
+        """Give a reserved message back to the front of the queue, at once or after a delay.
 
         Raises:
             MessageNotFound: No such message.
             Forbidden: The reservation is not the current one, or timed out.
         """
-        self._lines.release(
+        self._pull.release(
             queue.project,
-            queue.line_uid,
+            queue.pull_uid,
             message_id,
             reservation_id=reservation_id,
             delay_ms=delay_s * 1000,
@@ -319,8 +319,8 @@ class Lines:
         self._post.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
-        """The rule of :meth:`pushhub.engine.ports.LineStore.delete`, asked without deleting."""
-        held = self._lines.get(queue.project, queue.line_uid, deletion.message_id, self._clock.now())
+        """The rule of :meth:`pushhub.engine.ports.PullStore.delete`, asked without deleting."""
+        held = self._pull.get(queue.project, queue.pull_uid, deletion.message_id, self._clock.now())
         if held is None:
             raise MessageNotFound
         current = held.reservation_id if held.reserved_until > self._clock.now() else None

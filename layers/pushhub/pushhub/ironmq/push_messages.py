@@ -18,7 +18,7 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.ironmq.wire.messages import render_message
-from pushhub.web.answer_size import AnswerRoom
+from pushhub.web.answer_size import ResponseBudget
 
 __all__ = ["PushMessages", "PushedMessage"]
 
@@ -92,7 +92,7 @@ class PushMessages:
         """
         waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
         ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
-        room = AnswerRoom()
+        room = ResponseBudget()
         found: list[dict[str, object]] = []
         for message_id in ids:
             if len(found) == count:

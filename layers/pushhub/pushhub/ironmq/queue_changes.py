@@ -30,7 +30,7 @@ def pull_queue(project_id: str, name: str, now: int) -> Queue:
         name: Its name.
         now: Epoch milliseconds.
     """
-    return Queue(project=project_id, name=name, uid=new_uid(), line_uid=new_uid(), secret=new_secret(), created_at=now)
+    return Queue(project=project_id, name=name, uid=new_uid(), pull_uid=new_uid(), secret=new_secret(), created_at=now)
 
 
 def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Admit, now: int) -> Queue:

@@ -11,7 +11,7 @@ from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import ConfigStore, MessageStore
-from pushhub.ironmq.ports import LineStore
+from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 from pushhub.ironmq.subscribers import Registration
 from pushhub.ironmq.wire.queues import Page, QueueSettings
@@ -32,7 +32,7 @@ class QueueInfo:
 
     Attributes:
         queue: The queue.
-        size: Pull queues: messages in the line, reserved and delayed ones included. Push queues: deliveries that wait
+        size: Pull queues: messages in the queue, reserved and delayed ones included. Push queues: deliveries that wait
             after a first attempt.
         total_messages: Messages ever posted.
     """
@@ -48,7 +48,7 @@ class Queues:
     Args:
         config: Queues and counts.
         messages: For the size of push queues.
-        lines: For the size of pull queues.
+        pull: For the size of pull queues.
         registration: Checks subscribers.
         clock: Time.
     """
@@ -58,13 +58,13 @@ class Queues:
         *,
         config: ConfigStore,
         messages: MessageStore,
-        lines: LineStore,
+        pull: PullStore,
         registration: Registration,
         clock: Clock,
     ) -> None:
         self._config = config
         self._messages = messages
-        self._lines = lines
+        self._pull = pull
         self._registration = registration
         self._clock = clock
 
@@ -82,9 +82,7 @@ class Queues:
     def info(self, queue: Queue) -> QueueInfo:
         """The queue's counts."""
         size = (
-            self._waiting(queue)
-            if queue.is_push
-            else self._lines.size(queue.project, queue.line_uid, self._clock.now())
+            self._waiting(queue) if queue.is_push else self._pull.size(queue.project, queue.pull_uid, self._clock.now())
         )
         return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
 
@@ -145,7 +143,7 @@ class Queues:
         return self._config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
 
     def clear(self, project_id: str, name: str) -> None:
-        """Take all messages out of a queue. A pull queue gets a new line; what a push queue still owes is void.
+        """Take all messages out of a queue. A pull queue gets a new generation of messages; what a push queue still owes is void.
 
         Raises:
             QueueNotFound: No such queue.
@@ -155,7 +153,7 @@ class Queues:
     def _cleared(self, queue: Queue) -> Queue:
         if queue.is_push:
             return replace(queue, cleared_at=max(self._clock.now(), queue.cleared_at + 1))
-        return replace(queue, line_uid=new_uid())
+        return replace(queue, pull_uid=new_uid())
 
     def _created(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
         admit = self._registration.of(project_id, name)

@@ -16,8 +16,8 @@ from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
     from pushhub.ironmq.api.api import IronApi
-    from pushhub.ironmq.error_queue import Exhausted
-    from pushhub.ironmq.ports import LineStore, Waits
+    from pushhub.ironmq.error_queue import ErrorQueuePost
+    from pushhub.ironmq.ports import PullStore, Waits
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
@@ -36,12 +36,12 @@ class IronmqPorts(Protocol):
     """What IronMQ needs besides the engine's ports."""
 
     @property
-    def lines(self) -> LineStore:
+    def pull(self) -> PullStore:
         """Messages of pull queues."""
         ...
 
     @property
-    def lines_table(self) -> str:
+    def pull_table(self) -> str:
         """Name of the table they are in, for the records of its changes."""
         ...
 
@@ -67,14 +67,14 @@ class AwsIronmqPorts:
         self._aws = aws
 
     @cached_property
-    def lines(self) -> LineStore:
+    def pull(self) -> PullStore:
         """On DynamoDB."""
-        from pushhub.ironmq.store.dynamodb_pull import DynamoDBLineStore
+        from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
-        return DynamoDBLineStore(self._aws.clients.of("dynamodb"), self.lines_table, self._aws.clock)
+        return DynamoDBPullStore(self._aws.clients.of("dynamodb"), self.pull_table, self._aws.clock)
 
     @property
-    def lines_table(self) -> str:
+    def pull_table(self) -> str:
         """From the settings."""
         return self._aws.settings[LINES_TABLE]
 
@@ -137,7 +137,7 @@ class Ironmq:
                 TargetOffer(("ironmq",), self._queue_target),
                 TargetOffer(("ironworker",), self._worker_target),
             ),
-            exhausted=lambda: self.exhausted,
+            exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
             # Producers' paths have more methods than POST, and clients reach those with a method override: it needs the whole API.
@@ -154,19 +154,19 @@ class Ironmq:
             accept=self._engine.accept,
             config=outside.config,
             messages=outside.messages,
-            lines=self.ports.lines,
+            pull=self.ports.pull,
             bodies=outside.bodies,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,
         )
 
     @cached_property
-    def exhausted(self) -> Exhausted:
+    def error_queue_post(self) -> ErrorQueuePost:
         """Posts to error queues."""
-        from pushhub.ironmq.error_queue import Exhausted
+        from pushhub.ironmq.error_queue import ErrorQueuePost
 
         outside = self._outside
-        return Exhausted(
+        return ErrorQueuePost(
             config=outside.config,
             messages=outside.messages,
             bodies=outside.bodies,
@@ -185,7 +185,7 @@ class Ironmq:
             targets=self._engine.targets,
             config=outside.config,
             messages=outside.messages,
-            lines=self.ports.lines,
+            pull=self.ports.pull,
             waits=self.ports.waits,
             bodies=outside.bodies,
             clock=outside.clock,
@@ -195,7 +195,7 @@ class Ironmq:
     def _change_readers(self) -> Mapping[str, ReadChange]:
         from pushhub.ironmq.store.changes import record_of_pull_change
 
-        return {self.ports.lines_table: record_of_pull_change}
+        return {self.ports.pull_table: record_of_pull_change}
 
     def _http_target(self) -> HttpTarget:
         from pushhub.ironmq.targets import HttpTarget

@@ -73,7 +73,7 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "poll": lambda hub: (hub.engine.poll, hub.engine.targets.all()),
     "sweep": lambda hub: hub.engine.sweep,
     "wake": lambda hub: (hub.engine.wake, hub.part(Hub).ticks),
-    "errors": lambda hub: hub.part(Ironmq).exhausted,
+    "errors": lambda hub: hub.part(Ironmq).error_queue_post,
     "consumers": lambda hub: hub.part(Notifications).consumers,
     "notify": lambda hub: (hub.part(Notifications).sender_batch, hub.part(Notifications).idle_connections),
     "records": lambda hub: hub.engine.ports.records,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["ANSWER_BYTES", "AnswerRoom", "as_base64", "as_text", "fits"]
+__all__ = ["ANSWER_BYTES", "ResponseBudget", "as_base64", "as_text", "fits"]
 
 ANSWER_BYTES = 6_200_000
 """Bytes that the body of one answer may take in either form; the rest is for its headers."""
@@ -29,7 +29,7 @@ def fits(json_text: str) -> bool:
     return as_text(json_text) <= ANSWER_BYTES or as_base64(json_text) <= ANSWER_BYTES
 
 
-class AnswerRoom:
+class ResponseBudget:
     """What is left of one answer while parts are put into it."""
 
     def __init__(self) -> None:

@@ -171,7 +171,7 @@ class Queue:
         project: Owner.
         name: Anything without ``/``.
         uid: Generation: a queue deleted and made again has another, so it sees none of the old messages.
-        line_uid: Generation of the waiting line of a pull queue; clearing the queue starts a new one.
+        pull_uid: Generation of a pull queue's messages; clearing the queue starts a new one.
         type: Fixed at creation.
         message_timeout: Default reservation of a pull queue in seconds (1..86400).
         message_expiration: Seconds after which a message expires (1..2592000).
@@ -187,7 +187,7 @@ class Queue:
     project: str
     name: str
     uid: str
-    line_uid: str
+    pull_uid: str
     type: QueueType = QueueType.PULL
     message_timeout: int = 60
     message_expiration: int = 604_800

@@ -71,7 +71,9 @@ class DeliveryRecord:
     queue: str = field(metadata=_told("string", "all", "name of the queue. Notifications: the topic"))
     queue_uid: str = field(
         metadata=_told(
-            "string", "all", "the queue's generation, for a pull queue its line's. Notifications: the topic's id"
+            "string",
+            "all",
+            "the queue's generation, for a pull queue that of its messages. Notifications: the topic's id",
         )
     )
     message_id: str = field(metadata=_told("string", "all", "unique within `queue_uid`"))

@@ -35,7 +35,7 @@ def encode_queue(queue: Queue) -> Item:
     """All attributes of a queue but its keys."""
     item: Item = {
         "uid": text(queue.uid),
-        "line_uid": text(queue.line_uid),
+        "line_uid": text(queue.pull_uid),
         "type": text(queue.type),
         "message_timeout": number(queue.message_timeout),
         "message_expiration": number(queue.message_expiration),
@@ -90,7 +90,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
         project=project_id,
         name=name,
         uid=item["uid"]["S"],
-        line_uid=item["line_uid"]["S"],
+        pull_uid=item["line_uid"]["S"],
         type=QueueType(item["type"]["S"]),
         message_timeout=int(item["message_timeout"]["N"]),
         message_expiration=int(item["message_expiration"]["N"]),

@@ -15,9 +15,9 @@ from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
-from pushhub.ironmq.ports import LineStore, Waits
+from pushhub.ironmq.ports import PullStore, Waits
 from pushhub.ironmq.post import Post
-from pushhub.ironmq.pull import Lines
+from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.subscribers import Registration, Subscribers
@@ -89,7 +89,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         targets: All kinds of subscribers.
         config: Projects, tokens, queues.
         messages: Messages of push queues.
-        lines: Lines of pull queues.
+        pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
         clock: Time.
@@ -103,7 +103,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         targets: Targets,
         config: ConfigStore,
         messages: MessageStore,
-        lines: LineStore,
+        pull: PullStore,
         waits: Waits,
         bodies: BodyStore,
         clock: Clock,
@@ -112,10 +112,10 @@ class IronApi(Api[IronUseCases, IronCall]):
         registration = Registration(targets=targets, config=config, check_url=check_url, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
         use_cases = IronUseCases(
-            queues=Queues(config=config, messages=messages, lines=lines, registration=registration, clock=clock),
+            queues=Queues(config=config, messages=messages, pull=pull, registration=registration, clock=clock),
             subscribers=Subscribers(config=config, registration=registration),
             post=post,
-            lines=Lines(config=config, lines=lines, bodies=bodies, post=post, waits=waits, clock=clock),
+            pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
         )

@@ -45,7 +45,7 @@ def _posted(hub: IronUseCases, call: IronCall, messages: Sequence[NewMessage]) -
 
 def _reserve(hub: IronUseCases, call: IronCall) -> Response:
     request = parse_reserve(call.fields)
-    taken = hub.lines.reserve(_pull_queue(hub, call), request, compressed=accepts_gzip(call.request))
+    taken = hub.pull.reserve(_pull_queue(hub, call), request, compressed=accepts_gzip(call.request))
     return Response(status=200, body={"messages": [each.shown(reserved=True) for each in taken]})
 
 
@@ -54,14 +54,14 @@ def _peek(hub: IronUseCases, call: IronCall) -> Response:
     queue = hub.queues.get(call.project, call.queue)
     if queue.is_push:
         return Response(status=200, body={"messages": hub.push_messages.peek(queue, count)})
-    shown = [each.shown(reserved=False) for each in hub.lines.peek(queue, count)]
+    shown = [each.shown(reserved=False) for each in hub.pull.peek(queue, count)]
     return Response(status=200, body={"messages": shown})
 
 
 def _show(hub: IronUseCases, call: IronCall) -> Response:
     queue = hub.queues.get(call.project, call.queue)
     if not queue.is_push:
-        return Response(status=200, body={"message": hub.lines.get(queue, call.message_id).shown(reserved=False)})
+        return Response(status=200, body={"message": hub.pull.get(queue, call.message_id).shown(reserved=False)})
     pushed = hub.push_messages.get(queue, call.message_id)
     shown = render_message(call.message_id, hub.push_messages.body(pushed.message), reserved_count=0)
     shown["push_statuses"] = render_statuses(queue, pushed.message, pushed.deliveries)
@@ -78,13 +78,13 @@ def _statuses(hub: IronUseCases, call: IronCall) -> Response:
 
 def _touch(hub: IronUseCases, call: IronCall) -> Response:
     reservation_id, timeout_s = parse_touch(call.fields)
-    renewed = hub.lines.touch(_pull_queue(hub, call), call.message_id, reservation_id, timeout_s)
+    renewed = hub.pull.touch(_pull_queue(hub, call), call.message_id, reservation_id, timeout_s)
     return Response(status=200, body={"reservation_id": renewed, "msg": "Touched"})
 
 
 def _release(hub: IronUseCases, call: IronCall) -> Response:
     reservation_id, delay_s = parse_release(call.fields)
-    hub.lines.release(_pull_queue(hub, call), call.message_id, reservation_id, delay_s)
+    hub.pull.release(_pull_queue(hub, call), call.message_id, reservation_id, delay_s)
     return Response(status=200, body={"msg": "Released"})
 
 
@@ -108,7 +108,7 @@ def _delete_many(hub: IronUseCases, call: IronCall) -> Response:
 
 def _delete_all(hub: IronUseCases, queue: Queue, deletions: Sequence[Deletion]) -> None:
     if not queue.is_push:
-        hub.lines.delete(queue, deletions)
+        hub.pull.delete(queue, deletions)
         return
     for each in deletions:
         if each.reservation_id is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.post import Post
-from pushhub.ironmq.pull import Lines
+from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.subscribers import Subscribers
@@ -20,7 +20,7 @@ class IronUseCases:
         queues: Makes, changes, finds and clears queues.
         subscribers: Changes subscribers.
         post: Accepts messages.
-        lines: Messages of pull queues.
+        pull: Messages of pull queues.
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
     """
@@ -28,6 +28,6 @@ class IronUseCases:
     queues: Queues
     subscribers: Subscribers
     post: Post
-    lines: Lines
+    pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge

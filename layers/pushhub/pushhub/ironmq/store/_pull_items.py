@@ -1,4 +1,8 @@
-"""Messages in the line of a pull queue as items of the lines table: their place in the line, and who holds them."""
+"""Messages of pull queues as items of their table: their place in the queue, and who holds them.
+
+The table is ``LinesTable``, its index ``line``, and ``line`` the kind of its items and the subscriber of its records: names that were given when a pull
+queue was called a line, and that stay because stored data has them. So does ``line_uid`` in a queue's item.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from pushhub.cloud.table import Item, number, numbers, text
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._message_items import decode_fields, encode_fields
-from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.ports import PullMessage
 
 __all__ = [
     "AVAILABLE",
@@ -15,15 +19,15 @@ __all__ = [
     "Candidate",
     "away_before",
     "decode_candidate",
-    "decode_line_message",
-    "encode_line_item",
-    "line_key",
+    "decode_pull_message",
+    "encode_pull_item",
     "message_key",
     "place_at",
+    "pull_key",
 ]
 
 AVAILABLE = "0#"
-"""Prefix of ``place`` while nobody holds a message: the rest is its id, so these are in the order of the line."""
+"""Prefix of ``place`` while nobody holds a message: the rest is its id, so these are in the order of the queue."""
 
 AWAY = "1#"
 """Prefix of ``place`` while a message is reserved or delayed: the rest is until when, then its id."""
@@ -34,7 +38,7 @@ class Candidate:
     """A message as the index shows it.
 
     Attributes:
-        message_id: Its id, which is also its rank in the line.
+        message_id: Its id, which is also its rank in the queue.
         place: Where it stood when the index was read; a reservation is good only while it still stands there.
         expires_at: Epoch milliseconds.
     """
@@ -44,14 +48,14 @@ class Candidate:
     expires_at: int
 
 
-def line_key(project_id: str, line_uid: str) -> dict[str, str]:
-    """Partition key of a line."""
-    return text(f"{project_id}#{line_uid}")
+def pull_key(project_id: str, pull_uid: str) -> dict[str, str]:
+    """Partition key of a pull queue's messages."""
+    return text(f"{project_id}#{pull_uid}")
 
 
-def message_key(project_id: str, line_uid: str, message_id: str) -> Item:
-    """Key of a message in a line."""
-    return {"pk": line_key(project_id, line_uid), "sk": text(message_id)}
+def message_key(project_id: str, pull_uid: str, message_id: str) -> Item:
+    """Key of a message."""
+    return {"pk": pull_key(project_id, pull_uid), "sk": text(message_id)}
 
 
 def place_at(message_id: str, until: int | None) -> str:
@@ -64,8 +68,8 @@ def away_before(now: int) -> str:
     return f"{AWAY}{now + 1:015d}"
 
 
-def encode_line_item(message: Message, *, reserved_count: int = 0) -> Item:
-    """The whole item of a message that enters a line, delayed when it is due later than it was accepted."""
+def encode_pull_item(message: Message, *, reserved_count: int = 0) -> Item:
+    """The whole item of a message that enters a pull queue, delayed when it is due later than it was accepted."""
     delayed_until = message.due_at if message.due_at > message.accepted_at else None
     item = message_key(message.project, message.queue_uid, message.message_id)
     item["kind"] = text("line")
@@ -80,19 +84,19 @@ def decode_candidate(item: Item) -> Candidate:
     return Candidate(message_id=item["sk"]["S"], place=item["place"]["S"], expires_at=int(item["expires_at"]["N"]))
 
 
-def decode_line_message(image: Item, now: int = 0) -> LineMessage:
+def decode_pull_message(image: Item, now: int = 0) -> PullMessage:
     """The message from its item, or from an image of it in the table's stream.
 
     Args:
         image: The item.
         now: A reservation that ended by then is left out (epoch milliseconds); 0 shows it as stored.
     """
-    project, line_uid = image["pk"]["S"].rsplit("#", 1)
-    message = decode_fields(image, project=project, queue_uid=line_uid, message_id=image["sk"]["S"])
+    project, pull_uid = image["pk"]["S"].rsplit("#", 1)
+    message = decode_fields(image, project=project, queue_uid=pull_uid, message_id=image["sk"]["S"])
     reserved_until = numbers(image, "reserved_until") or 0
     held = "reservation_id" in image and reserved_until > now
     unseen = numbers(image, "unseen") or 0
-    return LineMessage(
+    return PullMessage(
         message=message,
         # What is stored rises with each reservation, so that the delivery records can be numbered by it.
         reserved_count=(numbers(image, "reserved_count") or 0) - unseen,

@@ -10,7 +10,7 @@ from pushhub.cloud.table import Item
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.ironmq.model.records import record_of_pull
-from pushhub.ironmq.store.dynamodb_pull import decode_line_message
+from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | 
 def _item(image: Item | None) -> _Item | None:
     if not image:
         return None
-    stored = decode_line_message(image)
+    stored = decode_pull_message(image)
     return _Item(
         message=stored.message,
         reserved_count=stored.reserved_count + stored.unseen,

@@ -1,6 +1,6 @@
-"""The line store on DynamoDB: one item per message, ordered by a local secondary index on its place.
+"""The messages of pull queues in DynamoDB: one item per message, ordered by a local secondary index on its place.
 
-A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front of the line is always one
+A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front of the queue is always one
 short, consistent query away, however many messages are reserved or delayed. Those that came back (a reservation or delay ended) are found by a
 second query over the part of the index that lies in the past, and merged by rank. Nobody has to put them back first.
 
@@ -31,24 +31,24 @@ from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
-from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import (
     AVAILABLE,
     AWAY,
     Candidate,
     away_before,
     decode_candidate,
-    decode_line_message,
-    encode_line_item,
-    line_key,
+    decode_pull_message,
+    encode_pull_item,
     message_key,
     place_at,
+    pull_key,
 )
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBLineStore", "decode_line_message"]
+__all__ = ["DynamoDBPullStore", "decode_pull_message"]
 
 _PUTS_PER_CALL = 100
 _SPARE = 10
@@ -80,7 +80,7 @@ class _Reserving:
 
     Attributes:
         project_id: Owner.
-        line_uid: The line.
+        pull_uid: Generation of its messages.
         count: How many messages are asked for.
         timeout_ms: How long to reserve them.
         ahead_ms: The caller's time less ours.
@@ -89,11 +89,11 @@ class _Reserving:
     """
 
     project_id: str
-    line_uid: str
+    pull_uid: str
     count: int
     timeout_ms: int
     ahead_ms: int
-    held: list[LineMessage] = field(default_factory=list)
+    held: list[PullMessage] = field(default_factory=list)
     expired: list[Candidate] = field(default_factory=list)
 
     @property
@@ -102,15 +102,15 @@ class _Reserving:
         return self.count - len(self.held)
 
 
-class DynamoDBLineStore:
-    """Implements :class:`pushhub.engine.ports.LineStore`.
+class DynamoDBPullStore:
+    """Implements :class:`pushhub.engine.ports.PullStore`.
 
     The order is exact as long as no more than a thousand messages have come back and wait; of more than that, those
-    that came back first are considered. All messages of one line share a partition: 1,000 writes a second, 10 GB.
+    that came back first are considered. All messages of one queue share a partition: 1,000 writes a second, 10 GB.
 
     Args:
         client: Low-level DynamoDB client.
-        table: Name of the lines table (local index ``line`` on ``place``, with ``expires_at``).
+        table: Name of the table (local index ``line`` on ``place``, with ``expires_at``).
         clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try next.
         threads: Reservations that one call makes at the same time.
     """
@@ -127,27 +127,27 @@ class DynamoDBLineStore:
         """See the port. One message alone may come again if it was consumed before the call is repeated."""
         if len(messages) == 1:
             with suppress(ConditionRefused):
-                self._table.put(encode_line_item(messages[0]), ConditionExpression="attribute_not_exists(pk)")
+                self._table.put(encode_pull_item(messages[0]), ConditionExpression="attribute_not_exists(pk)")
             return
         for start in range(0, len(messages), _PUTS_PER_CALL):
             self._put_together(messages[start : start + _PUTS_PER_CALL])
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         """See the port."""
-        item = encode_line_item(message, reserved_count=reserved_count)
+        item = encode_pull_item(message, reserved_count=reserved_count)
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
-            same = decode_line_message(refused.stored).message.cause == message.cause
+            same = decode_pull_message(refused.stored).message.cause == message.cause
             return Once.KNOWN if same else Once.TAKEN
         return Once.STORED
 
-    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+    def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """See the port. When a call fails half-way, what was reserved by then is returned.
 
         Among several consumers a call may return fewer messages than there are, and not those at the very front; alone it returns the first ones.
         """
-        call = self._call(project_id, line_uid, count=count, timeout_ms=timeout_ms, now=now)
+        call = self._call(project_id, pull_uid, count=count, timeout_ms=timeout_ms, now=now)
         try:
             self._reserve(call)
         except Unavailable:
@@ -155,14 +155,14 @@ class DynamoDBLineStore:
                 raise
         # The next consumer, or the table's TTL, does it if this fails.
         with suppress(Unavailable):
-            gone = [message_key(project_id, line_uid, each.message_id) for each in call.expired[:_EXPIRED_PER_CALL]]
+            gone = [message_key(project_id, pull_uid, each.message_id) for each in call.expired[:_EXPIRED_PER_CALL]]
             self._table.delete_many(gone)
         return sorted(call.held, key=lambda each: each.message.message_id)
 
-    def _call(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
+    def _call(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
         ahead_ms = now - self._clock.now()
         return _Reserving(
-            project_id=project_id, line_uid=line_uid, count=count, timeout_ms=timeout_ms, ahead_ms=ahead_ms
+            project_id=project_id, pull_uid=pull_uid, count=count, timeout_ms=timeout_ms, ahead_ms=ahead_ms
         )
 
     def _now(self, call: _Reserving) -> int:
@@ -211,36 +211,36 @@ class DynamoDBLineStore:
         if not alone:
             if len(self._crowded_until) >= _CROWDED_QUEUES:
                 self._crowded_until.clear()
-            self._crowded_until[call.project_id, call.line_uid] = self._clock.now() + _CROWDED_MS
+            self._crowded_until[call.project_id, call.pull_uid] = self._clock.now() + _CROWDED_MS
         return alone
 
     def _is_crowded(self, call: _Reserving) -> bool:
-        return self._clock.now() < self._crowded_until.get((call.project_id, call.line_uid), 0)
+        return self._clock.now() < self._crowded_until.get((call.project_id, call.pull_uid), 0)
 
-    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+    def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
         """See the port."""
-        found: list[LineMessage] = []
-        candidates = self._candidates(self._call(project_id, line_uid, count=count, timeout_ms=0, now=now), count)
+        found: list[PullMessage] = []
+        candidates = self._candidates(self._call(project_id, pull_uid, count=count, timeout_ms=0, now=now), count)
         while wave := list(islice(candidates, count - len(found))):
-            items = self._table.get_many([message_key(project_id, line_uid, each.message_id) for each in wave])
+            items = self._table.get_many([message_key(project_id, pull_uid, each.message_id) for each in wave])
             seen = {each.place for each in wave}
-            found += [decode_line_message(item, now) for item in items if item["place"]["S"] in seen]
+            found += [decode_pull_message(item, now) for item in items if item["place"]["S"] in seen]
         return sorted(found, key=lambda each: each.message.message_id)
 
-    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
         """See the port."""
-        item = self._table.get(message_key(project_id, line_uid, message_id))
-        found = decode_line_message(item, now) if item else None
+        item = self._table.get(message_key(project_id, pull_uid, message_id))
+        found = decode_pull_message(item, now) if item else None
         return found if found and found.message.expires_at > now else None
 
     def touch(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
     ) -> str:
         """See the port."""
         new_id, until = new_reservation_id(), now + timeout_ms
         try:
             self._table.update(
-                message_key(project_id, line_uid, message_id),
+                message_key(project_id, pull_uid, message_id),
                 UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
                 "ADD reserved_count :one",
                 ConditionExpression=_HELD,
@@ -261,7 +261,7 @@ class DynamoDBLineStore:
     def release(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str,
@@ -274,7 +274,7 @@ class DynamoDBLineStore:
         values = {":place": text(place), ":held": text(reservation_id), ":now": number(now)}
         try:
             self._table.update(
-                message_key(project_id, line_uid, message_id),
+                message_key(project_id, pull_uid, message_id),
                 UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until"
                 + ("" if counted else " ADD unseen :one"),
                 ConditionExpression=_HELD,
@@ -286,7 +286,7 @@ class DynamoDBLineStore:
     def delete(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str | None,
@@ -294,7 +294,7 @@ class DynamoDBLineStore:
         leaving: str = "",
     ) -> None:
         """See the port."""
-        key = message_key(project_id, line_uid, message_id)
+        key = message_key(project_id, pull_uid, message_id)
         values: Item = {":now": number(now)}
         condition = _FREE
         if reservation_id is not None:
@@ -316,8 +316,8 @@ class DynamoDBLineStore:
                 raise Invalid("A reservation_id is required") from refused
             raise refusal from refused
 
-    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """See the port. Reads the index of the line, 1 MB (some 8,000 messages) a call."""
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """See the port. Reads the index, 1 MB (some 8,000 messages) a call."""
         bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
         pages = self._table.pages(
             **bound,
@@ -326,7 +326,7 @@ class DynamoDBLineStore:
             ConsistentRead=True,
             KeyConditionExpression="pk = :line",
             FilterExpression="expires_at > :now",
-            ExpressionAttributeValues={":line": line_key(project_id, line_uid), ":now": number(now)},
+            ExpressionAttributeValues={":line": pull_key(project_id, pull_uid), ":now": number(now)},
         )
         count = 0
         for page in pages:
@@ -347,7 +347,7 @@ class DynamoDBLineStore:
                             {
                                 "Put": {
                                     "TableName": self._name,
-                                    "Item": encode_line_item(each),
+                                    "Item": encode_pull_item(each),
                                     "ConditionExpression": "attribute_not_exists(pk)",
                                 }
                             }
@@ -367,21 +367,21 @@ class DynamoDBLineStore:
 
     def _candidates(self, call: _Reserving, first_page: int) -> Iterator[Candidate]:
         """Available messages in order, read as they are asked for; expired ones are put aside."""
-        # The past part of the index is small; it is read first and whole, because its order is not the line's.
+        # The past part of the index is small; it is read first and whole, because its order is not the queue's.
         now = self._now(call)
-        back = sorted(islice(self._back(call.project_id, call.line_uid, now), _PAGE), key=_rank)
-        for each in heapq.merge(back, self._waiting(call.project_id, call.line_uid, first_page), key=_rank):
+        back = sorted(islice(self._back(call.project_id, call.pull_uid, now), _PAGE), key=_rank)
+        for each in heapq.merge(back, self._waiting(call.project_id, call.pull_uid, first_page), key=_rank):
             if each.expires_at <= now:
                 call.expired.append(each)
             else:
                 yield each
 
-    def _back(self, project_id: str, line_uid: str, now: int) -> Iterator[Candidate]:
+    def _back(self, project_id: str, pull_uid: str, now: int) -> Iterator[Candidate]:
         items = self._table.items(
             IndexName="line",
             KeyConditionExpression="pk = :line AND place BETWEEN :from AND :to",
             ExpressionAttributeValues={
-                ":line": line_key(project_id, line_uid),
+                ":line": pull_key(project_id, pull_uid),
                 ":from": text(AWAY),
                 ":to": text(away_before(now)),
             },
@@ -390,14 +390,14 @@ class DynamoDBLineStore:
         )
         return map(decode_candidate, items)
 
-    def _waiting(self, project_id: str, line_uid: str, first_page: int) -> Iterator[Candidate]:
+    def _waiting(self, project_id: str, pull_uid: str, first_page: int) -> Iterator[Candidate]:
         after, page = AVAILABLE, first_page
         while True:
             items = self._table.items(
                 IndexName="line",
                 KeyConditionExpression="pk = :line AND place BETWEEN :after AND :end",
                 ExpressionAttributeValues={
-                    ":line": line_key(project_id, line_uid),
+                    ":line": pull_key(project_id, pull_uid),
                     ":after": text(after),
                     ":end": text(AWAY),
                 },
@@ -415,9 +415,9 @@ class DynamoDBLineStore:
         """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a call fails."""
         stop = Event()
 
-        def hold(candidate: Candidate) -> LineMessage | Unavailable | None:
+        def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
             outcome = None if stop.is_set() else self._hold(call, candidate)
-            if not isinstance(outcome, LineMessage):
+            if not isinstance(outcome, PullMessage):
                 # Whoever took this one is about to take those behind it, and a service that fails is not pressed further.
                 stop.set()
             return outcome
@@ -428,18 +428,18 @@ class DynamoDBLineStore:
         else:
             with ThreadPoolExecutor(max_workers=threads) as pool:
                 outcomes = list(pool.map(hold, wave))
-        call.held.extend(each for each in outcomes if isinstance(each, LineMessage))
+        call.held.extend(each for each in outcomes if isinstance(each, PullMessage))
         for each in outcomes:
             if isinstance(each, Unavailable):
                 raise each
         return all(outcomes)
 
-    def _hold(self, call: _Reserving, candidate: Candidate) -> LineMessage | Unavailable | None:
+    def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
         """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went wrong."""
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(
-                message_key(call.project_id, call.line_uid, candidate.message_id),
+                message_key(call.project_id, call.pull_uid, candidate.message_id),
                 UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
                 "ADD reserved_count :one",
                 ConditionExpression="place = :seen",
@@ -456,14 +456,14 @@ class DynamoDBLineStore:
         except Unavailable as unavailable:
             self._undo(call, candidate, reservation_id)
             return unavailable
-        return decode_line_message(item) if _holds(item, reservation_id) else None
+        return decode_pull_message(item) if _holds(item, reservation_id) else None
 
     def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
         """Give a message back that may have been reserved all the same: nobody will be told of that reservation."""
         with suppress(Forbidden, MessageNotFound, Unavailable):
             self.release(
                 call.project_id,
-                call.line_uid,
+                call.pull_uid,
                 candidate.message_id,
                 reservation_id=reservation_id,
                 delay_ms=0,

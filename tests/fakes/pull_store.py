@@ -1,4 +1,4 @@
-"""Waiting lines of pull queues in memory."""
+"""Messages of pull queues in memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.base.ids import new_reservation_id
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
-from pushhub.ironmq.ports import LineMessage
+from pushhub.ironmq.ports import PullMessage
 
-__all__ = ["FakeLineStore"]
+__all__ = ["FakePullStore"]
 
 
 @dataclass
@@ -25,10 +25,10 @@ class _Entry:
     def available(self, now: int) -> bool:
         return self.available_at <= now
 
-    def seen_at(self, now: int) -> LineMessage:
+    def seen_at(self, now: int) -> PullMessage:
         if self.reservation_id is None or self.available(now):
-            return LineMessage(message=self.message, reserved_count=self.reserved_count)
-        return LineMessage(
+            return PullMessage(message=self.message, reserved_count=self.reserved_count)
+        return PullMessage(
             message=self.message,
             reserved_count=self.reserved_count,
             reservation_id=self.reservation_id,
@@ -36,63 +36,63 @@ class _Entry:
         )
 
 
-class FakeLineStore:
-    """Keeps one dictionary of messages for each line; every call is atomic."""
+class FakePullStore:
+    """Keeps one dictionary of messages for each queue; every call is atomic."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lines: dict[tuple[str, str], dict[str, _Entry]] = {}
+        self._pull: dict[tuple[str, str], dict[str, _Entry]] = {}
 
     def put(self, messages: Sequence[Message]) -> None:
         """See the port."""
         with self._lock:
             for message in messages:
-                self._line(message.project, message.queue_uid).setdefault(message.message_id, _entry(message))
+                self._queue(message.project, message.queue_uid).setdefault(message.message_id, _entry(message))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         """See the port."""
         with self._lock:
             entry = replace(_entry(message), reserved_count=reserved_count)
-            stored = self._line(message.project, message.queue_uid).setdefault(message.message_id, entry)
+            stored = self._queue(message.project, message.queue_uid).setdefault(message.message_id, entry)
             if stored is entry:
                 return Once.STORED
             return Once.KNOWN if stored.message.cause == message.cause else Once.TAKEN
 
-    def reserve(self, project_id: str, line_uid: str, *, count: int, timeout_ms: int, now: int) -> list[LineMessage]:
+    def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """See the port."""
         with self._lock:
-            line = self._line(project_id, line_uid)
-            for message_id in [each for each, entry in line.items() if entry.message.expires_at <= now]:
-                del line[message_id]
-            taken = [line[each] for each in sorted(line) if line[each].available(now)][:count]
+            queue = self._queue(project_id, pull_uid)
+            for message_id in [each for each, entry in queue.items() if entry.message.expires_at <= now]:
+                del queue[message_id]
+            taken = [queue[each] for each in sorted(queue) if queue[each].available(now)][:count]
             for entry in taken:
                 _hold(entry, now + timeout_ms)
             return [entry.seen_at(now) for entry in taken]
 
-    def peek(self, project_id: str, line_uid: str, *, count: int, now: int) -> list[LineMessage]:
+    def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
         """See the port."""
         with self._lock:
-            line = self._line(project_id, line_uid)
-            live = [line[each] for each in sorted(line) if line[each].message.expires_at > now]
+            queue = self._queue(project_id, pull_uid)
+            live = [queue[each] for each in sorted(queue) if queue[each].message.expires_at > now]
             return [entry.seen_at(now) for entry in live if entry.available(now)][:count]
 
-    def get(self, project_id: str, line_uid: str, message_id: str, now: int) -> LineMessage | None:
+    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
         """See the port."""
         with self._lock:
-            entry = self._line(project_id, line_uid).get(message_id)
+            entry = self._queue(project_id, pull_uid).get(message_id)
             return entry.seen_at(now) if entry and entry.message.expires_at > now else None
 
     def touch(
-        self, project_id: str, line_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
+        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
     ) -> str:
         """See the port."""
         with self._lock:
-            return _hold(self._held(project_id, line_uid, message_id, reservation_id, now), now + timeout_ms)
+            return _hold(self._held(project_id, pull_uid, message_id, reservation_id, now), now + timeout_ms)
 
     def release(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str,
@@ -102,14 +102,14 @@ class FakeLineStore:
     ) -> None:
         """See the port."""
         with self._lock:
-            entry = self._held(project_id, line_uid, message_id, reservation_id, now)
+            entry = self._held(project_id, pull_uid, message_id, reservation_id, now)
             entry.reservation_id, entry.available_at = None, now + delay_ms
             entry.reserved_count -= not counted
 
     def delete(
         self,
         project_id: str,
-        line_uid: str,
+        pull_uid: str,
         message_id: str,
         *,
         reservation_id: str | None,
@@ -119,28 +119,28 @@ class FakeLineStore:
         """See the port."""
         with self._lock:
             if reservation_id is not None:
-                self._held(project_id, line_uid, message_id, reservation_id, now)
-            elif self._live(project_id, line_uid, message_id, now).seen_at(now).reservation_id is not None:
+                self._held(project_id, pull_uid, message_id, reservation_id, now)
+            elif self._live(project_id, pull_uid, message_id, now).seen_at(now).reservation_id is not None:
                 raise Invalid("A reservation_id is required")
-            del self._line(project_id, line_uid)[message_id]
+            del self._queue(project_id, pull_uid)[message_id]
 
-    def size(self, project_id: str, line_uid: str, now: int, *, at_most: int | None = None) -> int:
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
         """See the port."""
         with self._lock:
-            count = sum(entry.message.expires_at > now for entry in self._line(project_id, line_uid).values())
+            count = sum(entry.message.expires_at > now for entry in self._queue(project_id, pull_uid).values())
             return count if at_most is None else min(count, at_most)
 
-    def _line(self, project_id: str, line_uid: str) -> dict[str, _Entry]:
-        return self._lines.setdefault((project_id, line_uid), {})
+    def _queue(self, project_id: str, pull_uid: str) -> dict[str, _Entry]:
+        return self._pull.setdefault((project_id, pull_uid), {})
 
-    def _live(self, project_id: str, line_uid: str, message_id: str, now: int) -> _Entry:
-        entry = self._line(project_id, line_uid).get(message_id)
+    def _live(self, project_id: str, pull_uid: str, message_id: str, now: int) -> _Entry:
+        entry = self._queue(project_id, pull_uid).get(message_id)
         if entry is None or entry.message.expires_at <= now:
             raise MessageNotFound
         return entry
 
-    def _held(self, project_id: str, line_uid: str, message_id: str, reservation_id: str, now: int) -> _Entry:
-        entry = self._live(project_id, line_uid, message_id, now)
+    def _held(self, project_id: str, pull_uid: str, message_id: str, reservation_id: str, now: int) -> _Entry:
+        entry = self._live(project_id, pull_uid, message_id, now)
         if entry.seen_at(now).reservation_id != reservation_id:
             raise Forbidden("Reservation has timed out")
         return entry
