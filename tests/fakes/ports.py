@@ -28,6 +28,7 @@ from tests.fakes.sockets import FakeSockets
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
@@ -59,6 +60,8 @@ STRUCK = {
     "sockets": "sockets",
     "wakes": "queue",
     "requests": "requests",
+    "applications": "applications",
+    "idempotency_keys": "idempotency_keys",
 }
 """Ports that faults strike, and what a plan calls them."""
 
@@ -122,6 +125,20 @@ class FakePorts:
         self.wakes = FakeWakeQueue(self.clock)
         self.retention = Retention()
         self.window = WINDOW
+        self.applications = FakeWebhooksSettings()
+        self.idempotency_keys = FakeIdempotencyKeys()
+        self.vault = FakeVault()
+        self.idempotency_ms = 12 * 3_600_000
+
+    @property
+    def endpoints(self) -> FakeWebhooksSettings:
+        """Endpoints."""
+        return self.applications
+
+    @property
+    def event_types(self) -> FakeWebhooksSettings:
+        """Event types."""
+        return self.applications
 
     @property
     def keys(self) -> FakePorts:

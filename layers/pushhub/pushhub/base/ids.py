@@ -68,6 +68,11 @@ def derived_message_id(at_ms: int, cause: str, bump: int = 0) -> str:
     return _compose(at_ms, low)
 
 
+def time_of_message_id(message_id: str) -> int:
+    """When an id was made, epoch milliseconds."""
+    return (int(message_id) >> _LOW_BITS) - _FIRST_MS + EPOCH_MS
+
+
 def push_reservation_id(key: str, message_id: str, subscriber_id: str, attempt: int) -> str:
     """The reservation id sent with one push attempt (``Iron-Reservation-Id``).
 

@@ -15,6 +15,7 @@ from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
 from pushhub.runtime import console
+from pushhub.webhooks.wiring import Webhooks
 
 
 class Part(typing.Protocol):
@@ -26,7 +27,7 @@ class Part(typing.Protocol):
         ...
 
 
-PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications)
+PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications, Webhooks)
 """All protocols. Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS, its
 ``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes."""
 

@@ -62,6 +62,7 @@ class Request:
         method: In upper case; a POST with ``X-HTTP-Method-Override`` has the method that names.
         path: Decoded.
         query: Decoded; of a name given twice, the first value.
+        pairs: Names and values of the query as they were sent, in order.
         headers: Names in lower case.
         body: The exact bytes; empty with a method that gives a body no meaning (some clients send one all the same).
         source_ip: Whence it came.
@@ -70,6 +71,7 @@ class Request:
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
+    pairs: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     source_ip: str = ""
@@ -101,10 +103,12 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
     method = context["http"]["method"].upper()
     if method == "POST" and headers.get(OVERRIDE):
         method = headers[OVERRIDE].strip().upper()
+    pairs = _query(event.get("rawQueryString") or "")
     return Request(
         method=method,
         path=_path(event.get("rawPath") or "/", context.get("stage") or "$default"),
-        query=_query(event.get("rawQueryString") or ""),
+        query=dict(reversed(pairs)),
+        pairs=pairs,
         headers=headers,
         body=b"" if method in WITHOUT_BODY else _body(event, headers.get("content-length", "")),
         source_ip=context["http"].get("sourceIp", ""),
@@ -126,12 +130,11 @@ def _path(raw_path: str, stage: str) -> str:
     return raw_path.replace("%25", "%") if keeps_percent_signs else raw_path
 
 
-def _query(raw_query: str) -> dict[str, str]:
+def _query(raw_query: str) -> list[tuple[str, str]]:
     try:
-        pairs = parse_qsl(raw_query, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+        return parse_qsl(raw_query, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
     except ValueError as error:
         raise Invalid("Query is malformed") from error
-    return dict(reversed(pairs))
 
 
 def _body(event: Mapping[str, Any], sent_length: str) -> bytes:

@@ -1,0 +1,65 @@
+"""The webhooks API (``/api/v1/...``, Svix API v1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from pushhub.web.api import Api, Function, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api import applications, endpoints, event_types, health
+from pushhub.webhooks.api.call import WebhooksCall
+from pushhub.webhooks.api.dialect import WebhooksDialect
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.idempotency import digest_of
+from pushhub.webhooks.ports import KeptAnswer
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    *health.ROUTES,
+    *applications.ROUTES,
+    *endpoints.ROUTES,
+    *event_types.ROUTES,
+)
+"""Every route of the webhooks API; where two paths fit, the first counts."""
+
+Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
+
+
+class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
+    """The webhooks API.
+
+    Args:
+        use_cases: Handed to every handler.
+        dialect: Knows the callers.
+    """
+
+    def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:
+        routes = (
+            replace(each, handler=_once(each.handler))
+            if each.method == "POST" and each.function is Function.CONTROL
+            else each
+            for each in ROUTES
+        )
+        super().__init__(routes=routes, use_cases=use_cases, dialect=dialect)
+
+
+def _once(handler: Handler) -> Handler:
+    """A handler whose requests may be repeated with an ``Idempotency-Key``."""
+
+    def handle(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+        request = call.request
+        key = request.headers.get("idempotency-key", "")
+        if not key:
+            return handler(hub, call)
+        digest = digest_of(request.headers.get("authorization", ""), key, request.path, request.pairs)
+
+        def work() -> KeptAnswer:
+            response = handler(hub, call)
+            body = json.dumps(response.body, ensure_ascii=False)
+            return KeptAnswer(status=response.status, body=body, headers=response.headers)
+
+        answer = hub.repeats.run(call.project, digest, work)
+        return Response(status=answer.status, body=json.loads(answer.body), headers=answer.headers)
+
+    return handle

@@ -1,0 +1,75 @@
+"""Webhooks API: applications."""
+
+from __future__ import annotations
+
+from pushhub.web.api import Auth, Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.wire.application import application_view
+from pushhub.webhooks.wire.page import page_view, parse_window
+
+APPS = ROOT + "/app"
+
+
+def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    get_if_exists = call.flag("get_if_exists", default=False)
+    application, made = hub.applications.create(call.project, call.fields, get_if_exists=get_if_exists)
+    return Response(status=201 if made else 200, body=application_view(application))
+
+
+def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = parse_window(call.query, kind=Kind.APPLICATION, ascending=True)
+    return Response(status=200, body=page_view(hub.applications.page(call.project, window), application_view))
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=application_view(hub.applications.application(call.project, call.app)))
+
+
+def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    application, made = hub.applications.replace(call.project, call.app, call.fields)
+    return Response(status=201 if made else 200, body=application_view(application))
+
+
+def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=application_view(hub.applications.patch(call.project, call.app, call.fields)))
+
+
+def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.applications.delete(call.project, call.app)
+    return Response(status=204, body={})
+
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    Route(
+        "POST",
+        APPS,
+        _create,
+        name="webhooks.create_application",
+        summary="Make an application",
+        body=Body.JSON,
+        query=("get_if_exists",),
+        status=201,
+    ),
+    Route(
+        "GET",
+        APPS,
+        _list,
+        name="webhooks.list_applications",
+        summary="List applications",
+        query=("limit", "iterator", "order"),
+    ),
+    Route(
+        "GET",
+        APP,
+        _show,
+        name="webhooks.show_application",
+        summary="Show an application",
+        auth=Auth.PROJECT_OR_CAPABILITY,
+    ),
+    Route("PUT", APP, _replace, name="webhooks.replace_application", summary="Replace an application", body=Body.JSON),
+    Route("PATCH", APP, _patch, name="webhooks.patch_application", summary="Change an application", body=Body.JSON),
+    Route("DELETE", APP, _delete, name="webhooks.delete_application", summary="Delete an application", status=204),
+)

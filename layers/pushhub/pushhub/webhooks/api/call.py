@@ -1,0 +1,89 @@
+"""One request to the webhooks API on its way to a use case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pushhub.web.api import Call
+from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
+
+__all__ = ["APP", "ENDPOINT", "ROOT", "Caller", "WebhooksCall"]
+
+ROOT = "/api/v1"
+APP = ROOT + "/app/{app}"
+ENDPOINT = APP + "/endpoint/{endpoint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks.
+
+    Attributes:
+        project: The project it acts for; empty on routes without authentication.
+        app_id: The one application it may act on; None for all.
+        flags: Feature flags of an application's token; None for the organization's.
+        capabilities: What an application's token may do; None for everything.
+    """
+
+    project: str
+    app_id: str | None = None
+    flags: frozenset[str] | None = None
+    capabilities: frozenset[str] | None = None
+
+
+@dataclass(kw_only=True)
+class WebhooksCall(Call):
+    """A request whose caller is known.
+
+    Attributes:
+        caller: Who asks.
+    """
+
+    caller: Caller
+
+    @property
+    def project(self) -> str:
+        """The project the caller acts for."""
+        return self.caller.project
+
+    @property
+    def app(self) -> str:
+        """Id or uid of the application in the path."""
+        return self.names["app"]
+
+    @property
+    def endpoint(self) -> str:
+        """Id or uid of the endpoint in the path."""
+        return self.names["endpoint"]
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Of a name that was given twice, the first value."""
+        return self.request.query
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The body, an object.
+
+        Raises:
+            Unprocessable: It is none.
+        """
+        return Fields(parse_body(self.request.body))
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean of the query.
+
+        Raises:
+            Refused: It is something else (400).
+        """
+        return flag_in_query(self.query, name, default=default)
+
+    def listed(self, name: str) -> Sequence[str]:
+        """A list of names of the query.
+
+        Raises:
+            Unprocessable: An item is no name.
+        """
+        return names_in_query(self.request.pairs, name)

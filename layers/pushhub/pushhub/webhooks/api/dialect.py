@@ -1,0 +1,122 @@
+"""What sets the webhooks API apart: its callers, its errors, browsers from everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.errors import Conflict, Invalid, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.engine.ports import TokenStore
+from pushhub.engine.tokens import token_hash
+from pushhub.web.api import Auth, Dialect, Route
+from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
+from pushhub.webhooks.api.call import Caller, WebhooksCall
+from pushhub.webhooks.model.refusals import Refused, Unprocessable, not_found
+from pushhub.webhooks.ports import ReadApplications
+
+MAX_REQUEST_BYTES = 2_097_152
+"""The largest request body taken, in bytes (2 MiB)."""
+
+_CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
+    (Unauthorized, 401, "authentication_failed"),
+    (NotFound, 404, "not_found"),
+    (MethodNotAllowed, 405, "method_not_allowed"),
+    (Unanswerable, 406, "not_acceptable"),
+    (TooLarge, 413, "payload_too_large"),
+    (Invalid, 400, "generic_error"),
+)
+
+
+class WebhooksDialect(Dialect[WebhooksCall]):
+    """Svix API v1: Bearer tokens, errors as ``{"code", "detail"}``, and callers in browsers.
+
+    Args:
+        tokens: Tokens of projects.
+        applications: Finds the application of a path for callers who may act on one only.
+    """
+
+    max_request_bytes = MAX_REQUEST_BYTES
+
+    def __init__(self, *, tokens: TokenStore, applications: ReadApplications) -> None:
+        self._tokens = tokens
+        self._applications = applications
+
+    def path(self, request: Request) -> str:
+        """Old clients write slashes at the end."""
+        return request.path.rstrip("/") or "/"
+
+    def admit(self, route: Route[Any, WebhooksCall], request: Request, names: Mapping[str, str]) -> WebhooksCall:
+        """A caller whose token is good, on a route and an application that are its own."""
+        if route.auth is Auth.NONE:
+            return WebhooksCall(request=request, names=names, caller=Caller(project=""))
+        caller = self._caller(request.headers.get("authorization", ""))
+        if caller.app_id is not None:
+            self._admit_application(caller, route, names)
+        return WebhooksCall(request=request, names=names, caller=caller)
+
+    def _caller(self, authorization: str) -> Caller:
+        scheme, _, token = authorization.strip().partition(" ")
+        token = token.strip()
+        project = self._tokens.project_of(token_hash(token)) if scheme.lower() == "bearer" and token else None
+        if project is None:
+            raise Unauthorized("Invalid token")
+        return Caller(project=project)
+
+    def _admit_application(self, caller: Caller, route: Route[Any, WebhooksCall], names: Mapping[str, str]) -> None:
+        """See that a caller with an application's token stays within it.
+
+        Raises:
+            Refused: The route is the organization's (403).
+            NotFound: The path names another application.
+        """
+        if route.auth is Auth.PROJECT:
+            raise Refused(403, "insufficient access", "Insufficient access for the given operation.")
+        if "app" in names and names["app"] != caller.app_id:
+            found = self._applications.application(caller.project, names["app"])
+            if found is None or found.app_id != caller.app_id:
+                raise not_found()
+
+    def refused(self, error: RequestRefused) -> Response:
+        """A validation has a list and no code, everything else a code and a text."""
+        if isinstance(error, Unprocessable):
+            problems = [{"loc": list(each.where), "msg": each.text, "type": each.kind} for each in error.problems]
+            return Response(status=422, body={"detail": problems})
+        if isinstance(error, Refused):
+            return Response(status=error.status, body={"code": error.code, "detail": error.message})
+        status, code = next(
+            ((status, code) for kind, status, code in _CODES if isinstance(error, kind)), (400, "generic_error")
+        )
+        return Response(status=status, body={"code": code, "detail": error.message})
+
+    def challenge(self, request: Request, error: Unauthorized) -> str:
+        """A token of the project."""
+        del request, error
+        return 'Bearer realm="pushhub"'
+
+    def refusal(self, error: Exception) -> RequestRefused | None:
+        """A write that lost a race is for the caller to repeat."""
+        return Refused(409, "conflict", "It was changed meanwhile") if isinstance(error, Conflict) else None
+
+    def failed(self) -> Response:
+        """A 500, as JSON: clients parse every answer."""
+        return Response(status=500, body={"code": "server_error", "detail": "Internal error. Please try again."})
+
+    def options(self) -> Response:
+        """A preflight's headers are those of every answer."""
+        return Response(status=NO_CONTENT, body={})
+
+    def finished(self, request: Request, response: Response) -> Response:
+        """Portals run in browsers on their owners' addresses. Nothing here goes by cookies, so any origin may ask."""
+        origin = request.headers.get("origin")
+        if not origin:
+            return response
+        asked = request.headers.get("access-control-request-headers", "")
+        cross_origin = {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Headers": asked or "Authorization, Content-Type, Idempotency-Key",
+            "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
+            "Access-Control-Max-Age": "600",
+            "Vary": "Origin",
+        }
+        return replace(response, headers={**response.headers, **cross_origin})

@@ -1,0 +1,124 @@
+"""Webhooks API: endpoints, their secrets and headers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pushhub.web.api import Auth, Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
+from pushhub.webhooks.wire.page import page_view, parse_window
+
+ENDPOINTS = APP + "/endpoint"
+NOTHING = Response(status=204, body={})
+
+
+def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=201, body=endpoint_view(hub.endpoints.create(call.project, call.app, call.fields)))
+
+
+def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
+    return Response(status=200, body=page_view(hub.endpoints.page(call.project, call.app, window), endpoint_view))
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=endpoint_view(hub.endpoints.endpoint(call.project, call.app, call.endpoint)))
+
+
+def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    endpoint, made = hub.endpoints.replace(call.project, call.app, call.endpoint, call.fields)
+    return Response(status=201 if made else 200, body=endpoint_view(endpoint))
+
+
+def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    patched = hub.endpoints.patch(call.project, call.app, call.endpoint, call.fields)
+    return Response(status=200, body=endpoint_view(patched))
+
+
+def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.delete(call.project, call.app, call.endpoint)
+    return NOTHING
+
+
+def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body={"key": hub.endpoints.secret(call.project, call.app, call.endpoint).shown})
+
+
+def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    _, key = hub.endpoints.rotate(call.project, call.app, call.endpoint, parse_rotation(call.fields))
+    return Response(status=200, body={"key": key.shown})
+
+
+def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=headers_view(hub.endpoints.headers(call.project, call.app, call.endpoint)))
+
+
+def _set_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.set_headers(call.project, call.app, call.endpoint, call.fields)
+    return NOTHING
+
+
+def _change_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.change_headers(call.project, call.app, call.endpoint, call.fields)
+    return NOTHING
+
+
+_route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
+HEADERS = ENDPOINT + "/headers"
+SECRET = ENDPOINT + "/secret"
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    _route(
+        "POST",
+        ENDPOINTS,
+        _create,
+        name="webhooks.create_endpoint",
+        summary="Make an endpoint",
+        body=Body.JSON,
+        status=201,
+    ),
+    _route(
+        "GET",
+        ENDPOINTS,
+        _list,
+        name="webhooks.list_endpoints",
+        summary="List the endpoints of an application",
+        query=("limit", "iterator", "order"),
+    ),
+    _route("GET", ENDPOINT, _show, name="webhooks.show_endpoint", summary="Show an endpoint"),
+    _route("PUT", ENDPOINT, _replace, name="webhooks.replace_endpoint", summary="Replace an endpoint", body=Body.JSON),
+    _route("PATCH", ENDPOINT, _patch, name="webhooks.patch_endpoint", summary="Change an endpoint", body=Body.JSON),
+    _route("DELETE", ENDPOINT, _delete, name="webhooks.delete_endpoint", summary="Delete an endpoint", status=204),
+    _route("GET", SECRET, _secret, name="webhooks.show_secret", summary="Show an endpoint's signing secret"),
+    _route(
+        "POST",
+        SECRET + "/rotate",
+        _rotate,
+        name="webhooks.rotate_secret",
+        summary="Give an endpoint another signing secret",
+        body=Body.JSON,
+    ),
+    _route("GET", HEADERS, _headers, name="webhooks.show_headers", summary="Show an endpoint's headers"),
+    _route(
+        "PUT",
+        HEADERS,
+        _set_headers,
+        name="webhooks.set_headers",
+        summary="Replace an endpoint's headers",
+        body=Body.JSON,
+        status=204,
+    ),
+    _route(
+        "PATCH",
+        HEADERS,
+        _change_headers,
+        name="webhooks.change_headers",
+        summary="Change some of an endpoint's headers",
+        body=Body.JSON,
+        status=204,
+    ),
+)

@@ -1,0 +1,92 @@
+"""Webhooks API: event types."""
+
+from __future__ import annotations
+
+from pushhub.web.api import Auth, Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.wire.event_type import event_type_view
+from pushhub.webhooks.wire.page import page_view, parse_window
+
+TYPES = ROOT + "/event-type"
+TYPE = TYPES + "/{name}"
+
+
+def _shown(event_type: EventType, status: int = 200) -> Response:
+    return Response(status=status, body=event_type_view(event_type, with_schemas=True))
+
+
+def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return _shown(hub.event_types.create(call.project, call.fields), 201)
+
+
+def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    page = hub.event_types.page(
+        call.project,
+        parse_window(call.query, kind=None, ascending=True, ordered=False),
+        include_archived=call.flag("include_archived", default=False),
+        flags=call.caller.flags,
+    )
+    with_schemas = call.flag("with_content", default=False)
+    return Response(status=200, body=page_view(page, lambda each: event_type_view(each, with_schemas=with_schemas)))
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return _shown(hub.event_types.event_type(call.project, call.names["name"], flags=call.caller.flags))
+
+
+def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    event_type, made = hub.event_types.replace(call.project, call.names["name"], call.fields)
+    return _shown(event_type, 201 if made else 200)
+
+
+def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return _shown(hub.event_types.patch(call.project, call.names["name"], call.fields))
+
+
+def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.event_types.delete(call.project, call.names["name"], expunge=call.flag("expunge", default=False))
+    return Response(status=204, body={})
+
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    Route(
+        "POST",
+        TYPES,
+        _create,
+        name="webhooks.create_event_type",
+        summary="Make an event type",
+        body=Body.JSON,
+        status=201,
+    ),
+    Route(
+        "GET",
+        TYPES,
+        _list,
+        name="webhooks.list_event_types",
+        summary="List event types",
+        auth=Auth.PROJECT_OR_CAPABILITY,
+        query=("limit", "iterator", "order", "include_archived", "with_content"),
+    ),
+    Route(
+        "GET",
+        TYPE,
+        _show,
+        name="webhooks.show_event_type",
+        summary="Show an event type",
+        auth=Auth.PROJECT_OR_CAPABILITY,
+    ),
+    Route("PUT", TYPE, _replace, name="webhooks.replace_event_type", summary="Replace an event type", body=Body.JSON),
+    Route("PATCH", TYPE, _patch, name="webhooks.patch_event_type", summary="Change an event type", body=Body.JSON),
+    Route(
+        "DELETE",
+        TYPE,
+        _delete,
+        name="webhooks.delete_event_type",
+        summary="Archive or delete an event type",
+        query=("expunge",),
+        status=204,
+    ),
+)

@@ -1,0 +1,157 @@
+"""Applications: made, changed and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.page import Page, Window, page_of, span_of
+from pushhub.webhooks.model.refusals import Refused, conflict, not_found
+from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
+from pushhub.webhooks.wire.application import parse_application, parse_application_patch
+from pushhub.webhooks.wire.fields import NAME, Fields
+
+__all__ = ["WebhooksApplications", "found_application"]
+
+
+def found_application(store: ReadApplications, project_id: str, name: str) -> Application:
+    """The application with an id or uid.
+
+    Raises:
+        NotFound: There is none.
+    """
+    application = store.application(project_id, name) if NAME.fullmatch(name) else None
+    if application is None:
+        raise not_found()
+    return application
+
+
+class WebhooksApplications:
+    """The applications of projects.
+
+    Args:
+        store: Where they are kept.
+        clock: Time.
+    """
+
+    def __init__(self, *, store: Applications, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(self, project_id: str, fields: Fields, *, get_if_exists: bool = False) -> tuple[Application, bool]:
+        """Make an application, or find the one that has its uid.
+
+        Args:
+            project_id: Owner.
+            fields: What was sent.
+            get_if_exists: Whether one with its uid is returned as it is, rather than refused.
+
+        Returns:
+            The application, and whether it was made now.
+
+        Raises:
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        given = parse_application(fields)
+        if get_if_exists and given.uid is not None:
+            there = self._store.application(project_id, given.uid)
+            if there is not None:
+                return there, False
+        try:
+            return self.make(project_id, given), True
+        except UidTaken:
+            there = self._store.application(project_id, given.uid or "") if get_if_exists else None
+            if there is None:
+                raise _taken() from None
+            return there, False
+
+    def make(self, project_id: str, given: ApplicationFields) -> Application:
+        """Store a new application.
+
+        Raises:
+            UidTaken: Its uid is.
+        """
+        now = self._clock.now()
+        made = Application(
+            project=project_id,
+            app_id=new_id(Kind.APPLICATION, now),
+            fields=given,
+            created_at=now,
+            updated_at=now,
+        )
+        return self._store.put_application(made, None)
+
+    def page(self, project_id: str, window: Window) -> Page[Application]:
+        """A part of the project's applications."""
+        found = self._store.applications(project_id, span_of(window))
+        return page_of(found, window, lambda each: each.app_id)
+
+    def application(self, project_id: str, name: str) -> Application:
+        """The application with an id or uid.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return found_application(self._store, project_id, name)
+
+    def replace(self, project_id: str, name: str, fields: Fields) -> tuple[Application, bool]:
+        """Replace all fields of an application; one that is not there is made of them.
+
+        Returns:
+            The application, and whether it was made now.
+
+        Raises:
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        given = parse_application(fields)
+        there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
+        if there is None:
+            return self.create(project_id, fields)[0], True
+        return self._changed(project_id, there.app_id, lambda _: given), False
+
+    def patch(self, project_id: str, name: str, fields: Fields) -> Application:
+        """Change the fields of an application that were sent.
+
+        Raises:
+            NotFound: There is none.
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        app_id = self.application(project_id, name).app_id
+        return self._changed(project_id, app_id, lambda stored: parse_application_patch(fields, stored))
+
+    def delete(self, project_id: str, name: str) -> Application:
+        """Delete an application; its messages are not delivered any more.
+
+        Raises:
+            NotFound: There is none.
+        """
+        application = self.application(project_id, name)
+        if not self._store.delete_application(application):
+            raise not_found()
+        return application
+
+    def _changed(
+        self, project_id: str, app_id: str, change: Callable[[ApplicationFields], ApplicationFields]
+    ) -> Application:
+        for _ in range(ROUNDS):
+            before = self.application(project_id, app_id)
+            after = replace(before, fields=change(before.fields), updated_at=self._clock.now())
+            try:
+                return self._store.put_application(after, before)
+            except UidTaken:
+                raise _taken() from None
+            except Conflict:
+                continue
+        raise Unavailable("changing an application")
+
+
+def _taken() -> Refused:
+    return conflict("An application with that id or uid already exists")

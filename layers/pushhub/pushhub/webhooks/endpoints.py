@@ -1,0 +1,263 @@
+"""Endpoints: made, changed and found; their secrets and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock
+from pushhub.base.times import iso_time
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.event_types import WebhooksEventTypes
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.page import Page, Window, page_of, span_of
+from pushhub.webhooks.model.refusals import Refused, conflict, not_found
+from pushhub.webhooks.model.signing import KeyRing, SigningKey, TooManyKeys, new_key
+from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken, Vault
+from pushhub.webhooks.wire.endpoint import (
+    Rotation,
+    parse_endpoint,
+    parse_endpoint_patch,
+    parse_header_change,
+    parse_headers,
+    parse_secret,
+)
+from pushhub.webhooks.wire.fields import NAME, Fields
+
+__all__ = ["WebhooksEndpoints", "found_endpoint"]
+
+
+def found_endpoint(store: ReadEndpoints, application: Application, name: str) -> Endpoint:
+    """The endpoint of an application with an id or uid.
+
+    Raises:
+        NotFound: There is none.
+    """
+    found = store.endpoint(application.project, application.app_id, name) if NAME.fullmatch(name) else None
+    if found is None:
+        raise not_found()
+    return found
+
+
+class WebhooksEndpoints:
+    """The endpoints of applications. Whatever names an application or endpoint is its id or uid.
+
+    Args:
+        applications: Finds applications.
+        store: Where endpoints are kept.
+        event_types: Knows which types an endpoint may choose.
+        vault: Encrypts their signing keys.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        store: Endpoints,
+        event_types: WebhooksEventTypes,
+        vault: Vault,
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._store = store
+        self._event_types = event_types
+        self._vault = vault
+        self._clock = clock
+
+    def create(self, project_id: str, app: str, fields: Fields) -> Endpoint:
+        """Make an endpoint.
+
+        Raises:
+            NotFound: No such application.
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        application = found_application(self._applications, project_id, app)
+        given = parse_endpoint(fields)
+        key = parse_secret(fields, "secret") or new_key()
+        headers = parse_headers(fields)
+        self._check_event_types(project_id, given, fields)
+        now = self._clock.now()
+        made = Endpoint(
+            project=project_id,
+            app_id=application.app_id,
+            endpoint_id=new_id(Kind.ENDPOINT, now),
+            fields=given,
+            headers=headers,
+            sealed=self._vault.seal(project_id, KeyRing(key).encode()),
+            created_at=now,
+            updated_at=now,
+        )
+        try:
+            return self._store.put_endpoint(made, None)
+        except UidTaken:
+            raise _taken() from None
+        except Conflict:
+            raise not_found() from None
+
+    def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
+        """A part of an application's endpoints.
+
+        Raises:
+            NotFound: No such application.
+        """
+        application = found_application(self._applications, project_id, app)
+        found = self._store.endpoints(project_id, application.app_id, span_of(window))
+        return page_of(found, window, lambda each: each.endpoint_id)
+
+    def endpoint(self, project_id: str, app: str, name: str) -> Endpoint:
+        """One endpoint.
+
+        Raises:
+            NotFound: No such application, or it has no such endpoint.
+        """
+        return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
+
+    def replace(self, project_id: str, app: str, name: str, fields: Fields) -> tuple[Endpoint, bool]:
+        """Replace all fields of an endpoint, secret and headers aside; one that is not there is made of them.
+
+        Returns:
+            The endpoint, and whether it was made now.
+
+        Raises:
+            NotFound: No such application.
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        application = found_application(self._applications, project_id, app)
+        given = parse_endpoint(fields)
+        there = self._store.endpoint(project_id, application.app_id, name) if NAME.fullmatch(name) else None
+        if there is None:
+            return self.create(project_id, app, fields), True
+        self._check_event_types(project_id, given, fields, before=there.fields)
+        return self._changed(there, lambda stored: replace(stored, fields=given)), False
+
+    def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
+        """Change the fields of an endpoint that were sent.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: A field breaks a rule.
+            Refused: The uid is taken (409).
+        """
+        there = self.endpoint(project_id, app, name)
+        self._check_event_types(project_id, parse_endpoint_patch(fields, there.fields), fields, before=there.fields)
+        return self._changed(there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields)))
+
+    def delete(self, project_id: str, app: str, name: str) -> Endpoint:
+        """Delete an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        for _ in range(ROUNDS):
+            there = self.endpoint(project_id, app, name)
+            try:
+                self._store.delete_endpoint(there)
+            except Conflict:
+                continue
+            return there
+        raise Unavailable("deleting an endpoint")
+
+    def secret(self, project_id: str, app: str, name: str) -> SigningKey:
+        """The current signing key of an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        return self.keys(self.endpoint(project_id, app, name)).current
+
+    def keys(self, endpoint: Endpoint) -> KeyRing:
+        """The signing keys of an endpoint."""
+        return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+
+    def rotate(self, project_id: str, app: str, name: str, rotation: Rotation) -> tuple[Endpoint, SigningKey]:
+        """Give an endpoint another signing key.
+
+        Returns:
+            The endpoint, and its key from now on.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Refused: Too many old keys still sign (400).
+        """
+        key = rotation.key or new_key()
+
+        def change(stored: Endpoint) -> Endpoint:
+            now = self._clock.now()
+            try:
+                ring = self.keys(stored).rotated(key, grace_ms=rotation.grace_s * 1000, now=now)
+            except TooManyKeys as error:
+                raise Refused(
+                    400,
+                    "limit_reached",
+                    f"Too many old keys are still valid; the next one ends at {iso_time(error.next_expiry)}",
+                ) from error
+            return replace(stored, sealed=self._vault.seal(project_id, ring.encode()))
+
+        return self._changed(self.endpoint(project_id, app, name), change), key
+
+    def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
+        """The headers of an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        return self.endpoint(project_id, app, name).headers
+
+    def set_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
+        """Replace the headers of an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: One may not be sent.
+        """
+        given = parse_headers(fields)
+        self._changed(self.endpoint(project_id, app, name), lambda stored: replace(stored, headers=given))
+
+    def change_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
+        """Add, replace and remove some headers of an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: One may not be sent.
+        """
+        asked = parse_header_change(fields)
+        self._changed(
+            self.endpoint(project_id, app, name),
+            lambda stored: replace(stored, headers=asked.apply(fields, stored.headers)),
+        )
+
+    def _check_event_types(
+        self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
+    ) -> None:
+        """See that the event types exist that an endpoint chooses; those it has may have been archived since."""
+        kept = before.event_types or () if before else ()
+        names = [each for each in given.event_types or () if each not in kept]
+        missing = self._event_types.missing(project_id, names) if names else []
+        if missing:
+            raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
+
+    def _changed(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+        before = there
+        for _ in range(ROUNDS):
+            after = replace(change(before), updated_at=self._clock.now())
+            try:
+                return self._store.put_endpoint(after, before)
+            except UidTaken:
+                raise _taken() from None
+            except Conflict:
+                fresh = self._store.endpoint(there.project, there.app_id, there.endpoint_id)
+                if fresh is None:
+                    raise not_found() from None
+                before = fresh
+        raise Unavailable("changing an endpoint")
+
+
+def _taken() -> Refused:
+    return conflict("An endpoint with that id or uid already exists")

@@ -1,0 +1,177 @@
+"""Event types: made, changed and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ports import Clock
+from pushhub.webhooks.model.event_type import OPERATIONAL, EventType
+from pushhub.webhooks.model.json_schema import schema_problem
+from pushhub.webhooks.model.page import Page, Window, page_of, span_of
+from pushhub.webhooks.model.refusals import conflict, not_found
+from pushhub.webhooks.ports import EventTypes
+from pushhub.webhooks.wire.event_type import EventTypeFields, parse_event_type, parse_event_type_patch
+from pushhub.webhooks.wire.fields import NAME, Fields
+
+__all__ = ["WebhooksEventTypes"]
+
+
+class WebhooksEventTypes:
+    """The event types of projects.
+
+    Args:
+        store: Where they are kept.
+        clock: Time.
+    """
+
+    def __init__(self, *, store: EventTypes, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(self, project_id: str, fields: Fields) -> EventType:
+        """Make an event type; an archived one of that name is revived with the new description and schemas.
+
+        Raises:
+            Unprocessable: A field breaks a rule.
+            Refused: One that is not archived has the name (409).
+        """
+        name, given = fields.name("name"), parse_event_type(fields)
+
+        def change(stored: EventType | None) -> EventType:
+            if stored is None:
+                return self._new(project_id, name, given)
+            if not stored.archived:
+                raise conflict("An event type with that name already exists", code="event_type_exists")
+            return self._with(stored, given)
+
+        return self._changed(project_id, name, change, fields)
+
+    def page(
+        self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
+    ) -> Page[EventType]:
+        """A part of the project's event types."""
+        found: Iterator[EventType] = self._store.event_types(project_id, span_of(window))
+        seen = (each for each in found if each.seen_by(flags) and (include_archived or not each.archived))
+        return page_of(seen, window, lambda each: each.name)
+
+    def event_type(self, project_id: str, name: str, *, flags: frozenset[str] | None = None) -> EventType:
+        """The event type of a name, archived or not.
+
+        Raises:
+            NotFound: There is none that the caller sees.
+        """
+        found = self._store.event_type(project_id, name) if NAME.fullmatch(name) else None
+        if found is None or not found.seen_by(flags):
+            raise not_found()
+        return found
+
+    def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
+        """Replace all fields of an event type, or make it.
+
+        Returns:
+            The event type, and whether it was made now.
+
+        Raises:
+            NotFound: No event type can have that name.
+            Unprocessable: A field breaks a rule.
+        """
+        if NAME.fullmatch(name) is None:
+            raise not_found()
+        given = parse_event_type(fields)
+        made = False
+
+        def change(stored: EventType | None) -> EventType:
+            nonlocal made
+            made = stored is None
+            return self._new(project_id, name, given) if stored is None else self._with(stored, given)
+
+        return self._changed(project_id, name, change, fields), made
+
+    def patch(self, project_id: str, name: str, fields: Fields) -> EventType:
+        """Change the fields of an event type that were sent.
+
+        Raises:
+            NotFound: There is none.
+            Unprocessable: A field breaks a rule.
+        """
+        self.event_type(project_id, name)
+
+        def change(stored: EventType | None) -> EventType:
+            if stored is None:
+                raise not_found()
+            return self._with(stored, parse_event_type_patch(fields, stored))
+
+        return self._changed(project_id, name, change, fields)
+
+    def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
+        """Archive an event type, or remove it for good.
+
+        Raises:
+            NotFound: There is none.
+        """
+        self.event_type(project_id, name)
+        if expunge:
+            self._store.delete_event_type(project_id, name)
+            return
+
+        def change(stored: EventType | None) -> EventType:
+            if stored is None:
+                raise not_found()
+            return replace(stored, archived=True, updated_at=self._clock.now())
+
+        self._changed(project_id, name, change, None)
+
+    def missing(self, project_id: str, names: Sequence[str]) -> list[str]:
+        """Those of some names that no endpoint may choose: there is no such event type, or it is archived."""
+        found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
+        there = {each.name for each in found if not each.archived} | OPERATIONAL.keys()
+        return [each for each in names if each not in there]
+
+    def all(self, project_id: str, most: int) -> list[EventType]:
+        """The first event types of a project, by name."""
+        return list(islice(self._store.event_types(project_id, span_of(Window())), most))
+
+    def _new(self, project_id: str, name: str, given: EventTypeFields) -> EventType:
+        now = self._clock.now()
+        made = EventType(project=project_id, name=name, description="", created_at=now, updated_at=now)
+        return self._with(made, given)
+
+    def _with(self, event_type: EventType, given: EventTypeFields) -> EventType:
+        return replace(
+            event_type,
+            description=given.description,
+            archived=given.archived,
+            deprecated=given.deprecated,
+            schemas=given.schemas,
+            feature_flags=given.feature_flags,
+            group_name=given.group_name,
+            updated_at=self._clock.now(),
+        )
+
+    def _changed(
+        self,
+        project_id: str,
+        name: str,
+        change: Callable[[EventType | None], EventType],
+        fields: Fields | None,
+    ) -> EventType:
+        for _ in range(ROUNDS):
+            after = change(self._store.event_type(project_id, name))
+            if fields is not None:
+                _check_schemas(after, fields)
+            try:
+                return self._store.put_event_type(after)
+            except Conflict:
+                continue
+        raise Unavailable("changing an event type")
+
+
+def _check_schemas(event_type: EventType, fields: Fields) -> None:
+    for version, schema in (event_type.schemas or {}).items():
+        problem = schema_problem(schema)
+        if problem is not None:
+            raise fields.refuse(f"Not a JSON schema: {problem}", "schemas", version)

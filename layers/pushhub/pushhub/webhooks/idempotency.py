@@ -1,0 +1,94 @@
+"""Requests that are repeated with the same ``Idempotency-Key``: done once, answered each time as the first time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
+
+__all__ = ["Repeats", "digest_of"]
+
+LOCKED_MS = 5_000
+"""How long the first of several requests with a key has it to itself."""
+
+POLL_S = 0.2
+ROUNDS = 35
+"""How often others look whether it is done: a little longer than it has."""
+
+LARGEST_KEPT = 300_000
+"""Characters of an answer that is kept; an item of the table ends at 400 KB."""
+
+
+def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """What a request is known by: its caller, key and URL. The body does not count.
+
+    Args:
+        authorization: Value of the header.
+        key: Value of ``Idempotency-Key``.
+        path: Of the request.
+        pairs: Its query, in order.
+    """
+    parts = (authorization, key, path, *(part for pair in pairs for part in pair))
+    content = b"".join(b"%d:%s" % (len(each), each) for each in (part.encode(errors="surrogatepass") for part in parts))
+    return hashlib.sha256(content).hexdigest()
+
+
+class Repeats:
+    """Answers repeated requests.
+
+    Args:
+        keys: Remembers them.
+        clock: Time.
+        kept_ms: How long.
+    """
+
+    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._kept_ms = kept_ms
+
+    def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer]) -> KeptAnswer:
+        """Do the work of a request, or answer as the first time.
+
+        Only success is kept: a request that is refused does not use up its key, and one that fails may be made again.
+
+        Args:
+            project_id: The caller's project.
+            digest: See :func:`digest_of`.
+            work: Makes the answer; what it raises releases the key.
+
+        Raises:
+            Unavailable: The first request with the key does not end.
+        """
+        for _ in range(ROUNDS):
+            try:
+                kept = self._keys.begin(project_id, digest, now=self._clock.now(), locked_ms=LOCKED_MS)
+            except KeyBusy:
+                self._clock.sleep(POLL_S)
+                continue
+            return kept or self._first(project_id, digest, work)
+        raise Unavailable("waiting for a request with the same idempotency key")
+
+    def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer]) -> KeptAnswer:
+        try:
+            answer = work()
+        except Exception:
+            self._keys.release(project_id, digest)
+            raise
+        if 200 <= answer.status < 300 and len(answer.body) <= LARGEST_KEPT:
+            self._keys.keep(project_id, digest, answer, until=self._clock.now() + self._kept_ms)
+        else:
+            self._keys.release(project_id, digest)
+        return answer
+
+    def message(self, project_id: str, digest: str, message_id: str) -> str:
+        """The engine's id of the message that a request makes: the one given, or that of the first time."""
+        now = self._clock.now()
+        return self._keys.note_message(project_id, digest, message_id, now=now, until=now + self._kept_ms)
+
+    def release(self, project_id: str, digest: str) -> None:
+        """Let a request that was refused be made again."""
+        self._keys.release(project_id, digest)

@@ -1,0 +1,1 @@
+"""Rules of webhooks: ids, secrets, who gets a message. Pure."""

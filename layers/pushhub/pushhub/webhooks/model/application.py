@@ -1,0 +1,66 @@
+"""Applications: one for each customer of a producer, with the endpoints that get its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Application", "ApplicationFields", "queue_of", "queue_uid"]
+
+PROTOCOL = "webhooks"
+"""Name of the protocol, and the first part of its queues' names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationFields:
+    """What an owner says of an application.
+
+    Attributes:
+        name: For people.
+        uid: The owner's own id of it, unique in the project; None for none.
+        throttle_rate: Messages per second to each of its endpoints; None for no bound.
+        metadata: The owner's own.
+    """
+
+    name: str
+    uid: str | None = None
+    throttle_rate: int | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An application.
+
+    Attributes:
+        project: Owner: a project is what Svix calls an organization.
+        app_id: See :mod:`pushhub.webhooks.model.ids`.
+        fields: What its owner says of it.
+        created_at: Epoch milliseconds.
+        updated_at: Epoch milliseconds.
+        version: Raised by each write.
+        endpoints: Raised by each change of its endpoints, so that whoever remembers them knows when to read them again.
+    """
+
+    project: str
+    app_id: str
+    fields: ApplicationFields
+    created_at: int
+    updated_at: int
+    version: int = 0
+    endpoints: int = 0
+
+    @property
+    def uid(self) -> str | None:
+        """The owner's own id of it."""
+        return self.fields.uid
+
+
+def queue_of(app_id: str) -> str:
+    """Name of the internal queue of an application."""
+    return f"{PROTOCOL}/{app_id}"
+
+
+def queue_uid(app_id: str) -> str:
+    """Generation of that queue: an application that is deleted never comes back."""
+    return app_id

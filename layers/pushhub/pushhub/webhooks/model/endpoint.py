@@ -1,0 +1,102 @@
+"""Endpoints: where an application's messages go, and which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["SENSITIVE", "Endpoint", "EndpointFields", "wants"]
+
+SENSITIVE = frozenset(
+    {
+        "authorization",
+        "x-auth-token",
+        "x-api-key",
+        "www-authenticate",
+        "proxy-authenticate",
+        "proxy-authorization",
+    }
+)
+"""Headers of an endpoint whose values are never shown again, in lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointFields:
+    """What an owner says of an endpoint.
+
+    Attributes:
+        url: Where it is.
+        description: For people.
+        uid: The owner's own id of it, unique in the application; None for none.
+        disabled: It gets nothing.
+        event_types: The types of messages it gets; None for all.
+        channels: It gets messages of at least one of these; None for all messages.
+        throttle_rate: Messages per second; None for no bound of its own.
+        metadata: The owner's own.
+        version: A number of the oldest clients, shown as it was given.
+    """
+
+    url: str
+    description: str = ""
+    uid: str | None = None
+    disabled: bool = False
+    event_types: tuple[str, ...] | None = None
+    channels: tuple[str, ...] | None = None
+    throttle_rate: int | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An endpoint.
+
+    Attributes:
+        project: Owner.
+        app_id: Its application.
+        endpoint_id: See :mod:`pushhub.webhooks.model.ids`.
+        fields: What its owner says of it.
+        headers: Sent with each message, names as they were given.
+        sealed: Its signing keys, encrypted (:class:`pushhub.webhooks.ports.Vault`).
+        created_at: Epoch milliseconds.
+        updated_at: Epoch milliseconds.
+        deleted: It is gone but for the record of what it got.
+        version: Raised by each write.
+    """
+
+    project: str
+    app_id: str
+    endpoint_id: str
+    fields: EndpointFields
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sealed: bytes = field(default=b"", repr=False)
+    created_at: int
+    updated_at: int
+    deleted: bool = False
+    version: int = 0
+
+    @property
+    def uid(self) -> str | None:
+        """The owner's own id of it."""
+        return self.fields.uid
+
+    @property
+    def active(self) -> bool:
+        """Whether it gets messages at all."""
+        return not (self.deleted or self.fields.disabled)
+
+
+def wants(endpoint: Endpoint, event_type: str, channels: Collection[str]) -> bool:
+    """Whether an endpoint gets a message.
+
+    Args:
+        endpoint: The endpoint.
+        event_type: Of the message.
+        channels: Of the message; a message without any does not match an endpoint that names some.
+    """
+    fields = endpoint.fields
+    return (
+        endpoint.active
+        and (fields.event_types is None or event_type in fields.event_types)
+        and (fields.channels is None or not set(fields.channels).isdisjoint(channels))
+    )

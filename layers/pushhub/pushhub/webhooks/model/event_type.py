@@ -1,0 +1,61 @@
+"""Event types of a project: names that endpoints choose by, with what their payloads look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["OPERATIONAL", "EventType"]
+
+OPERATIONAL = {
+    "endpoint.created": "An endpoint was created",
+    "endpoint.updated": "An endpoint was changed",
+    "endpoint.deleted": "An endpoint was deleted",
+    "endpoint.disabled": "An endpoint was disabled",
+    "endpoint.enabled": "An endpoint was enabled",
+    "message.attempt.failing": "A message could not be delivered several times",
+    "message.attempt.exhausted": "A message will not be tried any more",
+    "message.attempt.recovered": "A message was delivered after several failures",
+    "background_task.finished": "A background task ended",
+}
+"""Event types of what the hub itself tells operational endpoints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventType:
+    """An event type.
+
+    Attributes:
+        project: Owner.
+        name: Unique in the project.
+        description: For people.
+        archived: No endpoint may choose it any more; those that have it keep it.
+        deprecated: For people.
+        schemas: JSON schema of the payload by version; None for none.
+        feature_flags: Application tokens see it only if they have one of these; empty for all.
+        group_name: Where it stands in documentation.
+        created_at: Epoch milliseconds.
+        updated_at: Epoch milliseconds.
+        version: Raised by each write.
+    """
+
+    project: str
+    name: str
+    description: str
+    archived: bool = False
+    deprecated: bool = False
+    schemas: Mapping[str, Any] | None = None
+    feature_flags: tuple[str, ...] = ()
+    group_name: str | None = None
+    created_at: int
+    updated_at: int
+    version: int = 0
+
+    def seen_by(self, flags: frozenset[str] | None) -> bool:
+        """Whether a caller sees it.
+
+        Args:
+            flags: Those of an application's token; None for the organization's.
+        """
+        return flags is None or not self.feature_flags or not flags.isdisjoint(self.feature_flags)

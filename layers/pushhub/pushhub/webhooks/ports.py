@@ -1,0 +1,170 @@
+"""What webhooks need from the outside, as small interfaces.
+
+Real ones live in :mod:`pushhub.webhooks.store`, fakes for tests in ``tests/fakes/webhooks.py``; one contract test per port runs against both. Every method may
+raise :class:`pushhub.base.errors.Unavailable`. Times are epoch milliseconds. What is read counts all that was written before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pushhub.base.errors import HubError
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.page import Span
+
+
+class UidTaken(HubError):
+    """Something else of the same owner has that uid."""
+
+
+class ReadApplications(Protocol):
+    """Applications by their ids."""
+
+    def application(self, project_id: str, name: str) -> Application | None:
+        """The application with that id or uid, or None."""
+        ...
+
+
+class Applications(ReadApplications, Protocol):
+    """Applications of projects."""
+
+    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+        """The applications with ids in a span, in its direction, page by page as they are asked for."""
+        ...
+
+    def put_application(self, application: Application, before: Application | None) -> Application:
+        """Store an application in place of another version of it, or as a new one; returns it with its version raised.
+
+        Raises:
+            Conflict: It is not as it was, or is gone.
+            UidTaken: Its uid is.
+        """
+        ...
+
+    def delete_application(self, application: Application) -> bool:
+        """Delete an application and free its uid; whether it was there."""
+        ...
+
+
+class ReadEndpoints(Protocol):
+    """Endpoints as deliveries need them."""
+
+    def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
+        """The endpoint with that id or uid, or None; a deleted one is gone."""
+        ...
+
+    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+        """The endpoints of an application with ids in a span, in its direction, page by page as they are asked for."""
+        ...
+
+
+class Endpoints(ReadEndpoints, Protocol):
+    """Endpoints of applications. Each change raises :attr:`Application.endpoints`."""
+
+    def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
+        """Store an endpoint in place of another version of it, or as a new one; returns it with its version raised.
+
+        Raises:
+            Conflict: It is not as it was, or is gone; or its application is.
+            UidTaken: Its uid is.
+        """
+        ...
+
+    def delete_endpoint(self, endpoint: Endpoint) -> None:
+        """Keep an endpoint for the record only (``deleted``), and free its uid.
+
+        Raises:
+            Conflict: It is not as it was.
+        """
+        ...
+
+    def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
+        """What is kept of a deleted endpoint, or None."""
+        ...
+
+
+class EventTypes(Protocol):
+    """Event types of projects."""
+
+    def event_type(self, project_id: str, name: str) -> EventType | None:
+        """The event type, or None."""
+        ...
+
+    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+        """The event types with names in a span, in its direction, page by page as they are asked for."""
+        ...
+
+    def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
+        """Those of some different names that exist, in no order."""
+        ...
+
+    def put_event_type(self, event_type: EventType) -> EventType:
+        """Store an event type in place of its version (0 for a new one); returns it with its version raised.
+
+        Raises:
+            Conflict: The stored one has another version.
+        """
+        ...
+
+    def delete_event_type(self, project_id: str, name: str) -> None:
+        """Delete an event type; one that is not there is no error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """The answer to a request with an idempotency key.
+
+    Attributes:
+        status: HTTP status.
+        body: JSON.
+        headers: On top of the content type.
+    """
+
+    status: int
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class KeyBusy(HubError):
+    """A request with the same idempotency key is being worked on."""
+
+
+class IdempotencyKeys(Protocol):
+    """Requests that may be repeated, by project and a digest of their key."""
+
+    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
+        """Begin a request: None when it is the caller's to work on, for so many milliseconds; or its answer of the first time.
+
+        Raises:
+            KeyBusy: Somebody works on it.
+        """
+        ...
+
+    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
+        """Keep the answer to a request that was begun."""
+        ...
+
+    def release(self, project_id: str, digest: str) -> None:
+        """Forget a request that was begun, or a message that was noted."""
+        ...
+
+    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
+        """Note which message a request makes (the engine's id); returns the one that was noted first, if that note still counts."""
+        ...
+
+
+class Vault(Protocol):
+    """Encrypts signing keys at rest."""
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """Encrypt up to 4,096 bytes; they can be opened for the same project only."""
+        ...
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """Decrypt; what was opened before may be remembered."""
+        ...

@@ -1,0 +1,1 @@
+"""Where webhooks keep their settings and logs."""

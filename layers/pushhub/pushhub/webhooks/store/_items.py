@@ -1,0 +1,198 @@
+"""Settings of webhooks as items: keys, and the value as JSON in one attribute, ``doc``.
+
+================  =======================  ==================================
+item              pk                       sk
+================  =======================  ==================================
+application       ``P#{project}``          ``APP#{app id}``
+its uid           ``P#{project}``          ``APPUID#{uid}``
+event type        ``P#{project}``          ``TYPE#{name}``
+endpoint          ``A#{project}#{app}``    ``EP#{endpoint id}``
+deleted endpoint  ``A#{project}#{app}``    ``EPX#{endpoint id}``
+its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
+idempotency key   ``I#{project}#{digest}`` ``KEY``
+================  =======================  ==================================
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pushhub.cloud.table import Item, number, text
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.page import Span
+
+__all__ = [
+    "app_pk",
+    "between",
+    "decode_application",
+    "decode_endpoint",
+    "decode_event_type",
+    "doc",
+    "encode_application",
+    "encode_endpoint",
+    "encode_event_type",
+    "key",
+    "project_pk",
+]
+
+
+def project_pk(project_id: str) -> str:
+    """Partition of what belongs to a project."""
+    return f"P#{project_id}"
+
+
+def app_pk(project_id: str, app_id: str) -> str:
+    """Partition of what belongs to an application."""
+    return f"A#{project_id}#{app_id}"
+
+
+def key(pk: str, sk: str) -> Item:
+    """The key of an item."""
+    return {"pk": text(pk), "sk": text(sk)}
+
+
+def between(pk: str, prefix: str, span: Span) -> dict[str, Any]:
+    """A consistent query of the items of a span, both bounds included, whose sort keys are a prefix ending in ``#`` and the span's keys."""
+    last = prefix[:-1] + "$"
+    return {
+        "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
+        "ExpressionAttributeValues": {
+            ":pk": text(pk),
+            ":low": text(prefix + (span.above or "")),
+            ":high": text(last if span.below is None else prefix + span.below),
+        },
+        "ScanIndexForward": span.up,
+        "ConsistentRead": True,
+    }
+
+
+def doc(value: Any) -> dict[str, str]:
+    """A value as an attribute."""
+    return text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def encode_application(application: Application) -> Item:
+    """Attributes of an application but for its key, version and the count of changes of its endpoints."""
+    fields = application.fields
+    return {
+        "doc": doc(
+            {
+                "name": fields.name,
+                "uid": fields.uid,
+                "rate": fields.throttle_rate,
+                "metadata": dict(fields.metadata),
+                "at": [application.created_at, application.updated_at],
+            }
+        )
+    }
+
+
+def decode_application(item: Item) -> Application:
+    """The application from its item."""
+    value = json.loads(item["doc"]["S"])
+    return Application(
+        project=item["pk"]["S"].removeprefix("P#"),
+        app_id=item["sk"]["S"].removeprefix("APP#"),
+        fields=ApplicationFields(
+            name=value["name"], uid=value["uid"], throttle_rate=value["rate"], metadata=value["metadata"]
+        ),
+        created_at=value["at"][0],
+        updated_at=value["at"][1],
+        version=int(item["version"]["N"]),
+        endpoints=int(item["endpoints"]["N"]),
+    )
+
+
+def encode_endpoint(endpoint: Endpoint) -> Item:
+    """All attributes of an endpoint but its key."""
+    fields = endpoint.fields
+    item = {
+        "version": number(endpoint.version),
+        "sealed": {"B": endpoint.sealed},
+        "doc": doc(
+            {
+                "url": fields.url,
+                "description": fields.description,
+                "uid": fields.uid,
+                "disabled": fields.disabled,
+                "types": fields.event_types,
+                "channels": fields.channels,
+                "rate": fields.throttle_rate,
+                "metadata": dict(fields.metadata),
+                "v": fields.version,
+                "headers": dict(endpoint.headers),
+                "at": [endpoint.created_at, endpoint.updated_at],
+            }
+        ),
+    }
+    if endpoint.deleted:
+        del item["sealed"]
+        item["deleted"] = {"BOOL": True}
+    return item
+
+
+def decode_endpoint(item: Item) -> Endpoint:
+    """The endpoint from its item."""
+    value = json.loads(item["doc"]["S"])
+    _, project, app_id = item["pk"]["S"].split("#")
+    return Endpoint(
+        project=project,
+        app_id=app_id,
+        endpoint_id=item["sk"]["S"].partition("#")[2],
+        fields=EndpointFields(
+            url=value["url"],
+            description=value["description"],
+            uid=value["uid"],
+            disabled=value["disabled"],
+            event_types=None if value["types"] is None else tuple(value["types"]),
+            channels=None if value["channels"] is None else tuple(value["channels"]),
+            throttle_rate=value["rate"],
+            metadata=value["metadata"],
+            version=value["v"],
+        ),
+        headers=value["headers"],
+        sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
+        created_at=value["at"][0],
+        updated_at=value["at"][1],
+        deleted="deleted" in item,
+        version=int(item["version"]["N"]),
+    )
+
+
+def encode_event_type(event_type: EventType) -> Item:
+    """All attributes of an event type but its key."""
+    return {
+        "version": number(event_type.version),
+        "doc": doc(
+            {
+                "description": event_type.description,
+                "archived": event_type.archived,
+                "deprecated": event_type.deprecated,
+                "schemas": event_type.schemas,
+                "flags": event_type.feature_flags,
+                "group": event_type.group_name,
+                "at": [event_type.created_at, event_type.updated_at],
+            }
+        ),
+    }
+
+
+def decode_event_type(item: Item) -> EventType:
+    """The event type from its item."""
+    value = json.loads(item["doc"]["S"])
+    return EventType(
+        project=item["pk"]["S"].removeprefix("P#"),
+        name=item["sk"]["S"].removeprefix("TYPE#"),
+        description=value["description"],
+        archived=value["archived"],
+        deprecated=value["deprecated"],
+        schemas=value["schemas"],
+        feature_flags=tuple(value["flags"]),
+        group_name=value["group"],
+        created_at=value["at"][0],
+        updated_at=value["at"][1],
+        version=int(item["version"]["N"]),
+    )

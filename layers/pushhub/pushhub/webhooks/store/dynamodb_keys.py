@@ -1,0 +1,73 @@
+"""Idempotency keys on DynamoDB: an item each, which the table's time to live takes away."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.webhooks.ports import KeptAnswer, KeyBusy
+from pushhub.webhooks.store._items import doc, key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class DynamoDBIdempotencyKeys:
+    """Implements :class:`pushhub.webhooks.ports.IdempotencyKeys`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
+        """See the port."""
+        stored = self._note(_key(project_id, digest), now, until=now + locked_ms)
+        if stored is None:
+            return None
+        if "doc" not in stored:
+            raise KeyBusy
+        value = json.loads(stored["doc"]["S"])
+        return KeptAnswer(status=value["status"], body=value["body"], headers=value["headers"])
+
+    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
+        """See the port."""
+        value = {"status": answer.status, "body": answer.body, "headers": dict(answer.headers)}
+        self._table.put(_key(project_id, digest) | {"doc": doc(value)} | _ends(until))
+
+    def release(self, project_id: str, digest: str) -> None:
+        """See the port."""
+        self._table.delete(_key(project_id, digest))
+
+    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
+        """See the port."""
+        stored = self._note(_key(project_id, digest) | {"message": text(message_id)}, now, until=until)
+        first: str = stored["message"]["S"] if stored else message_id
+        return first
+
+    def _note(self, item: Item, now: int, *, until: int) -> Item | None:
+        """Write an item unless one that still counts is there, which is returned then."""
+        try:
+            self._table.put(
+                item | _ends(until),
+                ConditionExpression="attribute_not_exists(pk) OR ends_at <= :now",
+                ExpressionAttributeValues={":now": number(now)},
+            )
+        except ConditionRefused as refused:
+            return refused.stored
+        return None
+
+
+def _key(project_id: str, digest: str) -> Item:
+    return key(f"I#{project_id}#{digest}", "KEY")
+
+
+def _ends(until: int) -> Item:
+    return {"ends_at": number(until), "ttl": number(until // 1000 + 3600)}

@@ -1,0 +1,240 @@
+"""Applications, endpoints and event types on DynamoDB. Nothing is cached: what was changed counts from the next read on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.ports import UidTaken
+from pushhub.webhooks.store._items import (
+    app_pk,
+    between,
+    decode_application,
+    decode_endpoint,
+    decode_event_type,
+    encode_application,
+    encode_endpoint,
+    encode_event_type,
+    key,
+    project_pk,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_APP, _APP_UID = "APP#", "APPUID#"
+_EP, _EP_DELETED, _EP_UID = "EP#", "EPX#", "EPUID#"
+_TYPE = "TYPE#"
+
+_PAGE = 100
+"""Items that one call of a list reads."""
+
+_VERSION = {"#version": "version"}
+
+Write = tuple[str, dict[str, Any]]
+
+
+class DynamoDBWebhooksSettings:
+    """Implements :class:`pushhub.webhooks.ports.Applications`, ``Endpoints`` and ``EventTypes``.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def application(self, project_id: str, name: str) -> Application | None:
+        """See the port."""
+        item = self._named(project_pk(project_id), name, Kind.APPLICATION, _APP, _APP_UID)
+        return decode_application(item) if item else None
+
+    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+        """See the port."""
+        found = map(decode_application, self._within(project_pk(project_id), _APP, span))
+        return (each for each in found if span.has(each.app_id))
+
+    def put_application(self, application: Application, before: Application | None) -> Application:
+        """See the port. An update, as endpoints are counted in the same item meanwhile."""
+        raised = replace(application, version=application.version + 1)
+        pk = project_pk(application.project)
+        values = {":doc": encode_application(raised)["doc"], ":after": number(raised.version)}
+        if before is None:
+            condition, values[":none"] = "attribute_not_exists(pk)", number(0)
+            change = "SET #doc = :doc, #version = :after, endpoints = :none"
+        else:
+            condition, values[":before"] = "#version = :before", number(application.version)
+            change = "SET #doc = :doc, #version = :after"
+        update: Write = (
+            "Update",
+            {
+                "Key": key(pk, _APP + application.app_id),
+                "UpdateExpression": change,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": {"#doc": "doc", **_VERSION},
+                "ExpressionAttributeValues": values,
+            },
+        )
+        claims = _claims(pk, _APP_UID, application.app_id, before.uid if before else None, application.uid)
+        self._write(update, claims, named=application.uid is not None and (not before or before.uid != raised.uid))
+        return replace(raised, endpoints=0) if before is None else raised
+
+    def delete_application(self, application: Application) -> bool:
+        """See the port. Its endpoints stay behind, out of reach: another application has another id."""
+        pk = project_pk(application.project)
+        gone = self._table.delete(key(pk, _APP + application.app_id))
+        if gone is not None:
+            self._free(pk, _APP_UID, application.app_id, decode_application(gone).uid)
+        return gone is not None
+
+    def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
+        """See the port."""
+        item = self._named(app_pk(project_id, app_id), name, Kind.ENDPOINT, _EP, _EP_UID)
+        return decode_endpoint(item) if item else None
+
+    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+        """See the port."""
+        found = map(decode_endpoint, self._within(app_pk(project_id, app_id), _EP, span))
+        return (each for each in found if span.has(each.endpoint_id))
+
+    def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
+        """See the port."""
+        raised = replace(endpoint, version=endpoint.version + 1)
+        pk = app_pk(endpoint.project, endpoint.app_id)
+        put: dict[str, Any] = {"Item": key(pk, _EP + endpoint.endpoint_id) | encode_endpoint(raised)}
+        put |= _as_before(before.version if before else 0)
+        claims = _claims(pk, _EP_UID, endpoint.endpoint_id, before.uid if before else None, endpoint.uid)
+        named = endpoint.uid is not None and (not before or before.uid != endpoint.uid)
+        self._write(("Put", put), [*claims, _counted(endpoint)], named=named)
+        return raised
+
+    def delete_endpoint(self, endpoint: Endpoint) -> None:
+        """See the port."""
+        pk = app_pk(endpoint.project, endpoint.app_id)
+        gone = replace(endpoint, deleted=True, sealed=b"", headers={})
+        kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
+        delete: Write = ("Delete", {"Key": key(pk, _EP + endpoint.endpoint_id)} | _as_before(endpoint.version))
+        claims = _claims(pk, _EP_UID, endpoint.endpoint_id, endpoint.uid, None)
+        self._write(delete, [*claims, kept, _counted(endpoint)], named=False)
+
+    def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
+        """See the port."""
+        item = self._table.get(key(app_pk(project_id, app_id), _EP_DELETED + endpoint_id))
+        return decode_endpoint(item) if item else None
+
+    def event_type(self, project_id: str, name: str) -> EventType | None:
+        """See the port."""
+        item = self._table.get(key(project_pk(project_id), _TYPE + name))
+        return decode_event_type(item) if item else None
+
+    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+        """See the port."""
+        found = map(decode_event_type, self._within(project_pk(project_id), _TYPE, span))
+        return (each for each in found if span.has(each.name))
+
+    def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
+        """See the port."""
+        keys = [key(project_pk(project_id), _TYPE + each) for each in names]
+        return [decode_event_type(each) for each in self._table.get_many(keys)]
+
+    def put_event_type(self, event_type: EventType) -> EventType:
+        """See the port."""
+        raised = replace(event_type, version=event_type.version + 1)
+        item = key(project_pk(event_type.project), _TYPE + event_type.name) | encode_event_type(raised)
+        try:
+            self._table.put(item, **_as_before(event_type.version))
+        except ConditionRefused as refused:
+            # The client repeats a call that timed out.
+            if not refused.stored or decode_event_type(refused.stored) != raised:
+                raise Conflict(f"event type {event_type.name} changed") from refused
+        return raised
+
+    def delete_event_type(self, project_id: str, name: str) -> None:
+        """See the port."""
+        self._table.delete(key(project_pk(project_id), _TYPE + name))
+
+    def _within(self, pk: str, prefix: str, span: Span) -> Iterator[Item]:
+        return iter(()) if span.empty else self._table.items(Limit=_PAGE, **between(pk, prefix, span))
+
+    def _named(self, pk: str, name: str, kind: Kind, prefix: str, uid_prefix: str) -> Item | None:
+        """The item with an id or uid."""
+        if is_id(kind, name):
+            return self._table.get(key(pk, prefix + name))
+        claim = self._table.get(key(pk, uid_prefix + name))
+        return self._table.get(key(pk, prefix + claim["id"]["S"])) if claim else None
+
+    def _free(self, pk: str, prefix: str, owner: str, uid: str | None) -> None:
+        if uid is None:
+            return
+        try:
+            self._table.delete(
+                key(pk, prefix + uid), ConditionExpression="id = :id", ExpressionAttributeValues={":id": text(owner)}
+            )
+        except ConditionRefused:
+            return
+
+    def _write(self, main: Write, others: Sequence[Write], *, named: bool) -> None:
+        """Write something with what follows from it.
+
+        Args:
+            main: The write of the thing itself.
+            others: Claims of uids, new ones first, and others.
+            named: The first of them claims a uid.
+        """
+        try:
+            self._table.write_together([main, *others])
+        except WritesRefused as refused:
+            if named and refused.conditions[1]:
+                raise UidTaken from refused
+            raise Conflict("it changed") from refused
+
+
+def _as_before(version: int) -> dict[str, Any]:
+    """The condition that an item has a version; 0: that there is none."""
+    if version == 0:
+        return {"ConditionExpression": "attribute_not_exists(pk)"}
+    return {
+        "ConditionExpression": "#version = :before",
+        "ExpressionAttributeNames": _VERSION,
+        "ExpressionAttributeValues": {":before": number(version)},
+    }
+
+
+def _claims(pk: str, prefix: str, owner: str, before: str | None, after: str | None) -> list[Write]:
+    """The writes that take a uid and give up another."""
+    if before == after:
+        return []
+    mine = {"ExpressionAttributeValues": {":id": text(owner)}}
+    writes: list[Write] = []
+    if after is not None:
+        item = key(pk, prefix + after) | {"id": text(owner)}
+        writes.append(("Put", {"Item": item, "ConditionExpression": "attribute_not_exists(pk) OR id = :id", **mine}))
+    if before is not None:
+        condition = "attribute_not_exists(pk) OR id = :id"
+        writes.append(("Delete", {"Key": key(pk, prefix + before), "ConditionExpression": condition, **mine}))
+    return writes
+
+
+def _counted(endpoint: Endpoint) -> Write:
+    """The write that counts a change of an application's endpoints."""
+    return (
+        "Update",
+        {
+            "Key": key(project_pk(endpoint.project), _APP + endpoint.app_id),
+            "UpdateExpression": "SET endpoints = endpoints + :one",
+            "ConditionExpression": "attribute_exists(pk)",
+            "ExpressionAttributeValues": {":one": number(1)},
+        },
+    )

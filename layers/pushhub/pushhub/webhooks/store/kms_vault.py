@@ -1,0 +1,49 @@
+"""Signing keys encrypted by KMS, each ring of keys by itself: no key that encrypts others is ever in a function's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.cache import ExpiringCache
+from pushhub.cloud.calls import aws_call
+
+_REMEMBERED_MS = 3_600_000
+_REMEMBERED = 5_000
+"""Rings kept in memory once they were opened, so that a busy endpoint costs a call an hour in each environment."""
+
+
+class KmsVault:
+    """Implements :class:`pushhub.webhooks.ports.Vault`.
+
+    Args:
+        client: KMS client.
+        key_id: ARN of the key.
+        clock: Ages what is remembered.
+    """
+
+    def __init__(self, client: Any, key_id: str, clock: Clock) -> None:
+        self._client = client
+        self._key_id = key_id
+        self._opened: ExpiringCache[bytes] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """See the port."""
+        with aws_call("kms:Encrypt"):
+            answer = self._client.encrypt(
+                KeyId=self._key_id, Plaintext=content, EncryptionContext={"project": project_id}
+            )
+        return bytes(answer["CiphertextBlob"])
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """See the port."""
+        remembered = self._opened.get((project_id, sealed))
+        if remembered is not None:
+            return remembered
+        with aws_call("kms:Decrypt"):
+            answer = self._client.decrypt(
+                KeyId=self._key_id, CiphertextBlob=sealed, EncryptionContext={"project": project_id}
+            )
+        content = bytes(answer["Plaintext"])
+        self._opened.put((project_id, sealed), content)
+        return content

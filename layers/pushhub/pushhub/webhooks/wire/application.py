@@ -1,0 +1,70 @@
+"""Applications on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pushhub.base.times import iso_time
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.wire.fields import Fields
+
+__all__ = ["application_view", "parse_application", "parse_application_patch"]
+
+MAX_RATE = 65_535
+
+
+def rate(fields: Fields) -> int | None:
+    """Messages per second, under its new name or its old one."""
+    return fields.whole(fields.chosen("throttleRate", "rateLimit"), least=1, most=MAX_RATE)
+
+
+def parse_application(fields: Fields) -> ApplicationFields:
+    """An application as it is created or replaced.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return ApplicationFields(
+        name=fields.text("name", least=1),
+        uid=fields.uid("uid", Kind.APPLICATION),
+        throttle_rate=rate(fields),
+        metadata=fields.texts_by_name("metadata"),
+    )
+
+
+def parse_application_patch(fields: Fields, stored: ApplicationFields) -> ApplicationFields:
+    """An application with the fields changed that were sent.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    changed = stored
+    if fields.has("name"):
+        changed = replace(changed, name=fields.text("name", least=1))
+    if fields.has("uid"):
+        changed = replace(changed, uid=fields.uid("uid", Kind.APPLICATION))
+    if fields.has("throttleRate") or fields.has("rateLimit"):
+        changed = replace(changed, throttle_rate=rate(fields))
+    if fields.has("metadata"):
+        changed = replace(changed, metadata=fields.texts_by_name("metadata"))
+    return changed
+
+
+def application_view(application: Application) -> dict[str, Any]:
+    """An application as old and new clients read it."""
+    fields = application.fields
+    shown: dict[str, Any] = {
+        "id": application.app_id,
+        "name": fields.name,
+        "throttleRate": fields.throttle_rate,
+        "metadata": dict(fields.metadata),
+        "createdAt": iso_time(application.created_at),
+        "updatedAt": iso_time(application.updated_at),
+    }
+    if fields.uid is not None:
+        shown["uid"] = fields.uid
+    if fields.throttle_rate is not None:
+        shown["rateLimit"] = fields.throttle_rate
+    return shown

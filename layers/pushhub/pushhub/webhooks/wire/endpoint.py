@@ -1,0 +1,288 @@
+"""Endpoints, their headers and secrets on the wire."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from pushhub.base.errors import Invalid
+from pushhub.base.times import iso_time
+from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
+from pushhub.webhooks.wire.application import rate
+from pushhub.webhooks.wire.fields import NAME, Fields
+
+__all__ = [
+    "CHANNEL",
+    "HeaderChange",
+    "Rotation",
+    "endpoint_view",
+    "headers_view",
+    "parse_endpoint",
+    "parse_endpoint_patch",
+    "parse_header_change",
+    "parse_headers",
+    "parse_rotation",
+    "parse_secret",
+]
+
+CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
+
+MAX_CHANNELS = 10
+MAX_EVENT_TYPES = 1_000
+MAX_HEADERS = 100
+HEADER_BYTES = 4_096
+ALL_HEADERS_BYTES = 65_536
+
+_FORBIDDEN = frozenset(
+    [
+        "user-agent",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
+        "age",
+        "cache-control",
+        "clear-site-data",
+        "expires",
+        "pragma",
+        "warning",
+        "content-length",
+        "content-type",
+        "content-encoding",
+        "content-language",
+        "content-location",
+        "host",
+        "connection",
+    ]
+)
+_FORBIDDEN_PREFIXES = (
+    *("x-amz-", "x-amzn-", "x-google", "x-goog-", "x-gfe", "x-azure-", "x-fd-", "x-svix-", "svix-", "webhook-"),
+)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
+
+
+def parse_endpoint(fields: Fields) -> EndpointFields:
+    """An endpoint as it is created or replaced; whether its event types exist is not known here.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return EndpointFields(
+        url=_url(fields),
+        description=fields.text("description", default=""),
+        uid=fields.uid("uid", Kind.ENDPOINT),
+        disabled=fields.flag("disabled", default=False),
+        event_types=_event_types(fields),
+        channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS),
+        throttle_rate=rate(fields),
+        metadata=fields.texts_by_name("metadata"),
+        version=fields.whole("version", least=1, most=65_535) or 1,
+    )
+
+
+def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFields:
+    """An endpoint with the fields changed that were sent.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    changed = stored
+    if fields.has("url"):
+        changed = replace(changed, url=_url(fields))
+    if fields.has("description"):
+        changed = replace(changed, description=fields.text("description"))
+    if fields.has("uid"):
+        changed = replace(changed, uid=fields.uid("uid", Kind.ENDPOINT))
+    if fields.has("disabled"):
+        changed = replace(changed, disabled=fields.flag("disabled", default=False))
+    if fields.has("eventTypes") or fields.has("filterTypes"):
+        changed = replace(changed, event_types=_event_types(fields))
+    if fields.has("channels"):
+        changed = replace(changed, channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS))
+    if fields.has("throttleRate") or fields.has("rateLimit"):
+        changed = replace(changed, throttle_rate=rate(fields))
+    if fields.has("metadata"):
+        changed = replace(changed, metadata=fields.texts_by_name("metadata"))
+    if fields.has("version"):
+        changed = replace(changed, version=fields.whole("version", least=1, most=65_535) or 1)
+    return changed
+
+
+def _event_types(fields: Fields) -> tuple[str, ...] | None:
+    return fields.names(fields.chosen("eventTypes", "filterTypes"), NAME, most=MAX_EVENT_TYPES)
+
+
+def _url(fields: Fields) -> str:
+    text = fields.text("url", least=1)
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or re.match(r"https?://", text, re.IGNORECASE) is None or re.search(r"[\x00-\x20\x7f\\]", text):
+        raise fields.refuse("The URL must be a valid http or https URL", "url")
+    # As browsers write it: a host alone has the path "/".
+    return text if parts.path or parts.query else f"{text.partition('#')[0]}/"
+
+
+def parse_secret(fields: Fields, name: str) -> SigningKey | None:
+    """A signing key that an owner gives; None when absent or null, so that one is made.
+
+    Raises:
+        Unprocessable: It is none.
+    """
+    text = fields.optional_text(name)
+    if text is None:
+        return None
+    try:
+        return parse_key(text)
+    except Invalid as error:
+        raise fields.refuse(error.message, name) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """What a rotation asks for.
+
+    Attributes:
+        key: The new key; None to have one made.
+        grace_s: Seconds that the old one still signs.
+    """
+
+    key: SigningKey | None
+    grace_s: int
+
+
+def parse_rotation(fields: Fields) -> Rotation:
+    """A rotation of the secret.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    grace = fields.whole("gracePeriodSeconds", least=0, most=MAX_GRACE_S)
+    return Rotation(key=parse_secret(fields, "key"), grace_s=DEFAULT_GRACE_S if grace is None else grace)
+
+
+def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
+    """All headers of an endpoint; none when absent or null.
+
+    Raises:
+        Unprocessable: A name or value may not be sent.
+    """
+    value = fields.raw(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise fields.refuse("An object of texts is required", name)
+    for header, text in value.items():
+        _check_header(fields, name, header)
+        if not isinstance(text, str) or len(text.encode(errors="replace")) > HEADER_BYTES:
+            raise fields.refuse(f"A header's value is a text of up to {HEADER_BYTES} bytes", name, header)
+        if _HEADER_VALUE.fullmatch(text) is None:
+            raise fields.refuse("A header's value contains control characters", name, header)
+    return checked_together(fields, dict(value))
+
+
+def checked_together(fields: Fields, headers: dict[str, str]) -> dict[str, str]:
+    """Headers that may be sent together.
+
+    Raises:
+        Unprocessable: A name is there twice, or there are too many.
+    """
+    if len({each.lower() for each in headers}) != len(headers):
+        raise fields.refuse("A header is there twice", "headers")
+    size = sum(len(name) + len(text.encode(errors="replace")) for name, text in headers.items())
+    if len(headers) > MAX_HEADERS or size > ALL_HEADERS_BYTES:
+        raise fields.refuse(f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together", "headers")
+    return headers
+
+
+def _check_header(fields: Fields, name: str, header: str) -> None:
+    lower = header.lower()
+    if _HEADER_NAME.fullmatch(header) is None:
+        raise fields.refuse("A header's name has characters that may not be sent", name, header)
+    if lower in _FORBIDDEN or lower.startswith(_FORBIDDEN_PREFIXES):
+        raise fields.refuse("This header may not be set", name, header)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderChange:
+    """What is to change about an endpoint's headers.
+
+    Attributes:
+        set: To add or replace.
+        removed: Names to remove, in lower case.
+    """
+
+    set: Mapping[str, str]
+    removed: frozenset[str]
+
+    def apply(self, fields: Fields, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers after it.
+
+        Raises:
+            Unprocessable: Too many.
+        """
+        gone = self.removed | {each.lower() for each in self.set}
+        kept = {name: text for name, text in headers.items() if name.lower() not in gone}
+        return checked_together(fields, {**kept, **self.set})
+
+
+def parse_header_change(fields: Fields) -> HeaderChange:
+    """A change of some headers: null (1.x) or ``deleteHeaders`` (2.x) removes.
+
+    Raises:
+        Unprocessable: A name or value may not be sent.
+    """
+    value = fields.raw("headers")
+    if value is not None and not isinstance(value, dict):
+        raise fields.refuse("An object of texts is required", "headers")
+    given: dict[str, Any] = value or {}
+    nulls = {name for name, text in given.items() if text is None}
+    for name in nulls:
+        _check_header(fields, "headers", name)
+    listed = fields.raw("deleteHeaders")
+    if listed is not None and (not isinstance(listed, list) or not all(isinstance(each, str) for each in listed)):
+        raise fields.refuse("A list of texts is required", "deleteHeaders")
+    kept = Fields({"headers": {name: text for name, text in given.items() if text is not None}})
+    return HeaderChange(set=parse_headers(kept), removed=frozenset(each.lower() for each in (*nulls, *(listed or ()))))
+
+
+def headers_view(headers: Mapping[str, str]) -> dict[str, Any]:
+    """Headers as their owner is shown them: sensitive ones by name only."""
+    sensitive = [name for name in headers if name.lower() in SENSITIVE]
+    return {
+        "headers": {name: text for name, text in headers.items() if name not in sensitive},
+        "sensitive": sorted(sensitive),
+    }
+
+
+def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
+    """An endpoint as old and new clients read it."""
+    fields = endpoint.fields
+    event_types = None if fields.event_types is None else list(fields.event_types)
+    return {
+        "id": endpoint.endpoint_id,
+        "uid": fields.uid,
+        "url": fields.url,
+        "version": fields.version,
+        "description": fields.description,
+        "disabled": fields.disabled,
+        "eventTypes": event_types,
+        "filterTypes": event_types,
+        "channels": None if fields.channels is None else list(fields.channels),
+        "throttleRate": fields.throttle_rate,
+        "rateLimit": fields.throttle_rate,
+        "metadata": dict(fields.metadata),
+        "createdAt": iso_time(endpoint.created_at),
+        "updatedAt": iso_time(endpoint.updated_at),
+    }

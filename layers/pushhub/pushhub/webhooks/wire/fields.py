@@ -1,0 +1,344 @@
+"""Reading JSON bodies and queries of the Svix API: each value checked, and a refusal that says where the fault is. Fields nobody asks for are ignored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.web.json import parse_value
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
+
+__all__ = [
+    "METADATA_BYTES",
+    "NAME",
+    "Fields",
+    "bad_request",
+    "flag_in_query",
+    "moment",
+    "moment_in_query",
+    "names_in_query",
+    "parse_body",
+    "raw_members",
+]
+
+METADATA_BYTES = 4_096
+"""Metadata as compact JSON takes this many bytes at most."""
+
+MAX_DEPTH = 100
+"""Deepest nesting taken."""
+
+NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
+"""What uids and names of event types look like."""
+
+_CONTROL = re.compile(r"[\x00-\x08]")
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
+
+
+def parse_body(body: bytes) -> Any:
+    """The JSON of a request, whatever its content type says; no body at all is an empty object.
+
+    Raises:
+        Unprocessable: It is no JSON, or JSON that could not be written again.
+    """
+    if not body.strip():
+        return {}
+    try:
+        value = parse_value(_shallow(body))
+        json.dumps(value, allow_nan=False)
+    except Invalid as error:
+        raise unprocessable(error.message, "body", kind="value_error.jsondecode") from error
+    except (ValueError, RecursionError) as error:
+        raise unprocessable("Request body is not valid JSON", "body", kind="value_error.jsondecode") from error
+    return value
+
+
+def _shallow(body: bytes) -> bytes:
+    """The same, unless it is nested too deep."""
+    if _too_deep(body.decode()):
+        raise Invalid(f"JSON is nested deeper than {MAX_DEPTH} levels")
+    return body
+
+
+def _too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        depth += 1 if match[1] else -1 if match[2] else 0
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def raw_members(text: str) -> dict[str, str]:
+    """The members of a JSON object, each as the very text it has there.
+
+    Args:
+        text: A JSON object that was parsed before.
+    """
+    decoder, found = json.JSONDecoder(), {}
+    place = _skip(text, text.index("{") + 1)
+    while text[place] == '"':
+        name, place = json.decoder.scanstring(text, place + 1, True)  # type: ignore[attr-defined]
+        start = _skip(text, _skip(text, place) + 1)
+        _, end = decoder.raw_decode(text, start)
+        found[name] = text[start:end]
+        place = _skip(text, end)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+    return found
+
+
+def _skip(text: str, place: int) -> int:
+    while text[place] in " \t\r\n":
+        place += 1
+    return place
+
+
+def bad_request(detail: str) -> Refused:
+    """A value of the query has the wrong type (400)."""
+    return Refused(400, "generic_error", detail)
+
+
+def moment(text: str) -> int | None:
+    """A time as clients write it, epoch milliseconds; without an offset it is UTC. None when it is none."""
+    try:
+        # A plus sign that was not escaped arrives as a space.
+        read = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text.strip())
+        aware = read if read.tzinfo else read.replace(tzinfo=UTC)
+        return max(0, round(aware.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_in_query(query: Mapping[str, str], name: str) -> int | None:
+    """A time in the query, epoch milliseconds; None when absent or empty.
+
+    Raises:
+        Refused: It is no time (400).
+    """
+    given = query.get(name, "")
+    if not given:
+        return None
+    at = moment(given)
+    if at is None:
+        raise bad_request(f"{name} is not a time such as 2026-01-01T00:00:00Z")
+    return at
+
+
+def flag_in_query(query: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """A boolean in the query.
+
+    Raises:
+        Refused: It is something else (400).
+    """
+    given = query.get(name)
+    if given is None or given in ("", "null"):
+        return default
+    if given.lower() not in ("true", "false"):
+        raise bad_request(f"{name} must be true or false")
+    return given.lower() == "true"
+
+
+class Fields:
+    """A JSON object that is read field by field.
+
+    Args:
+        value: What was sent.
+        where: The way to it.
+
+    Raises:
+        Unprocessable: It is no object.
+    """
+
+    def __init__(self, value: Any, *where: str) -> None:
+        self._where = where or ("body",)
+        if not isinstance(value, dict):
+            raise unprocessable("A JSON object is expected", *self._where)
+        self._value: Mapping[str, Any] = value
+
+    def has(self, name: str) -> bool:
+        """Whether a field was sent, were it null."""
+        return name in self._value
+
+    def raw(self, name: str) -> Any:
+        """A field as it was sent; None when absent."""
+        return self._value.get(name)
+
+    def refuse(self, text: str, *where: str) -> Unprocessable:
+        """A refusal of what lies at a place below this object."""
+        return unprocessable(text, *self._where, *where)
+
+    def chosen(self, *names: str) -> str:
+        """The first of a field's names, new ones first, whose value is not null; or else the first that was sent; or else the first."""
+        sent = [name for name in names if self.has(name)]
+        return next((name for name in sent if self._value[name] is not None), sent[0] if sent else names[0])
+
+    def text(self, name: str, *, least: int = 0, most: int = 65_536, default: str | None = None) -> str:
+        """A text that may not be null.
+
+        Raises:
+            Unprocessable: Of another type, too short or long, with control characters; or absent although there is no default.
+        """
+        if not self.has(name) and default is not None:
+            return default
+        value = self.optional_text(name, least=least, most=most)
+        if value is None:
+            raise self.refuse("A text is required", name)
+        return value
+
+    def optional_text(self, name: str, *, least: int = 0, most: int = 65_536) -> str | None:
+        """A text, or None when absent or null.
+
+        Raises:
+            Unprocessable: As :meth:`text`.
+        """
+        value = self.raw(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self.refuse("A text is required", name)
+        if not least <= len(value) <= most:
+            raise self.refuse(f"The text must have {least} to {most} characters", name)
+        if _CONTROL.search(value):
+            raise self.refuse("The text contains control characters", name)
+        return value
+
+    def whole(self, name: str, *, least: int, most: int) -> int | None:
+        """A whole number, or None when absent or null.
+
+        Raises:
+            Unprocessable: Of another type, or out of bounds.
+        """
+        value = self.raw(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.refuse("A whole number is required", name)
+        if not least <= value <= most:
+            raise self.refuse(f"The number must be from {least} to {most}", name)
+        return value
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean that may not be null.
+
+        Raises:
+            Unprocessable: Something else.
+        """
+        if not self.has(name):
+            return default
+        value = self.raw(name)
+        if not isinstance(value, bool):
+            raise self.refuse("True or false is required", name)
+        return value
+
+    def name(self, name: str) -> str:
+        """The name of an event type.
+
+        Raises:
+            Unprocessable: Absent, or not such a name.
+        """
+        value = self.raw(name)
+        if not isinstance(value, str) or NAME.fullmatch(value) is None:
+            raise self.refuse("A name has 1 to 256 letters, digits, hyphens, underscores and dots", name)
+        return value
+
+    def uid(self, name: str, kind: Kind) -> str | None:
+        """An owner's own id, or None when absent or null.
+
+        Raises:
+            Unprocessable: Not such an id, or one that looks like the hub's.
+        """
+        value = self.raw(name)
+        if value is None:
+            return None
+        if not isinstance(value, str) or NAME.fullmatch(value) is None:
+            raise self.refuse("A uid has 1 to 256 letters, digits, hyphens, underscores and dots", name)
+        if value.startswith(kind):
+            raise self.refuse(f"A uid may not begin with {kind}", name)
+        return value
+
+    def names(self, name: str, pattern: re.Pattern[str], *, most: int) -> tuple[str, ...] | None:
+        """A list of different names, sorted; None when absent or null.
+
+        Raises:
+            Unprocessable: Something else, an empty list, too many, or a name that does not match.
+        """
+        value = self.raw(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not value:
+            raise self.refuse("A list with at least one item is required", name)
+        if not all(isinstance(each, str) and pattern.fullmatch(each) for each in value):
+            raise self.refuse("The list has an item with characters that are not allowed", name)
+        found = tuple(sorted(set(value)))
+        if len(found) > most:
+            raise self.refuse(f"The list may have {most} items", name)
+        return found
+
+    def texts_by_name(self, name: str) -> Mapping[str, str]:
+        """Metadata: texts by name; empty when absent or null.
+
+        Raises:
+            Unprocessable: Something else, or too large.
+        """
+        value = self.raw(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+            raise self.refuse("An object of texts is required", name)
+        if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > METADATA_BYTES:
+            raise self.refuse(f"The object may take {METADATA_BYTES} bytes as JSON", name)
+        return dict(value)
+
+    def section(self, name: str) -> Fields | None:
+        """An object inside this one, or None when absent or null.
+
+        Raises:
+            Unprocessable: Something else.
+        """
+        value = self.raw(name)
+        return None if value is None else Fields(value, *self._where, name)
+
+    def moment(self, name: str) -> int | None:
+        """A time, epoch milliseconds; None when absent or null.
+
+        Raises:
+            Unprocessable: Something else.
+        """
+        value = self.raw(name)
+        if value is None:
+            return None
+        at = moment(value) if isinstance(value, str) else None
+        if at is None:
+            raise self.refuse("A time such as 2026-01-01T00:00:00Z is required", name)
+        return at
+
+    def required_moment(self, name: str) -> int:
+        """A time, epoch milliseconds.
+
+        Raises:
+            Unprocessable: Absent, or something else.
+        """
+        at = self.moment(name)
+        if at is None:
+            raise self.refuse("A time is required", name)
+        return at
+
+
+def names_in_query(pairs: Sequence[tuple[str, str]], name: str) -> tuple[str, ...]:
+    """A list in the query, in each of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``; empty when absent.
+
+    Raises:
+        Unprocessable: An item is no name.
+    """
+    form = re.compile(re.escape(name) + r"(?:\[\d{0,4}\])?")
+    found = [each for key, value in pairs if form.fullmatch(key) for each in value.split(",")]
+    if not all(NAME.fullmatch(each) for each in found):
+        raise unprocessable("An item is not a valid name", "query", name)
+    return tuple(dict.fromkeys(found))

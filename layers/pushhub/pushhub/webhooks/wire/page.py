@@ -1,0 +1,77 @@
+"""Lists on the wire: ``limit``, ``iterator`` and ``order`` of a query, and ``{"data", "iterator", "prevIterator", "done"}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
+from pushhub.webhooks.model.refusals import unprocessable
+from pushhub.webhooks.wire.fields import NAME, bad_request
+
+__all__ = ["page_view", "parse_window"]
+
+T = TypeVar("T")
+
+
+def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool, ordered: bool = True) -> Window:
+    """Which part of a list a query asks for.
+
+    Args:
+        query: Of the request.
+        kind: What the list's keys name; None for names.
+        ascending: The list's order unless the query says otherwise.
+        ordered: Whether the query may say otherwise.
+
+    Raises:
+        Refused: A limit that is no number, or an unknown order (400).
+        Unprocessable: A limit out of bounds, or an iterator that this list cannot have given (422).
+    """
+    order = query.get("order", "")
+    if order not in ("", "ascending", "descending"):
+        raise bad_request("order must be ascending or descending")
+    if order and ordered:
+        ascending = order == "ascending"
+    iterator = query.get("iterator", "")
+    backwards = iterator.startswith("-") and not _is_key(iterator, kind)
+    after = iterator[1:] if backwards else iterator
+    if iterator and not _is_key(after, kind):
+        raise unprocessable("The iterator is not one of this list", "query", "iterator")
+    return Window(limit=_limit(query), after=after or None, backwards=backwards, ascending=ascending)
+
+
+def _is_key(text: str, kind: Kind | None) -> bool:
+    if kind is None:
+        # A name may begin with a hyphen, as the iterator of the way back does; that is what it is then.
+        return NAME.fullmatch(text) is not None and not text.startswith("-")
+    return is_id(kind, text)
+
+
+def _limit(query: Mapping[str, str]) -> int:
+    given = query.get("limit", "")
+    if not given:
+        return DEFAULT_LIMIT
+    if not (given.isascii() and given.isdigit()):
+        raise bad_request("limit must be a whole number")
+    limit = int(given[:9])
+    if not 1 <= limit <= MAX_LIMIT:
+        raise unprocessable(f"The limit must be from 1 to {MAX_LIMIT}", "query", "limit")
+    return limit
+
+
+def page_view(page: Page[T], view: Callable[[T], Mapping[str, object]]) -> dict[str, object]:
+    """A page as clients read it.
+
+    Args:
+        page: The page.
+        view: Shows an item.
+    """
+    shown: dict[str, object] = {
+        "data": [view(each) for each in page.items],
+        "iterator": page.last,
+        "done": page.done,
+    }
+    if page.first is not None:
+        shown["prevIterator"] = f"-{page.first}"
+    return shown

@@ -1,0 +1,211 @@
+"""Puts webhooks together: what they bring to the engine, and their API."""
+
+# ruff: noqa: PLC0415 (a function imports only what it uses)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from pushhub.cloud.settings import Setting, number, text
+from pushhub.engine.protocol import Protocol as WireProtocol
+from pushhub.engine.wiring import AwsEnginePorts, Engine
+from pushhub.webhooks.model.application import PROTOCOL
+
+if TYPE_CHECKING:
+    from pushhub.web.api import Route
+    from pushhub.webhooks.api.api import WebhooksApi
+    from pushhub.webhooks.api.dialect import WebhooksDialect
+    from pushhub.webhooks.applications import WebhooksApplications
+    from pushhub.webhooks.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, IdempotencyKeys, Vault
+    from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+
+
+WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
+WEBHOOKS_KEY = text("WEBHOOKS_KEY")
+IDEMPOTENCY_HOURS = number("IDEMPOTENCY_HOURS", least=1, most=336)
+"""Hours that a request is known by its idempotency key."""
+
+
+class WebhooksPorts(Protocol):
+    """What webhooks need besides the engine's ports."""
+
+    @property
+    def applications(self) -> Applications:
+        """Applications."""
+        ...
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Endpoints."""
+        ...
+
+    @property
+    def event_types(self) -> EventTypes:
+        """Event types."""
+        ...
+
+    @property
+    def idempotency_keys(self) -> IdempotencyKeys:
+        """Requests that may be repeated."""
+        ...
+
+    @property
+    def vault(self) -> Vault:
+        """Encrypts signing keys."""
+        ...
+
+    @property
+    def idempotency_ms(self) -> int:
+        """How long a request is known by its key."""
+        ...
+
+
+class AwsWebhooksPorts:
+    """Implements :class:`WebhooksPorts` on AWS.
+
+    Args:
+        aws: The engine's.
+    """
+
+    def __init__(self, aws: AwsEnginePorts) -> None:
+        self._aws = aws
+
+    @property
+    def _table(self) -> tuple[Any, str]:
+        return self._aws.clients.of("dynamodb"), self._aws.settings[WEBHOOKS_TABLE]
+
+    @cached_property
+    def _settings(self) -> DynamoDBWebhooksSettings:
+        from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+
+        return DynamoDBWebhooksSettings(*self._table, self._aws.clock)
+
+    @property
+    def applications(self) -> Applications:
+        """On DynamoDB."""
+        return self._settings
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """On DynamoDB."""
+        return self._settings
+
+    @property
+    def event_types(self) -> EventTypes:
+        """On DynamoDB."""
+        return self._settings
+
+    @cached_property
+    def idempotency_keys(self) -> IdempotencyKeys:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
+
+        return DynamoDBIdempotencyKeys(*self._table, self._aws.clock)
+
+    @cached_property
+    def vault(self) -> Vault:
+        """KMS."""
+        from pushhub.webhooks.store.kms_vault import KmsVault
+
+        return KmsVault(self._aws.clients.of("kms"), self._aws.settings[WEBHOOKS_KEY], self._aws.clock)
+
+    @property
+    def idempotency_ms(self) -> int:
+        """From the settings."""
+        return self._aws.settings[IDEMPOTENCY_HOURS] * 3_600_000
+
+
+class Webhooks:
+    """The use cases of webhooks, each made at its first use.
+
+    Args:
+        ports: Its own.
+        engine: The engine.
+    """
+
+    aws_ports = AwsWebhooksPorts
+    settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        "control": (WEBHOOKS_TABLE, WEBHOOKS_KEY, IDEMPOTENCY_HOURS),
+    }
+
+    @staticmethod
+    def routes() -> Sequence[Route[Any, Any]]:
+        """Every route of the webhooks API."""
+        from pushhub.webhooks.api.api import ROUTES
+
+        return ROUTES
+
+    def __init__(self, ports: WebhooksPorts, engine: Engine) -> None:
+        self.ports = ports
+        self._engine = engine
+        self._outside = engine.ports
+
+    @cached_property
+    def protocol(self) -> WireProtocol:
+        """What it brings to the engine."""
+        return WireProtocol(
+            name=PROTOCOL,
+            apis={"/api/v1/": lambda: self.api},
+            producer_apis={"/api/v1/": lambda: self.api},
+        )
+
+    @cached_property
+    def applications(self) -> WebhooksApplications:
+        """Applications."""
+        from pushhub.webhooks.applications import WebhooksApplications
+
+        return WebhooksApplications(store=self.ports.applications, clock=self._outside.clock)
+
+    @cached_property
+    def event_types(self) -> WebhooksEventTypes:
+        """Event types."""
+        from pushhub.webhooks.event_types import WebhooksEventTypes
+
+        return WebhooksEventTypes(store=self.ports.event_types, clock=self._outside.clock)
+
+    @cached_property
+    def endpoints(self) -> WebhooksEndpoints:
+        """Endpoints."""
+        from pushhub.webhooks.endpoints import WebhooksEndpoints
+
+        ports = self.ports
+        return WebhooksEndpoints(
+            applications=ports.applications,
+            store=ports.endpoints,
+            event_types=self.event_types,
+            vault=ports.vault,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Answers repeated requests."""
+        from pushhub.webhooks.idempotency import Repeats
+
+        return Repeats(keys=self.ports.idempotency_keys, clock=self._outside.clock, kept_ms=self.ports.idempotency_ms)
+
+    @cached_property
+    def dialect(self) -> WebhooksDialect:
+        """Knows the callers."""
+        from pushhub.webhooks.api.dialect import WebhooksDialect
+
+        return WebhooksDialect(tokens=self._outside.config, applications=self.ports.applications)
+
+    @cached_property
+    def api(self) -> WebhooksApi:
+        """The whole API."""
+        from pushhub.webhooks.api.api import WebhooksApi
+        from pushhub.webhooks.api.use_cases import WebhooksUseCases
+
+        use_cases = WebhooksUseCases(
+            applications=self.applications,
+            endpoints=self.endpoints,
+            event_types=self.event_types,
+            repeats=self.repeats,
+        )
+        return WebhooksApi(use_cases=use_cases, dialect=self.dialect)

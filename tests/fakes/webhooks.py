@@ -1,0 +1,185 @@
+"""What webhooks keep, in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.page import Span, taken
+from pushhub.webhooks.ports import KeptAnswer, KeyBusy, UidTaken
+
+__all__ = ["FakeIdempotencyKeys", "FakeVault", "FakeWebhooksSettings"]
+
+_Key = tuple[str, ...]
+
+
+class FakeWebhooksSettings:
+    """Keeps applications, endpoints and event types in dictionaries."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._applications: dict[_Key, Application] = {}
+        self._endpoints: dict[_Key, Endpoint] = {}
+        self._deleted: dict[_Key, Endpoint] = {}
+        self._types: dict[_Key, EventType] = {}
+
+    def application(self, project_id: str, name: str) -> Application | None:
+        """See the port."""
+        of_project = [each for key, each in self._applications.items() if key[0] == project_id]
+        return next((each for each in of_project if name in (each.app_id, each.uid)), None)
+
+    def applications(self, project_id: str, span: Span) -> Iterator[Application]:
+        """See the port."""
+        of_project = [each for key, each in self._applications.items() if key[0] == project_id]
+        return iter(taken(of_project, lambda each: each.app_id, span))
+
+    def put_application(self, application: Application, before: Application | None) -> Application:
+        """See the port."""
+        with self._lock:
+            key = (application.project, application.app_id)
+            stored = self._applications.get(key)
+            self._check_uid(application.uid, application.app_id, self.application, application.project)
+            if (stored.version if stored else 0) != application.version or (before is None) != (stored is None):
+                raise Conflict("it changed")
+            endpoints = stored.endpoints if stored else 0
+            raised = replace(application, version=application.version + 1, endpoints=endpoints)
+            self._applications[key] = raised
+            return raised
+
+    def delete_application(self, application: Application) -> bool:
+        """See the port."""
+        return self._applications.pop((application.project, application.app_id), None) is not None
+
+    def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
+        """See the port."""
+        of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
+        return next((each for each in of_app if name in (each.endpoint_id, each.uid)), None)
+
+    def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
+        """See the port."""
+        of_app = [each for key, each in self._endpoints.items() if key[:2] == (project_id, app_id)]
+        return iter(taken(of_app, lambda each: each.endpoint_id, span))
+
+    def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
+        """See the port."""
+        with self._lock:
+            key = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
+            stored = self._endpoints.get(key)
+            self._check_uid(endpoint.uid, endpoint.endpoint_id, self.endpoint, endpoint.project, endpoint.app_id)
+            if (stored.version if stored else 0) != (before.version if before else 0):
+                raise Conflict("it changed")
+            self._count(endpoint)
+            raised = replace(endpoint, version=endpoint.version + 1)
+            self._endpoints[key] = raised
+            return raised
+
+    def delete_endpoint(self, endpoint: Endpoint) -> None:
+        """See the port."""
+        with self._lock:
+            key = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
+            stored = self._endpoints.get(key)
+            if stored is None or stored.version != endpoint.version:
+                raise Conflict("it changed")
+            self._count(endpoint)
+            del self._endpoints[key]
+            self._deleted[key] = replace(endpoint, deleted=True, sealed=b"", headers={})
+
+    def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
+        """See the port."""
+        return self._deleted.get((project_id, app_id, endpoint_id))
+
+    def event_type(self, project_id: str, name: str) -> EventType | None:
+        """See the port."""
+        return self._types.get((project_id, name))
+
+    def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
+        """See the port."""
+        of_project = [each for key, each in self._types.items() if key[0] == project_id]
+        return iter(taken(of_project, lambda each: each.name, span))
+
+    def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
+        """See the port."""
+        return [each for each in (self._types.get((project_id, name)) for name in names) if each]
+
+    def put_event_type(self, event_type: EventType) -> EventType:
+        """See the port."""
+        with self._lock:
+            key = (event_type.project, event_type.name)
+            stored = self._types.get(key)
+            if (stored.version if stored else 0) != event_type.version:
+                raise Conflict("it changed")
+            self._types[key] = replace(event_type, version=event_type.version + 1)
+            return self._types[key]
+
+    def delete_event_type(self, project_id: str, name: str) -> None:
+        """See the port."""
+        self._types.pop((project_id, name), None)
+
+    def _count(self, endpoint: Endpoint) -> None:
+        key = (endpoint.project, endpoint.app_id)
+        if key not in self._applications:
+            raise Conflict("its application is gone")
+        application = self._applications[key]
+        self._applications[key] = replace(application, endpoints=application.endpoints + 1)
+
+    @staticmethod
+    def _check_uid(uid: str | None, owner: str, find: object, *place: str) -> None:
+        assert callable(find)
+        there = find(*place, uid) if uid is not None else None
+        if there is not None and owner not in (getattr(there, "app_id", ""), getattr(there, "endpoint_id", "")):
+            raise UidTaken
+
+
+class FakeIdempotencyKeys:
+    """Keeps keys in a dictionary: until when each counts, and its answer or message."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[_Key, tuple[int, KeptAnswer | str | None]] = {}
+
+    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
+        """See the port."""
+        with self._lock:
+            ends_at, kept = self._kept.get((project_id, digest), (0, None))
+            if ends_at <= now:
+                self._kept[project_id, digest] = (now + locked_ms, None)
+                return None
+            if not isinstance(kept, KeptAnswer):
+                raise KeyBusy
+            return kept
+
+    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
+        """See the port."""
+        self._kept[project_id, digest] = (until, answer)
+
+    def release(self, project_id: str, digest: str) -> None:
+        """See the port."""
+        self._kept.pop((project_id, digest), None)
+
+    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
+        """See the port."""
+        with self._lock:
+            ends_at, kept = self._kept.get((project_id, digest), (0, None))
+            if ends_at > now and isinstance(kept, str):
+                return kept
+            self._kept[project_id, digest] = (until, message_id)
+            return message_id
+
+
+class FakeVault:
+    """Mixes up bytes, so that nothing is found in clear; opens them for their own project only."""
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """See the port."""
+        return project_id.encode() + b"|" + bytes(each ^ 0x5A for each in content)
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """See the port."""
+        owner, _, content = sealed.partition(b"|")
+        assert owner == project_id.encode(), "sealed for another project"
+        return bytes(each ^ 0x5A for each in content)

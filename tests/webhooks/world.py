@@ -1,0 +1,94 @@
+"""Webhooks in front of the whole engine on fakes: an organization, its token, and another organization."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from tests.engine.world import PROJECT, World
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
+from pushhub.webhooks.api.api import WebhooksApi
+from pushhub.webhooks.wiring import Webhooks
+
+__all__ = ["OTHER_PROJECT", "Answered", "WebhooksWorld"]
+
+OTHER_PROJECT = "5f0000000000000000000002"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a client sees."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
+class WebhooksWorld(World):
+    """An organization behind its API.
+
+    Attributes:
+        token: Of the organization.
+        other_token: Of another one.
+    """
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        projects = Projects(config=self.config, clock=self.clock)
+        for project_id in (PROJECT, OTHER_PROJECT):
+            self.config.put_project(Project(project_id=project_id, name="An org", created_at=self.clock.now()))
+        self.token = projects.make_token(PROJECT)
+        self.other_token = projects.make_token(OTHER_PROJECT)
+
+    @cached_property
+    def api(self) -> WebhooksApi:
+        """The whole API."""
+        return self.hub.part(Webhooks).api
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: str | None = None,
+        api: Any = None,
+        **fields: Any,
+    ) -> Answered:
+        """One request as API Gateway hands it over; ``path`` is what follows ``/api/v1``."""
+        text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+        answer = (api or self.api).handle(
+            {
+                "rawPath": quote(f"/api/v1{path}", safe="/%"),
+                "rawQueryString": urlencode(fields) if query is None else query,
+                "headers": {"Authorization": f"Bearer {self.token if token is None else token}", **(headers or {})},
+                "body": base64.b64encode(text.encode()).decode(),
+                "isBase64Encoded": True,
+                "requestContext": {"stage": "$default", "http": {"method": method}},
+            }
+        )
+        shown = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
+        return Answered(answer["statusCode"], json.loads(shown) if shown else None, answer["headers"])
+
+    def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        """A request that must go well; its body."""
+        answer = self.call(method, path, body, **more)
+        assert 200 <= answer.status < 300, answer
+        return answer.body
+
+    def make_app(self, name: str = "Acme", **fields: Any) -> str:
+        """A new application; its id."""
+        return str(self.ask("POST", "/app", {"name": name, **fields})["id"])
+
+    def make_endpoint(self, app: str, url: str = "https://a.example/in", **fields: Any) -> str:
+        """A new endpoint; its id."""
+        return str(self.ask("POST", f"/app/{app}/endpoint", {"url": url, **fields})["id"])
