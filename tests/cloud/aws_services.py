@@ -21,6 +21,7 @@ HUB_TABLE = "hub"
 LINES_TABLE = "lines"
 MESSAGES_TABLE = "messages"
 QUEUE_NAME = "push"
+WEBHOOKS_TABLE = "webhooks"
 
 _REGION = "us-east-1"
 
@@ -64,7 +65,16 @@ def dynamodb() -> Iterator[DynamoDBClient]:
             {"list_key": "S", "list_place": "S"},
             GlobalSecondaryIndexes=[_index("listed", "list_key", "list_place", {"ProjectionType": "ALL"})],
         )
+        _create_table(client, WEBHOOKS_TABLE, {})
         yield cast(DynamoDBClient, OneCallAtATime(client))
+
+
+@contextmanager
+def kms() -> Iterator[tuple[Any, str]]:
+    """A client of KMS, and the ARN of a key."""
+    with mock_aws():
+        client = _client("kms")
+        yield client, client.create_key()["KeyMetadata"]["Arn"]
 
 
 @contextmanager

@@ -78,6 +78,8 @@ def named(resource: Any) -> str:
         return ".".join(listed(resource["Fn::GetAtt"])).removesuffix(".Arn")
     if "Ref" in resource:
         return str(resource["Ref"])
+    if "Fn::If" in resource:
+        return named(resource["Fn::If"][-1])
     return str(resource["Fn::Sub"]).replace("${", "").replace(".Arn}", "")
 
 
@@ -100,6 +102,8 @@ def places(parameters: dict[str, Any]) -> set[str]:
     if "TableName" in parameters:
         index = f"/index/{parameters['IndexName']}" if "IndexName" in parameters else ""
         return {RESOURCES[parameters["TableName"]] + index}
+    if "KeyId" in parameters:
+        return {"WebhooksKey"}
     if "Bucket" in parameters:
         return {f"{RESOURCES[parameters['Bucket']]}/{parameters['Key']}"}
     return {RESOURCES[parameters["QueueUrl"].rpartition("/")[2]]}

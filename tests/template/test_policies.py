@@ -118,8 +118,7 @@ def test_a_bucket_policy_only_denies_what_is_not_encrypted_on_its_way(name: str)
 
 
 def test_the_alarm_key_is_for_its_account_and_the_alarms_only() -> None:
-    (key,) = of_type("AWS::KMS::Key").values()
-    owner, alarms = key["KeyPolicy"]["Statement"]
+    owner, alarms = of_type("AWS::KMS::Key")["AlarmTopicKey"]["KeyPolicy"]["Statement"]
     # A key without its account's root cannot be managed by anyone. In a key policy, "*" is the key itself.
     assert owner["Principal"]["AWS"]["Fn::Sub"].endswith(":root")
     assert alarms["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]

@@ -375,5 +375,96 @@ NOTIFICATIONS = {
     "notifications.consume": Good(_token, query={"token": ""}),
 }
 
-GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS}
+# Webhooks
+
+APPLICATION = {"name": "Acme", "uid": "acme", "throttleRate": 5, "rateLimit": 5, "metadata": {"a": "b"}}
+EVENT_TYPE = {
+    "name": "user.created",
+    "description": "A user was created",
+    "archived": False,
+    "deprecated": False,
+    "schemas": {"1": {"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "b"}]}},
+    "featureFlag": "beta",
+    "featureFlags": ["beta"],
+    "groupName": "users",
+}
+WEBHOOK_ENDPOINT = {
+    "url": ENDPOINT,
+    "description": "theirs",
+    "uid": "shop",
+    "disabled": False,
+    "eventTypes": ["user.created"],
+    "filterTypes": ["user.created"],
+    "channels": ["a"],
+    "throttleRate": 5,
+    "rateLimit": 5,
+    "version": 1,
+    "metadata": {"a": "b"},
+}
+SECRET = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "headers": {"X-Key": "1"}}
+LIST = {"limit": "2", "iterator": "", "order": "ascending"}
+
+
+def _no_application(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    for each in ask(api, "webhooks.list_applications", query={"limit": "250"}).body["data"]:
+        ask(api, "webhooks.delete_application", app=each["id"])
+    return {}, {}
+
+
+def _application(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _no_application(api)
+    return {"app": ask(api, "webhooks.create_application", APPLICATION).body["id"]}, {}
+
+
+def _with_event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    api.call(ROUTES["webhooks.replace_event_type"], EVENT_TYPE, names={"event_type": "user.created"})
+    return _application(api)
+
+
+def _webhook_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _with_event_type(api)
+    made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, **SECRET}, app=names["app"])
+    return {**names, "endpoint": made.body["id"]}, {}
+
+
+def _event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    api.call(ROUTES["webhooks.replace_event_type"], EVENT_TYPE, names={"event_type": "user.created"})
+    return {"event_type": "user.created"}, {}
+
+
+def _no_event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    for each in ask(api, "webhooks.list_event_types", query={"include_archived": "true"}).body["data"]:
+        ask(api, "webhooks.delete_event_type", event_type=each["name"], query={"expunge": "true"})
+    return {}, {}
+
+
+WEBHOOKS = {
+    "webhooks.health": Good(),
+    "webhooks.ping": Good(),
+    "webhooks.create_application": Good(_no_application, APPLICATION, {"get_if_exists": "false"}),
+    "webhooks.list_applications": Good(_application, query=LIST),
+    "webhooks.show_application": Good(_application),
+    "webhooks.replace_application": Good(_application, APPLICATION),
+    "webhooks.patch_application": Good(_application, APPLICATION),
+    "webhooks.delete_application": Good(_application),
+    "webhooks.create_endpoint": Good(_with_event_type, {**WEBHOOK_ENDPOINT, **SECRET}),
+    "webhooks.list_endpoints": Good(_webhook_endpoint, query=LIST),
+    "webhooks.show_endpoint": Good(_webhook_endpoint),
+    "webhooks.replace_endpoint": Good(_webhook_endpoint, WEBHOOK_ENDPOINT),
+    "webhooks.patch_endpoint": Good(_webhook_endpoint, WEBHOOK_ENDPOINT),
+    "webhooks.delete_endpoint": Good(_webhook_endpoint),
+    "webhooks.show_secret": Good(_webhook_endpoint),
+    "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_headers": Good(_webhook_endpoint),
+    "webhooks.set_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}}),
+    "webhooks.change_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}, "deleteHeaders": ["X-Other"]}),
+    "webhooks.create_event_type": Good(_no_event_type, EVENT_TYPE),
+    "webhooks.list_event_types": Good(_event_type, query={**LIST, "include_archived": "true", "with_content": "true"}),
+    "webhooks.show_event_type": Good(_event_type),
+    "webhooks.replace_event_type": Good(_event_type, EVENT_TYPE),
+    "webhooks.patch_event_type": Good(_event_type, EVENT_TYPE),
+    "webhooks.delete_event_type": Good(_event_type, query={"expunge": "true"}),
+}
+
+GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS, **WEBHOOKS}
 """By the name of the route."""

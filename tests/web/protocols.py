@@ -14,6 +14,7 @@ from tests.engine.world import PROJECT, World
 from tests.hub.api.hub_store import Store
 from tests.ironmq.api.hub import Hub as IronHub
 from tests.notifications.world import NotificationWorld
+from tests.webhooks.world import WebhooksWorld
 
 from pushhub.engine.model.queue import Project
 from pushhub.engine.tokens import token_hash
@@ -21,8 +22,9 @@ from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
 from pushhub.web.api import Api, Route
+from pushhub.webhooks.wiring import Webhooks
 
-PROTOCOLS = ("ironmq", "hub", "notifications")
+PROTOCOLS = ("ironmq", "hub", "notifications", "webhooks")
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Served:
     ) -> Answer:
         """Ask by a route: ``names`` for its path, ``body`` as JSON, or as it is when it is bytes."""
         filled = {"project": project, "store": project, "queue": "q", "message": "1", "id": "1" * 24}
+        filled |= {"app": "a", "endpoint": "e", "event_type": "t"}
         path = route.path.format(**{**filled, "subscription": "1", **(names or {})})
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
 
@@ -128,7 +131,8 @@ def _strict(text: str) -> Any:
 
 def served(protocol: str) -> Served:
     """A protocol's API in a new world with one project."""
-    world, token, part = {"ironmq": _ironmq, "hub": _hub, "notifications": _notifications}[protocol]()
+    make = {"ironmq": _ironmq, "hub": _hub, "notifications": _notifications, "webhooks": _webhooks}
+    world, token, part = make[protocol]()
     reads: list[str] = []
     noted = copy.copy(world.ports)
     noted.config = Reads(world.config, reads)
@@ -143,6 +147,7 @@ SHOWN: dict[str, Callable[[str, str], dict[str, str]]] = {
     "ironmq": lambda _, token: {"authorization": f"OAuth {token}"},
     "hub": lambda _, token: {"x-augury-token": token},
     "notifications": _basic,
+    "webhooks": lambda _, token: {"authorization": f"Bearer {token}"},
 }
 """How each protocol's clients show a token."""
 
@@ -162,3 +167,8 @@ def _notifications() -> tuple[Any, str, type[Any]]:
     world.config.put_project(Project(project_id=PROJECT, created_at=0))
     world.config.put_token(PROJECT, token_hash("t0ken-of-the-tenant"), "", 0)
     return world, "t0ken-of-the-tenant", Notifications
+
+
+def _webhooks() -> tuple[Any, str, type[Any]]:
+    world = WebhooksWorld()
+    return world, world.token, Webhooks

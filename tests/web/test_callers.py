@@ -61,6 +61,7 @@ def test_whoever_is_not_admitted_is_told_what_to_show(
         # Web applications ask for this, so that browsers show no dialog of their own
         ("notifications", {"usexbasic": "true"}, "XBasic"),
         ("notifications", {"usexbasic": "false"}, "Basic"),
+        ("webhooks", {}, "Bearer"),
     ],
 )
 def test_the_first_scheme_is_the_one_that_clients_of_the_protocol_know(

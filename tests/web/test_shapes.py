@@ -104,6 +104,12 @@ def refusal_in_dialect(name: str, answer: Answer) -> bool:
             texts = [each for errors in body.get("errors", {}).values() for each in errors]
             told = isinstance(body["error"], str) and set(body) <= {"error", "errors"}
             return answer.status in {401, 404, 405, 409, 413, 422} and told and all(map(str, texts))
+        case "webhooks":
+            if answer.status == 422:
+                return all(each["loc"] and each["msg"] and each["type"] for each in body["detail"])
+            # What is replaced under a name that is not there is made.
+            made = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
+            return made or (answer.status in {400, 401, 404, 405, 409, 413} and set(body) == {"code", "detail"})
         case _:
             # Notifications 2.0 tells some refusals as 500, each by its own name.
             refused = answer.status in {401, 404, 409, 413, 422} or body["error"] == "reliable-notification/Not Found"
@@ -125,6 +131,10 @@ def settle(api: Served, name: str) -> None:
                 ask(api, f"hub.list_{listed}")
             for queue in ("incoming", "accepted", "archived"):
                 ask(api, "hub.show_queue", id=queue)
+        case "webhooks":
+            for each in ask(api, "webhooks.list_applications").body["data"]:
+                ask(api, "webhooks.list_endpoints", app=each["id"])
+            ask(api, "webhooks.list_event_types")
         case _:
             ask(api, "notifications.list_subscriptions", query={"pageSize": "100"})
             ask(api, "notifications.publish", NOTIFICATION)

@@ -63,6 +63,7 @@ class Described:
         answer: Schema of the answer when all goes well, None for no content.
         answer_type: Its content type.
         answered: Example of it.
+        also: Other statuses of success, with an answer of the same shape.
         headers: Headers that are read, by name.
         refusals: What this route may be refused with besides what all of its API may: the reason by HTTP status.
     """
@@ -75,6 +76,7 @@ class Described:
     answer: Schema | None = None
     answer_type: str = JSON_TYPE
     answered: Any = None
+    also: Sequence[int] = ()
     headers: Mapping[str, Named] = field(default_factory=dict)
     refusals: Mapping[int, str] = field(default_factory=dict)
 

@@ -126,6 +126,7 @@ def _responses(route: Route[Any, Any], api: ApiDescription, described: Described
         shown = {} if described.answered is None else {"example": described.answered}
         good["content"] = {described.answer_type: {"schema": described.answer, **shown}}
     responses = {str(route.status): good}
+    responses |= {str(status): {**good, "description": HTTPStatus(status).phrase} for status in described.also}
     for status, reason in sorted({**api.refusals, **described.refusals}.items()):
         if (status == UNAUTHORIZED and route.auth is Auth.NONE) or status == route.status:
             continue

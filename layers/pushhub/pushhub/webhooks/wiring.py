@@ -15,6 +15,7 @@ from pushhub.webhooks.model.application import PROTOCOL
 
 if TYPE_CHECKING:
     from pushhub.web.api import Route
+    from pushhub.web.description import ApiDescription
     from pushhub.webhooks.api.api import WebhooksApi
     from pushhub.webhooks.api.dialect import WebhooksDialect
     from pushhub.webhooks.applications import WebhooksApplications
@@ -139,6 +140,13 @@ class Webhooks:
         from pushhub.webhooks.api.api import ROUTES
 
         return ROUTES
+
+    @staticmethod
+    def description() -> ApiDescription:
+        """What the webhooks API says of itself."""
+        from pushhub.webhooks.api.description import DESCRIPTION
+
+        return DESCRIPTION
 
     def __init__(self, ports: WebhooksPorts, engine: Engine) -> None:
         self.ports = ports

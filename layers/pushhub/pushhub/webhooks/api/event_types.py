@@ -11,7 +11,7 @@ from pushhub.webhooks.wire.event_type import event_type_view
 from pushhub.webhooks.wire.page import page_view, parse_window
 
 TYPES = ROOT + "/event-type"
-TYPE = TYPES + "/{name}"
+TYPE = TYPES + "/{event_type}"
 
 
 def _shown(event_type: EventType, status: int = 200) -> Response:
@@ -34,20 +34,20 @@ def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return _shown(hub.event_types.event_type(call.project, call.names["name"], flags=call.caller.flags))
+    return _shown(hub.event_types.event_type(call.project, call.names["event_type"], flags=call.caller.flags))
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    event_type, made = hub.event_types.replace(call.project, call.names["name"], call.fields)
+    event_type, made = hub.event_types.replace(call.project, call.names["event_type"], call.fields)
     return _shown(event_type, 201 if made else 200)
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return _shown(hub.event_types.patch(call.project, call.names["name"], call.fields))
+    return _shown(hub.event_types.patch(call.project, call.names["event_type"], call.fields))
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.event_types.delete(call.project, call.names["name"], expunge=call.flag("expunge", default=False))
+    hub.event_types.delete(call.project, call.names["event_type"], expunge=call.flag("expunge", default=False))
     return Response(status=204, body={})
 
 

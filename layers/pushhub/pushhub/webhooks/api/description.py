@@ -1,0 +1,317 @@
+"""What the webhooks API says of itself, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pushhub.web.api import Auth
+from pushhub.web.description import (
+    ApiDescription,
+    Described,
+    Named,
+    Schema,
+    answer,
+    array,
+    boolean,
+    nullable,
+    obj,
+    ref,
+    request,
+    text,
+    whole,
+)
+from pushhub.webhooks.model.page import MAX_LIMIT
+
+__all__ = ["DESCRIPTION", "TEXTS", "listed", "listing"]
+
+_AT = "2026-11-22T05:34:16.123Z"
+TIME = text("RFC 3339, UTC.")
+TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+_UID = text("Your own id of it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
+_RATE = whole("Messages per second.", 1, 65_535)
+_NAMES = array(text(), minItems=1)
+_APP_ID, _ENDPOINT_ID = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6", "ep_3MRPxozw7TPC3MSkZFTrdbEFpc6"
+
+
+def listed(item: Schema) -> Schema:
+    """A page of a list."""
+    return answer(
+        {
+            "data": array(item),
+            "iterator": nullable(text("Where the next page begins.")),
+            "prevIterator": text("Where the page before ends."),
+            "done": boolean("Whether nothing follows."),
+        },
+        lacks=("prevIterator",),
+    )
+
+
+def listing(item: Any, key: str) -> dict[str, Any]:
+    """An example of a page of one item."""
+    return {"data": [item], "iterator": key, "prevIterator": f"-{key}", "done": True}
+
+
+_APPLICATION: dict[str, Any] = {
+    "id": _APP_ID,
+    "uid": "acme",
+    "name": "Acme",
+    "throttleRate": None,
+    "metadata": {},
+    "createdAt": _AT,
+    "updatedAt": _AT,
+}
+_ENDPOINT: dict[str, Any] = {
+    "id": _ENDPOINT_ID,
+    "uid": None,
+    "url": "https://acme.example/webhooks",
+    "version": 1,
+    "description": "",
+    "disabled": False,
+    "eventTypes": None,
+    "filterTypes": None,
+    "channels": None,
+    "throttleRate": None,
+    "rateLimit": None,
+    "metadata": {},
+    "createdAt": _AT,
+    "updatedAt": _AT,
+}
+_EVENT_TYPE: dict[str, Any] = {
+    "name": "user.created",
+    "description": "A user was created",
+    "archived": False,
+    "deprecated": False,
+    "schemas": None,
+    "createdAt": _AT,
+    "updatedAt": _AT,
+    "featureFlag": None,
+}
+
+_APPLICATION_FIELDS: dict[str, Schema] = {
+    "name": text(minLength=1),
+    "uid": nullable(_UID),
+    "throttleRate": nullable(_RATE),
+    "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
+    "metadata": nullable(TEXTS),
+}
+_ENDPOINT_FIELDS: dict[str, Schema] = {
+    "url": text("http or https.", format="uri"),
+    "description": text(),
+    "uid": nullable(_UID),
+    "disabled": boolean("Whether it gets nothing."),
+    "eventTypes": nullable(array(text(), "The types it gets; all when null.", minItems=1)),
+    "filterTypes": nullable(array(text(), "The old name of eventTypes.", minItems=1)),
+    "channels": nullable(array(text(), "It gets messages of one of these; all when null.", minItems=1, maxItems=10)),
+    "throttleRate": nullable(_RATE),
+    "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
+    "metadata": nullable(TEXTS),
+    "version": whole("A number of the oldest clients.", 1, 65_535),
+}
+_SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; made when left out."))
+_EVENT_TYPE_FIELDS: dict[str, Schema] = {
+    "description": text(),
+    "archived": boolean("Whether endpoints may no longer choose it."),
+    "deprecated": boolean(),
+    "schemas": nullable(obj("JSON schemas (draft 7) of the payload, by version.")),
+    "featureFlag": nullable(text()),
+    "featureFlags": nullable(_NAMES),
+    "groupName": nullable(text()),
+}
+
+_SCHEMAS: dict[str, Schema] = {
+    "WebhooksRefusal": {
+        "anyOf": [
+            answer({"code": text("A word for programs."), "detail": text("For people.")}),
+            answer(
+                {"detail": array(answer({"loc": array(text()), "msg": text(), "type": text()}))},
+                means="What a validation found.",
+            ),
+        ]
+    },
+    "WebhooksApplication": answer(
+        {
+            **{name: schema for name, schema in _APPLICATION_FIELDS.items() if name not in ("uid", "rateLimit")},
+            "id": text("Begins with `app_`."),
+            "uid": _UID,
+            "rateLimit": _RATE,
+            "metadata": TEXTS,
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        },
+        lacks=("uid", "rateLimit"),
+    ),
+    "WebhooksEndpoint": answer(
+        {
+            **_ENDPOINT_FIELDS,
+            "id": text("Begins with `ep_`."),
+            "metadata": TEXTS,
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        }
+    ),
+    "WebhooksEventType": answer(
+        {"name": text(), **_EVENT_TYPE_FIELDS, "createdAt": TIME, "updatedAt": TIME},
+        lacks=("featureFlags", "groupName"),
+    ),
+    "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
+    "WebhooksKey": answer({"key": text("The secret; of an Ed25519 key, the public half.")}),
+}
+
+_APPLICATION_SHOWN, _ENDPOINT_SHOWN = ref("WebhooksApplication"), ref("WebhooksEndpoint")
+_EVENT_TYPE_SHOWN = ref("WebhooksEventType")
+_TAKEN = {409: "The uid is taken"}
+_HEADERS = request({"headers": nullable(TEXTS)})
+
+_ROUTES: Mapping[str, Described] = {
+    "webhooks.health": Described(answer=obj(), answered={}),
+    "webhooks.ping": Described(),
+    "webhooks.create_application": Described(
+        means="With `get_if_exists` the one that has the uid is returned as it is, with 200.",
+        request=request(_APPLICATION_FIELDS, needs=("name",)),
+        sent={"name": "Acme", "uid": "acme"},
+        also=(200,),
+        answer=_APPLICATION_SHOWN,
+        answered=_APPLICATION,
+        refusals=_TAKEN,
+    ),
+    "webhooks.list_applications": Described(
+        asked={"limit": "50"}, answer=listed(_APPLICATION_SHOWN), answered=listing(_APPLICATION, _APP_ID)
+    ),
+    "webhooks.show_application": Described(answer=_APPLICATION_SHOWN, answered=_APPLICATION),
+    "webhooks.replace_application": Described(
+        means="One that is not there is made of the body, with 201.",
+        request=request(_APPLICATION_FIELDS, needs=("name",)),
+        sent={"name": "Acme", "uid": "acme"},
+        also=(201,),
+        answer=_APPLICATION_SHOWN,
+        answered=_APPLICATION,
+        refusals=_TAKEN,
+    ),
+    "webhooks.patch_application": Described(
+        means="What is not sent stays; null clears.",
+        request=request(_APPLICATION_FIELDS),
+        sent={"throttleRate": None},
+        answer=_APPLICATION_SHOWN,
+        answered=_APPLICATION,
+        refusals=_TAKEN,
+    ),
+    "webhooks.delete_application": Described(means="Its messages are not delivered any more."),
+    "webhooks.create_endpoint": Described(
+        request=request({**_ENDPOINT_FIELDS, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        sent={"url": "https://acme.example/webhooks"},
+        answer=_ENDPOINT_SHOWN,
+        answered=_ENDPOINT,
+        refusals=_TAKEN,
+    ),
+    "webhooks.list_endpoints": Described(
+        asked={"limit": "50"}, answer=listed(_ENDPOINT_SHOWN), answered=listing(_ENDPOINT, _ENDPOINT_ID)
+    ),
+    "webhooks.show_endpoint": Described(answer=_ENDPOINT_SHOWN, answered=_ENDPOINT),
+    "webhooks.replace_endpoint": Described(
+        means="Its secret and headers stay. One that is not there is made of the body, with 201.",
+        request=request(_ENDPOINT_FIELDS, needs=("url",)),
+        sent={"url": "https://acme.example/webhooks"},
+        also=(201,),
+        answer=_ENDPOINT_SHOWN,
+        answered=_ENDPOINT,
+        refusals=_TAKEN,
+    ),
+    "webhooks.patch_endpoint": Described(
+        means="What is not sent stays; null clears.",
+        request=request(_ENDPOINT_FIELDS),
+        sent={"disabled": True},
+        answer=_ENDPOINT_SHOWN,
+        answered=_ENDPOINT,
+        refusals=_TAKEN,
+    ),
+    "webhooks.delete_endpoint": Described(means="What it was sent stays listed."),
+    "webhooks.show_secret": Described(
+        answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+    ),
+    "webhooks.rotate_secret": Described(
+        means="The old key signs on beside the new one for a while: a day, unless said otherwise.",
+        request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
+        sent={"gracePeriodSeconds": 3600},
+        answer=ref("WebhooksKey"),
+        answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+    ),
+    "webhooks.show_headers": Described(
+        answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
+    ),
+    "webhooks.set_headers": Described(request=_HEADERS, sent={"headers": {"X-Key": "1"}}),
+    "webhooks.change_headers": Described(
+        means="Null removes a header, and so does its name in `deleteHeaders`.",
+        request=request(
+            {
+                "headers": nullable({"type": "object", "additionalProperties": nullable(text())}),
+                "deleteHeaders": nullable(array(text())),
+            }
+        ),
+        sent={"headers": {"X-Key": "2"}, "deleteHeaders": ["X-Other"]},
+    ),
+    "webhooks.create_event_type": Described(
+        means="An archived one of that name is revived.",
+        request=request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")),
+        sent={"name": "user.created", "description": "A user was created"},
+        answer=_EVENT_TYPE_SHOWN,
+        answered=_EVENT_TYPE,
+        refusals={409: "There is one of that name"},
+    ),
+    "webhooks.list_event_types": Described(
+        asked={"include_archived": "true"},
+        answer=listed(_EVENT_TYPE_SHOWN),
+        answered=listing(_EVENT_TYPE, "user.created"),
+    ),
+    "webhooks.show_event_type": Described(answer=_EVENT_TYPE_SHOWN, answered=_EVENT_TYPE),
+    "webhooks.replace_event_type": Described(
+        means="One that is not there is made, with 201.",
+        request=request(_EVENT_TYPE_FIELDS, needs=("description",)),
+        sent={"description": "A user was created"},
+        also=(201,),
+        answer=_EVENT_TYPE_SHOWN,
+        answered=_EVENT_TYPE,
+    ),
+    "webhooks.patch_event_type": Described(
+        request=request(_EVENT_TYPE_FIELDS),
+        sent={"deprecated": True},
+        answer=_EVENT_TYPE_SHOWN,
+        answered=_EVENT_TYPE,
+    ),
+    "webhooks.delete_event_type": Described(means="It is archived, or with `expunge` removed."),
+}
+
+DESCRIPTION = ApiDescription(
+    tag="Webhooks (Svix API v1)",
+    means="Applications, their endpoints and messages, as Svix's own clients know them: set their server URL to this hub's. A project is an "
+    "organization, and its token is the Svix token.",
+    credentials={"webhooksToken": {"type": "http", "scheme": "bearer", "description": "A token of the project."}},
+    shown={Auth.PROJECT: ("webhooksToken",), Auth.PROJECT_OR_CAPABILITY: ("webhooksToken",), Auth.NONE: ()},
+    schemas=_SCHEMAS,
+    names={
+        "app": Named(means="Id or uid of the application.", example=_APP_ID),
+        "endpoint": Named(means="Id or uid of the endpoint.", example=_ENDPOINT_ID),
+        "event_type": Named(means="Name of the event type.", example="user.created"),
+    },
+    query={
+        "limit": Named(means="Items on a page.", schema=whole("", 1, MAX_LIMIT, default=50)),
+        "iterator": Named(means="An `iterator` or `prevIterator` of another page."),
+        "order": Named(means="Of the list.", schema=text(enum=["ascending", "descending"])),
+        "get_if_exists": Named(means="Whether one that is there is returned.", schema=boolean(default=False)),
+        "include_archived": Named(means="Whether archived ones are listed.", schema=boolean(default=False)),
+        "with_content": Named(means="Whether schemas or payloads are shown.", schema=boolean()),
+        "expunge": Named(means="Whether it is removed rather than archived.", schema=boolean(default=False)),
+    },
+    refusal=ref("WebhooksRefusal"),
+    refused={"code": "not_found", "detail": "Entity not found"},
+    refusals={
+        400: "A value of the query has the wrong type",
+        401: "No token, or a bad one",
+        404: "Not there, or another organization's",
+        413: "Larger than 2 MiB",
+        422: "A value breaks a rule",
+        500: "The hub failed. What was asked for may or may not have been done",
+    },
+    routes=_ROUTES,
+)
+"""Of all routes of the webhooks API."""

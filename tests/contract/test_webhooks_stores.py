@@ -1,0 +1,252 @@
+"""What the ports of webhooks promise, of the fakes and of AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.cloud import aws_services as aws
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+from tests.fakes import FakeClock
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksSettings
+
+from pushhub.base.errors import Conflict
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, UidTaken, Vault
+from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
+from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+from pushhub.webhooks.store.kms_vault import KmsVault
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def settings(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "fake":
+        yield FakeWebhooksSettings()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock())
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def keys(request: pytest.FixtureRequest) -> Iterator[IdempotencyKeys]:
+    if request.param == "fake":
+        yield FakeIdempotencyKeys()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBIdempotencyKeys(client, aws.WEBHOOKS_TABLE, FakeClock())
+
+
+@pytest.fixture(params=["fake", "kms"])
+def vault(request: pytest.FixtureRequest) -> Iterator[Vault]:
+    if request.param == "fake":
+        yield FakeVault()
+        return
+    with aws.kms() as (client, key_id):
+        yield KmsVault(client, key_id, FakeClock())
+
+
+def application(number: int = 0, **fields: Any) -> Application:
+    return Application(
+        project=PROJECT,
+        app_id=new_id(Kind.APPLICATION, NOW + 10 * number),
+        fields=ApplicationFields(**{"name": "größe", **fields}),
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
+    return Endpoint(
+        project=PROJECT,
+        app_id=app.app_id,
+        endpoint_id=new_id(Kind.ENDPOINT, NOW + 10 * number),
+        fields=EndpointFields(**{"url": "https://a.example/", **fields}),
+        headers={"X-Key": "ü"},
+        sealed=b"\x00sealed",
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+FULL = EndpointFields(
+    url="https://a.example/ü",
+    description="☃",
+    uid="shop",
+    disabled=True,
+    event_types=("a.b",),
+    channels=("a", "b"),
+    throttle_rate=5,
+    metadata={"a": "b"},
+    version=3,
+)
+
+
+def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any) -> None:
+    stored = settings.put_application(application(uid="acme", throttle_rate=5, metadata={"a": "☃"}), None)
+    assert stored.version == 1
+    for name in (stored.app_id, "acme"):
+        assert settings.application(PROJECT, name) == stored
+        assert settings.application(OTHER_PROJECT, name) is None
+
+
+def test_a_uid_is_taken_until_it_is_given_up(settings: Any) -> None:
+    # Given an application with a uid
+    first = settings.put_application(application(uid="acme"), None)
+    # Then no other has it
+    with pytest.raises(UidTaken):
+        settings.put_application(application(uid="acme"), None)
+    # When the first takes another, then it is free
+    changed = settings.put_application(replace(first, fields=replace(first.fields, uid="new")), first)
+    second = settings.put_application(application(uid="acme"), None)
+    assert settings.application(PROJECT, "acme") == second
+    assert settings.application(PROJECT, "new") == changed
+    # When one is deleted, then its uid is
+    assert settings.delete_application(changed)
+    assert not settings.delete_application(changed)
+    assert settings.application(PROJECT, "new") is None
+    settings.put_application(application(uid="new"), None)
+
+
+def test_an_application_that_changed_is_not_overwritten(settings: Any) -> None:
+    first = settings.put_application(application(), None)
+    settings.put_application(replace(first, updated_at=NOW + 1), first)
+    with pytest.raises(Conflict):
+        settings.put_application(replace(first, updated_at=NOW + 2), first)
+    settings.delete_application(first)
+    with pytest.raises(Conflict):
+        settings.put_application(replace(first, version=2), first)
+
+
+def test_lists_are_read_within_their_spans_in_both_directions(settings: Any) -> None:
+    # Given four applications
+    made = [settings.put_application(application(number), None) for number in range(4)]
+    ids = [each.app_id for each in made]
+    # Then a span holds those between its ends
+    for span, expected in (
+        (Span(), ids),
+        (Span(up=False), ids[::-1]),
+        (Span(above=ids[0], below=ids[3]), ids[1:3]),
+        (Span(above=ids[1]), ids[2:]),
+        (Span(below=ids[2], up=False), ids[1::-1]),
+        (Span(above=ids[2], below=ids[2]), []),
+        (Span(above=ids[3], below=ids[0]), []),
+    ):
+        assert [each.app_id for each in settings.applications(PROJECT, span)] == expected
+
+
+def test_endpoints_are_kept_with_all_their_fields_and_counted(settings: Any) -> None:
+    # Given an application
+    app = settings.put_application(application(), None)
+    # When endpoints are made and changed
+    first = settings.put_endpoint(replace(endpoint(app), fields=FULL), None)
+    settings.put_endpoint(endpoint(app, 1), None)
+    changed = settings.put_endpoint(replace(first, updated_at=NOW + 5), first)
+    # Then they are found, and each change was counted
+    assert settings.endpoint(PROJECT, app.app_id, "shop") == changed
+    assert settings.endpoint(PROJECT, app.app_id, first.endpoint_id) == changed
+    assert len(list(settings.endpoints(PROJECT, app.app_id, Span()))) == 2
+    assert settings.application(PROJECT, app.app_id).endpoints == 3
+    # And a change of the application does not lose the count
+    settings.put_application(replace(app, updated_at=NOW + 9), app)
+    assert settings.application(PROJECT, app.app_id).endpoints == 3
+
+
+def test_an_endpoint_is_not_overwritten_and_its_uid_is_its_own(settings: Any) -> None:
+    app = settings.put_application(application(), None)
+    other_app = settings.put_application(application(1), None)
+    first = settings.put_endpoint(endpoint(app, uid="shop"), None)
+    with pytest.raises(UidTaken):
+        settings.put_endpoint(endpoint(app, 1, uid="shop"), None)
+    settings.put_endpoint(endpoint(other_app, uid="shop"), None)
+    settings.put_endpoint(first, first)
+    with pytest.raises(Conflict):
+        settings.put_endpoint(first, first)
+    settings.delete_application(other_app)
+    with pytest.raises(Conflict):
+        settings.put_endpoint(endpoint(other_app), None)
+
+
+def test_a_deleted_endpoint_is_kept_for_the_record_without_its_secrets(settings: Any) -> None:
+    app = settings.put_application(application(), None)
+    first = settings.put_endpoint(endpoint(app, uid="shop"), None)
+    settings.delete_endpoint(first)
+    assert settings.endpoint(PROJECT, app.app_id, "shop") is None
+    assert list(settings.endpoints(PROJECT, app.app_id, Span())) == []
+    kept = settings.deleted_endpoint(PROJECT, app.app_id, first.endpoint_id)
+    assert kept == replace(first, deleted=True, sealed=b"", headers={})
+    settings.put_endpoint(endpoint(app, 1, uid="shop"), None)
+    with pytest.raises(Conflict):
+        settings.delete_endpoint(first)
+
+
+def test_event_types_are_kept_by_name(settings: Any) -> None:
+    full = EventType(
+        project=PROJECT,
+        name="-a.b",
+        description="☃",
+        archived=True,
+        deprecated=True,
+        schemas={"1": {"type": "object", "multipleOf": 0.5}},
+        feature_flags=("x", "y"),
+        group_name="g",
+        created_at=NOW,
+        updated_at=NOW + 1,
+    )
+    stored = settings.put_event_type(full)
+    plain = settings.put_event_type(replace(full, name="c", schemas=None, group_name=None, feature_flags=()))
+    assert settings.event_type(PROJECT, "-a.b") == stored
+    assert settings.event_type(OTHER_PROJECT, "-a.b") is None
+    assert list(settings.event_types(PROJECT, Span())) == [stored, plain]
+    assert settings.event_types_named(PROJECT, ["c", "d"]) == [plain]
+    with pytest.raises(Conflict):
+        settings.put_event_type(replace(full, description="other"))
+    settings.delete_event_type(PROJECT, "c")
+    settings.delete_event_type(PROJECT, "c")
+    assert settings.event_type(PROJECT, "c") is None
+
+
+ANSWER = KeptAnswer(status=201, body='{"a": "☃"}', headers={"X": "y"})
+
+
+def test_a_request_is_one_callers_until_its_answer_is_kept(keys: IdempotencyKeys) -> None:
+    assert keys.begin(PROJECT, "d", now=NOW, locked_ms=5_000) is None
+    with pytest.raises(KeyBusy):
+        keys.begin(PROJECT, "d", now=NOW + 4_999, locked_ms=5_000)
+    assert keys.begin(OTHER_PROJECT, "d", now=NOW, locked_ms=5_000) is None
+    keys.keep(PROJECT, "d", ANSWER, until=NOW + 60_000)
+    assert keys.begin(PROJECT, "d", now=NOW + 59_999, locked_ms=5_000) == ANSWER
+    assert keys.begin(PROJECT, "d", now=NOW + 60_000, locked_ms=5_000) is None
+
+
+def test_a_request_that_was_given_up_is_the_next_callers(keys: IdempotencyKeys) -> None:
+    keys.begin(PROJECT, "d", now=NOW, locked_ms=5_000)
+    assert keys.begin(PROJECT, "d", now=NOW + 5_000, locked_ms=5_000) is None
+    keys.release(PROJECT, "d")
+    assert keys.begin(PROJECT, "d", now=NOW + 5_001, locked_ms=5_000) is None
+
+
+def test_the_message_noted_first_counts_until_its_time_is_over(keys: IdempotencyKeys) -> None:
+    assert keys.note_message(PROJECT, "d", "1", now=NOW, until=NOW + 100) == "1"
+    assert keys.note_message(PROJECT, "d", "2", now=NOW + 99, until=NOW + 200) == "1"
+    assert keys.note_message(PROJECT, "d", "3", now=NOW + 100, until=NOW + 200) == "3"
+    keys.release(PROJECT, "d")
+    assert keys.note_message(PROJECT, "d", "4", now=NOW + 101, until=NOW + 200) == "4"
+
+
+def test_what_is_sealed_is_opened_and_not_seen(vault: Vault) -> None:
+    sealed = vault.seal(PROJECT, b"whsec_secret")
+    assert b"secret" not in sealed
+    assert vault.open(PROJECT, sealed) == b"whsec_secret"
+    assert vault.open(PROJECT, sealed) == b"whsec_secret"
+
+
+def test_what_was_sealed_for_a_project_is_not_opened_for_another(vault: Vault) -> None:
+    sealed = vault.seal(PROJECT, b"whsec_secret")
+    with pytest.raises(Exception):  # noqa: B017 (the fake asserts, KMS refuses)
+        vault.open(OTHER_PROJECT, sealed)
