@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.message import Message
-from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
+from pushhub.engine.store._delivery_items import decode_delivery
+from pushhub.engine.store.dynamodb_messages import decode_message
+from pushhub.ironmq.store._pull_items import decode_pull_message
 from simulation.expressions import Item
 
 if TYPE_CHECKING:

@@ -54,7 +54,6 @@ class Owner:
         self.events: list[SubscriberEvent] = []
 
     def happened(self, event: SubscriberEvent) -> None:
-        """See the port."""
         self.events.append(event)
         if event.kind is SubscriberEventKind.DISABLE:
             self.set_disabled(event.project, event.queue, event.subscriber_id, disabled=True)

@@ -25,7 +25,6 @@ class FakeBodyStore:
         self._numbers = itertools.count(1)
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
-        """See the port."""
         key = f"bodies/{project_id}/{now}/{next(self._numbers)}"
         self.objects[key] = b"".join(bodies)
         ends = list(itertools.accumulate(len(body) for body in bodies))
@@ -34,13 +33,11 @@ class FakeBodyStore:
         ]
 
     def get(self, ref: BodyRef) -> bytes:
-        """See the port."""
         if ref.key not in self.objects or ref in self.erased:
             raise MessageNotFound
         return self.objects[ref.key][ref.offset : ref.offset + ref.length]
 
     def erase(self, ref: BodyRef) -> None:
-        """See the port."""
         if ref.key in self.objects:
             bodies = bytearray(self.objects[ref.key])
             bodies[ref.offset : ref.offset + ref.length] = bytes(ref.length)

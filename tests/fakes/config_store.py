@@ -28,57 +28,46 @@ class FakeConfigStore:
         self._totals: Counter[tuple[str, str]] = Counter()
 
     def put_project(self, project: Project) -> None:
-        """See the port."""
         self._projects[project.project_id] = project
 
     def project(self, project_id: str) -> Project | None:
-        """See the port."""
         return self._projects.get(project_id)
 
     def projects(self) -> list[Project]:
-        """See the port."""
         return sorted(self._projects.values(), key=lambda each: (each.created_at, each.project_id))
 
     def put_token(
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
-        """See the port."""
         self._tokens[project_id, token_hash] = ProjectToken(
             token_hash=token_hash, label=label, created_at=now, expires_at=expires_at
         )
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
-        """See the port."""
         own = [each for (project, _), each in self._tokens.items() if project == project_id]
         return sorted(own, key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
-        """See the port."""
         token = self._tokens.get((project_id, token_hash))
         return token is not None and (token.expires_at is None or self._clock.now() < token.expires_at)
 
     def project_of(self, token_hash: str) -> str | None:
-        """See the port."""
         owners = (project for project, known in self._tokens if known == token_hash)
         return next((each for each in owners if self.has_token(each, token_hash)), None)
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
-        """See the port."""
         self._tokens.pop((project_id, token_hash), None)
 
     def create_queue(self, queue: Queue) -> None:
-        """See the port."""
         created = replace(queue, version=1)
         with self._lock:
             if self._queues.setdefault((queue.project, queue.name), created) != created:
                 raise Conflict(f"queue {queue.name} exists")
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """See the port."""
         return self._queues.get((project_id, name))
 
     def update_queue(self, queue: Queue) -> Queue:
-        """See the port."""
         updated = replace(queue, version=queue.version + 1)
         with self._lock:
             stored = self._queues.get((queue.project, queue.name))
@@ -90,23 +79,18 @@ class FakeConfigStore:
         return updated
 
     def delete_queue(self, project_id: str, name: str) -> bool:
-        """See the port."""
         return self._queues.pop((project_id, name), None) is not None
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
-        """See the port."""
         names = sorted(name for project, name in self._queues if project == project_id)
         return [name for name in names if name.startswith(prefix) and name > after][:limit]
 
     def next_worker(self) -> int:
-        """See the port."""
         return next(self._workers)
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
-        """See the port."""
         with self._lock:
             self._totals[project_id, queue_uid] += count
 
     def total(self, project_id: str, queue_uid: str) -> int:
-        """See the port."""
         return self._totals[project_id, queue_uid]

@@ -18,7 +18,6 @@ class FakeDescendants:
         self._spent: dict[tuple[str, str], dict[str, int]] = {}
 
     def spend(self, project_id: str, root_id: str, *, cause: str, count: int) -> bool:
-        """See the port."""
         with self._lock:
             spent = self._spent.setdefault((project_id, root_id), {})
             if cause not in spent and sum(spent.values()) + count > self.most:

@@ -32,15 +32,12 @@ class FakeHubSettings:
         self._claims: dict[tuple[str, str, str], str] = {}
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
-        """See the port."""
         return self._mappings.get((project_id, mapping_id))
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        """See the port."""
         return [each for (project, _), each in sorted(self._mappings.items()) if project == project_id]
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
-        """See the port."""
         with self._lock:
             stored = self._mappings.get((project_id, mapping.mapping_id))
             _check_version(stored.version if stored else 0, mapping.version)
@@ -49,19 +46,15 @@ class FakeHubSettings:
             return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
-        """See the port."""
         return self._mappings.pop((project_id, mapping_id), None) is not None
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
-        """See the port."""
         return self._integrations.get((project_id, integration_id))
 
     def integrations(self, project_id: str) -> list[Integration]:
-        """See the port."""
         return [each for (project, _), each in sorted(self._integrations.items()) if project == project_id]
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
-        """See the port."""
         with self._lock:
             stored = self._integrations.get((project_id, integration.integration_id))
             _check_version(stored.version if stored else 0, integration.version)
@@ -70,19 +63,15 @@ class FakeHubSettings:
             return raised
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
-        """See the port."""
         return self._integrations.pop((project_id, integration_id), None) is not None
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
-        """See the port."""
         return self._schedulers.get((project_id, scheduler_id))
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
-        """See the port."""
         return [each for (project, _), each in sorted(self._schedulers.items()) if project == project_id]
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
-        """See the port."""
         with self._lock:
             stored = self._schedulers.get((scheduler.project, scheduler.scheduler_id))
             _check_version(stored.version if stored else 0, scheduler.version)
@@ -91,20 +80,16 @@ class FakeHubSettings:
             return raised
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
-        """See the port."""
         return self._schedulers.pop((project_id, scheduler_id), None) is not None
 
     def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
-        """See the port."""
         due = [each for each in self._schedulers.values() if each.next_at <= now]
         return sorted(due, key=lambda each: each.next_at)[:limit]
 
     def parameters(self, project_id: str) -> list[Parameter]:
-        """See the port."""
         return [each for (project, _), each in sorted(self._parameters.items()) if project == project_id]
 
     def set_parameter(self, parameter: Parameter) -> bool:
-        """See the port."""
         key = (parameter.project, parameter.name)
         with self._lock:
             stored = self._parameters.get(key)
@@ -115,19 +100,15 @@ class FakeHubSettings:
             return True
 
     def delete_parameter(self, project_id: str, name: str) -> bool:
-        """See the port."""
         return self._parameters.pop((project_id, name), None) is not None
 
     def note_type(self, project_id: str, message_type: str) -> None:
-        """See the port."""
         self._types.add((project_id, message_type))
 
     def types(self, project_id: str) -> list[str]:
-        """See the port."""
         return sorted(each for project, each in self._types if project == project_id)
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
-        """See the port."""
         with self._lock:
             return self._claims.setdefault((project_id, mapping_id, identity), message_id)
 
@@ -143,7 +124,6 @@ class FakeHubLog:
         self._notifications: dict[_Key, Notice] = {}
 
     def put(self, entry: LoggedMessage) -> None:
-        """See the port."""
         key = (entry.project, entry.message_id)
         with self._lock:
             stored = self._entries.get(key)
@@ -151,23 +131,19 @@ class FakeHubLog:
                 self._entries[key] = entry
 
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
-        """See the port."""
         self._children[project_id, message_id] = tuple(children)
 
     def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
-        """See the port."""
         entry = self._entries.get((project_id, message_id))
         return replace(entry, children=self._children.get((project_id, message_id), ())) if entry else None
 
     def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
-        """See the port."""
         found = (self.entry(project_id, each) for each in message_ids)
         return [each for each in found if each is not None]
 
     def listed(
         self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
     ) -> list[LoggedMessage]:
-        """See the port."""
         ids = sorted((message_id for project, message_id in self._entries if project == project_id), reverse=True)
         found = [
             each
@@ -179,25 +155,20 @@ class FakeHubLog:
         return found[:limit]
 
     def count(self, project_id: str, listing: Listing) -> int:
-        """See the port."""
         return len(self.listed(project_id, [listing], before=None, after=None, limit=1_000_000))
 
     def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
-        """See the port."""
         with self._lock:
             return self._answers.setdefault((project_id, message_id, answer.attempt), answer)
 
     def answer(self, project_id: str, message_id: str, attempt: int) -> RecordedAnswer | None:
-        """See the port."""
         return self._answers.get((project_id, message_id, attempt))
 
     def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
-        """See the port."""
         attempts = [key for key in self._answers if key[:2] == (project_id, message_id)]
         return self._answers[max(attempts)] if attempts else None
 
     def count_notification(self, notification: Notice) -> Notice:
-        """See the port."""
         key = (notification.project, notification.notification_id)
         with self._lock:
             stored = self._notifications.get(key)
@@ -213,14 +184,12 @@ class FakeHubLog:
             return self._notifications[key]
 
     def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
-        """See the port."""
         every = list(self.notifications(project_id))
         return [each for each in reversed(every) if each.message_id == message_id]
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
     ) -> Iterator[Notice]:
-        """See the port."""
         found = [
             each
             for (project, _), each in self._notifications.items()

@@ -37,7 +37,6 @@ class FakeMessageStore:
         self.saved: list[Delivery] = []
 
     def accept(self, messages: Sequence[Message]) -> None:
-        """See the port."""
         with self._lock:
             for message in messages:
                 stored = self._messages.get(_message_key(message))
@@ -47,7 +46,6 @@ class FakeMessageStore:
                     raise Conflict(f"message id {message.message_id} is taken")
 
     def accept_once(self, message: Message) -> Once:
-        """See the port."""
         with self._lock:
             stored = self._messages.get(_message_key(message))
             if stored is None:
@@ -56,14 +54,12 @@ class FakeMessageStore:
             return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
-        """See the port."""
         key = (project_id, queue_uid, message_id)
         return None if key in self._deleted else self._messages.get(key)
 
     def message_with_deliveries(
         self, project_id: str, queue_uid: str, message_id: str
     ) -> tuple[Message, list[Delivery]] | None:
-        """See the port."""
         with self._lock:
             key = (project_id, queue_uid, message_id)
             message = self._messages.get(key)
@@ -72,7 +68,6 @@ class FakeMessageStore:
             return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
 
     def delete(self, message: Message) -> None:
-        """See the port."""
         with self._lock:
             key = _message_key(message)
             if key in self._messages:
@@ -80,16 +75,13 @@ class FakeMessageStore:
                 self._deleted.add(key)
 
     def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
-        """See the port."""
         stored = {order.key: self.delivery(order) for order in orders}
         return {key: delivery for key, delivery in stored.items() if delivery is not None}
 
     def delivery(self, order: WorkOrder) -> Delivery | None:
-        """See the port."""
         return self._deliveries.get((*_message_key(order.message), order.subscriber_id))
 
     def save(self, delivery: Delivery) -> None:
-        """See the port."""
         if delivery.scheduled and delivery.due_at is None:
             raise ValueError("only a delivery with a due time can be scheduled")
         key = _delivery_key(delivery)
@@ -103,13 +95,11 @@ class FakeMessageStore:
             self.saved.append(delivery)
 
     def due(self, now: int, limit: int) -> list[Delivery]:
-        """See the port."""
         with self._lock:
             scheduled = [(_wakes_at(each), key) for key, each in self._deliveries.items() if each.scheduled]
             return [self._deliveries[key] for wakes_at, key in sorted(scheduled) if wakes_at <= now][:limit]
 
     def unschedule(self, delivery: Delivery) -> None:
-        """See the port."""
         key = _delivery_key(delivery)
         with self._lock:
             stored = self._deliveries.get(key)
@@ -117,7 +107,7 @@ class FakeMessageStore:
                 self._deliveries[key] = replace(stored, scheduled=False)
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """See the port. Parts by the message's id."""
+        """Parts by the message's id."""
         for message in self.all_messages():
             if int(message.message_id) % parts == part and _message_key(message) not in self._deleted:
                 owed = [
@@ -131,7 +121,6 @@ class FakeMessageStore:
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """See the port."""
         with self._lock:
             found = sorted(
                 (_unsettled_key(each), each.message_id, each.subscriber_id, key)
@@ -144,7 +133,6 @@ class FakeMessageStore:
             return [self._deliveries[key] for _, key in page], cursor
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        """See the port."""
         with self._lock:
             return sum(
                 key[:2] == (project_id, queue_uid) and each.state in _WAITING for key, each in self._deliveries.items()

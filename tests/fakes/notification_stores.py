@@ -23,28 +23,23 @@ class FakeSubscriptionStore:
         self._rules: dict[tuple[str, str, str, str], Subscription] = {}
 
     def create(self, rule: Subscription) -> None:
-        """See the port."""
         if _key(rule) in self._rules:
             raise Conflict("subscription exists")
         self._rules[_key(rule)] = rule
 
     def subscription(self, project_id: str, subscription_id: str) -> Subscription | None:
-        """See the port."""
         rules = self.subscriptions(project_id)
         return next((each for each in rules if each.subscription_id == subscription_id), None)
 
     def subscriptions(self, project_id: str) -> list[Subscription]:
-        """See the port."""
         mine = [each for each in self._rules.values() if each.project == project_id]
         return sorted(mine, key=lambda each: int(each.subscription_id))
 
     def concerning(self, project_id: str, source: str) -> list[Subscription]:
-        """See the port."""
         rules = self.subscriptions(project_id)
         return [each for each in rules if each.context is Context.TENANT or each.source == source]
 
     def delete(self, rule: Subscription) -> bool:
-        """See the port."""
         return self._rules.pop(_key(rule), None) is not None
 
 
@@ -60,7 +55,6 @@ class FakeRequestStore:
         self._noted: dict[tuple[str, str], tuple[int, PublishRequest]] = {}
 
     def note(self, request: PublishRequest, now: int) -> PublishRequest:
-        """See the port."""
         key = request.project, request.key
         with self._lock:
             noted_at, stored = self._noted.get(key, (now, None))
@@ -101,24 +95,20 @@ class FakeTopicStore:
         self.changes: list[CommitChange] = []
 
     def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
-        """See the port."""
         with self._lock:
             head = self._heads.get(topic) or Head(uid=new_uid(), ceiling=ceiling)
             self._heads[topic] = replace(head, subscribers=head.subscribers | {subscriber_uid})
             return self._heads[topic]
 
     def dismiss(self, topic: Topic, subscriber_uid: str) -> None:
-        """See the port."""
         with self._lock:
             if head := self._heads.get(topic):
                 self._heads[topic] = replace(head, subscribers=head.subscribers - {subscriber_uid})
 
     def head(self, topic: Topic) -> Head | None:
-        """See the port."""
         return self._heads.get(topic)
 
     def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
-        """See the port."""
         with self._lock:
             head = self._heads.get(topic)
             if head is None or not head.subscribers:
@@ -138,13 +128,11 @@ class FakeTopicStore:
             )
 
     def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
-        """See the port."""
         with self._lock:
             head = self._heads[topic]
             self._heads[topic] = replace(head, ceiling=max(head.ceiling, ceiling))
 
     def append(self, commit: Commit, part: Part | None = None) -> None:
-        """See the port."""
         with self._lock:
             if part is not None and not self._requests.may_take(commit.topic, part):
                 raise AlreadyAppended("part of a request")
@@ -157,12 +145,10 @@ class FakeTopicStore:
                 self._requests.take(commit.topic, part)
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
-        """See the port."""
         found = [each for (where, number), each in self._commits.items() if where == topic and number >= first]
         return sorted(found, key=lambda each: each.sequence)[: min(limit, self.page)]
 
     def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
-        """See the port."""
         return {each: self._commits[topic, each] for each in sequences if (topic, each) in self._commits}
 
     def expire(self, now: int) -> None:
@@ -184,15 +170,12 @@ class FakeBacklogStore:
         self._backlogs: dict[tuple[Topic, str], Backlog] = {}
 
     def backlog(self, topic: Topic, subscriber: str) -> Backlog | None:
-        """See the port."""
         return self._backlogs.get((topic, subscriber))
 
     def backlogs(self, topic: Topic) -> list[Backlog]:
-        """See the port."""
         return [each for (where, _), each in sorted(self._backlogs.items(), key=_by_name) if where == topic]
 
     def save(self, backlog: Backlog) -> None:
-        """See the port."""
         key = backlog.topic, backlog.subscriber
         with self._lock:
             stored = self._backlogs.get(key)
@@ -205,7 +188,6 @@ class FakeBacklogStore:
             self.changes.append(BacklogChange(before=stored, after=backlog, changed_at=backlog.created_at))
 
     def delete(self, backlog: Backlog) -> None:
-        """See the port."""
         key = backlog.topic, backlog.subscriber
         with self._lock:
             if (stored := self._backlogs.get(key)) and stored.uid == backlog.uid:
@@ -226,16 +208,13 @@ class FakeConnectionStore:
         self._check_at: dict[str, int] = {}
 
     def open(self, connection: Connection, *, check_at: int) -> None:
-        """See the port."""
         self._connections[connection.connection_id] = connection
         self._check_at[connection.connection_id] = check_at
 
     def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
-        """See the port."""
         return {each: self._connections[each] for each in connection_ids if each in self._connections}
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
-        """See the port."""
         with self._lock:
             stored = self._connections.get(connection_id)
             if stored is None or stored.shared != shared:
@@ -243,38 +222,31 @@ class FakeConnectionStore:
             return self._change(stored, acknowledged=stored.acknowledged | positions)
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
-        """See the port."""
         with self._lock:
             stored = self._connections.get(connection_id)
             return self._change(stored, stalled=stalled) if stored else None
 
     def leave(self, connection_id: str) -> None:
-        """See the port."""
         with self._lock:
             if stored := self._connections.get(connection_id):
                 self._change(stored, leaving=True)
 
     def everyone(self) -> Iterator[Connection]:
-        """See the port."""
         yield from list(self._connections.values())
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
-        """See the port."""
         with self._lock:
             if stored := self._connections.get(connection_id):
                 self._change(stored, acknowledged=stored.acknowledged - set(positions))
 
     def close(self, connection_id: str) -> Connection | None:
-        """See the port."""
         self._check_at.pop(connection_id, None)
         return self._connections.pop(connection_id, None)
 
     def idle(self, now: int, limit: int) -> list[str]:
-        """See the port."""
         return [each for each, at in sorted(self._check_at.items(), key=lambda item: item[1]) if at <= now][:limit]
 
     def check_again(self, connection_id: str, check_at: int) -> None:
-        """See the port."""
         if connection_id in self._connections:
             self._check_at[connection_id] = check_at
 

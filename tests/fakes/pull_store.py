@@ -44,13 +44,11 @@ class FakePullStore:
         self._pull: dict[tuple[str, str], dict[str, _Entry]] = {}
 
     def put(self, messages: Sequence[Message]) -> None:
-        """See the port."""
         with self._lock:
             for message in messages:
                 self._queue(message.project, message.queue_uid).setdefault(message.message_id, _entry(message))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        """See the port."""
         with self._lock:
             entry = replace(_entry(message), reserved_count=reserved_count)
             stored = self._queue(message.project, message.queue_uid).setdefault(message.message_id, entry)
@@ -59,7 +57,6 @@ class FakePullStore:
             return Once.KNOWN if stored.message.cause == message.cause else Once.TAKEN
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
-        """See the port."""
         with self._lock:
             queue = self._queue(project_id, pull_uid)
             for message_id in [each for each, entry in queue.items() if entry.message.expires_at <= now]:
@@ -70,14 +67,12 @@ class FakePullStore:
             return [entry.seen_at(now) for entry in taken]
 
     def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
-        """See the port."""
         with self._lock:
             queue = self._queue(project_id, pull_uid)
             live = [queue[each] for each in sorted(queue) if queue[each].message.expires_at > now]
             return [entry.seen_at(now) for entry in live if entry.available(now)][:count]
 
     def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
-        """See the port."""
         with self._lock:
             entry = self._queue(project_id, pull_uid).get(message_id)
             return entry.seen_at(now) if entry and entry.message.expires_at > now else None
@@ -85,7 +80,6 @@ class FakePullStore:
     def touch(
         self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
     ) -> str:
-        """See the port."""
         with self._lock:
             return _hold(self._held(project_id, pull_uid, message_id, reservation_id, now), now + timeout_ms)
 
@@ -100,7 +94,6 @@ class FakePullStore:
         now: int,
         counted: bool = True,
     ) -> None:
-        """See the port."""
         with self._lock:
             entry = self._held(project_id, pull_uid, message_id, reservation_id, now)
             entry.reservation_id, entry.available_at = None, now + delay_ms
@@ -116,7 +109,6 @@ class FakePullStore:
         now: int,
         leaving: str = "",
     ) -> None:
-        """See the port."""
         with self._lock:
             if reservation_id is not None:
                 self._held(project_id, pull_uid, message_id, reservation_id, now)
@@ -125,7 +117,6 @@ class FakePullStore:
             del self._queue(project_id, pull_uid)[message_id]
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """See the port."""
         with self._lock:
             count = sum(entry.message.expires_at > now for entry in self._queue(project_id, pull_uid).values())
             return count if at_most is None else min(count, at_most)

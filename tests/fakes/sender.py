@@ -65,7 +65,6 @@ class FakeSender:
         return [each for each in self.requests if each.url == url]
 
     def send(self, request: PushRequest) -> Answer:
-        """See the port."""
         with self._lock:
             self.requests.append(request)
             script = self._scripts.get(request.url) or [self._default]

@@ -58,7 +58,6 @@ class FakeSockets:
         return connection_id in self._open
 
     def send(self, connection_id: str, text: str) -> bool:
-        """See the port."""
         with self._lock:
             socket = self._open.get(connection_id)
             if socket is None:
@@ -68,11 +67,9 @@ class FakeSockets:
         return True
 
     def close(self, connection_id: str) -> None:
-        """See the port."""
         if self._open.pop(connection_id, None) is not None:
             self.closed.append(connection_id)
 
     def active_at(self, connection_id: str) -> int | None:
-        """See the port."""
         socket = self._open.get(connection_id)
         return socket.active_at if socket else None

@@ -20,11 +20,9 @@ class FakeTelemetry:
         self.counts: Counter[str] = Counter()
 
     def event(self, name: str, /, **fields: object) -> None:
-        """See the port."""
         self.events.append((name, fields))
 
     def count(self, metric: str, value: int = 1) -> None:
-        """See the port."""
         self.counts[metric] += value
 
     def named(self, name: str) -> list[dict[str, object]]:

@@ -18,7 +18,6 @@ class FakeWaits:
         self._numbers = itertools.count()
 
     def enter(self, project_id: str, *, now: int, until: int) -> str | None:
-        """See the port."""
         waiting = self.waiting.setdefault(project_id, {})
         for place in [place for place, ends_at in waiting.items() if ends_at <= now]:
             del waiting[place]
@@ -29,5 +28,4 @@ class FakeWaits:
         return place
 
     def leave(self, project_id: str, place: str) -> None:
-        """See the port."""
         self.waiting.get(project_id, {}).pop(place, None)

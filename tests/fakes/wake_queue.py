@@ -42,7 +42,6 @@ class FakeWakeQueue:
         self.sent: list[Wake] = []
 
     def wake(self, wakes: Sequence[Wake]) -> None:
-        """See the port."""
         now = self._clock.now()
         with self._lock:
             for each in wakes:
@@ -54,7 +53,6 @@ class FakeWakeQueue:
                 self._stored.append(_Stored(each, f"wake-{next(self._numbers)}", now))
 
     def defer(self, waits: Mapping[str, int]) -> None:
-        """See the port."""
         with self._lock:
             for stored in self._stored:
                 if stored.handle in waits:

@@ -69,7 +69,6 @@ class FakeWorkQueue:
         self.in_flight_shown: int | None = None
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
-        """See the port."""
         texts = [(order.encode(), delay_s) for order, delay_s in orders]
         for text, delay_s in texts:
             if not 0 <= delay_s <= _MAX_DELAY_S or len(text.encode()) > _MAX_BYTES:
@@ -81,7 +80,6 @@ class FakeWorkQueue:
             self.sent.extend(orders)
 
     def send_packed(self, orders: Sequence[WorkOrder]) -> None:
-        """See the port."""
         with self._lock:
             now = self._clock.now()
             for _, text in pack(orders):
@@ -89,19 +87,18 @@ class FakeWorkQueue:
             self.sent.extend((order, 0) for order in orders)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
-        """See the port. A message not in flight, or hidden for more than twelve hours in all, is refused."""
+        """A message not in flight, or hidden for more than twelve hours in all, is refused."""
         with self._lock:
             return {handle for handle, seconds in waits if not self._defer(handle, seconds)}
 
     def in_flight(self) -> int:
-        """See the port."""
         if self.in_flight_shown is not None:
             return self.in_flight_shown
         now = self._clock.now()
         return sum(bool(each.handle) and each.visible_at > now for each in self._stored.values())
 
     def receive(self, wait_s: int = 0, *, limit: int = 10) -> list[Received]:
-        """See the port. Hands out those visible longest first."""
+        """Hands out those visible longest first."""
         with self._lock:
             now = self._clock.now()
             self._drop_old(now)
@@ -118,7 +115,7 @@ class FakeWorkQueue:
             return received
 
     def delete(self, handles: Sequence[str]) -> None:
-        """See the port. A stale or unknown handle is accepted and does nothing."""
+        """A stale or unknown handle is accepted and does nothing."""
         with self._lock:
             for stored in map(self._current, handles):
                 if stored is not None:

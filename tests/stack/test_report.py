@@ -17,8 +17,9 @@ from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
 from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
-from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
+from pushhub.engine.store._delivery_items import decode_delivery
+from pushhub.engine.store.dynamodb_messages import decode_message
+from pushhub.ironmq.store._pull_items import decode_pull_message
 
 pytestmark = pytest.mark.stack
 

@@ -10,7 +10,8 @@ import pytest
 from tests.template.cloudformation import ROOT, called_by, of_type, source
 
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.engine.store._delivery_items import decode_delivery
+from pushhub.engine.store.dynamodb_messages import decode_message
 from pushhub.ironmq.store._pull_items import decode_pull_message
 from pushhub.notifications.store._items import decode_backlog, decode_commit
 from pushhub.notifications.store.sqs_wakes import decode_wake

@@ -21,8 +21,8 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt, opening, schedule
 from pushhub.engine.model.message import Message
-from pushhub.engine.store._delivery_items import encode_delivery
-from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_delivery, decode_message
+from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
 from pushhub.ironmq.wire.subscribers import MAX_SUBSCRIBERS_BYTES
 
 KIBIBYTE = 1_024

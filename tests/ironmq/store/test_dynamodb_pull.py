@@ -16,8 +16,9 @@ from tests.fakes import FakeClock
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.message import Message
 from pushhub.ironmq.ports import PullMessage
+from pushhub.ironmq.store._pull_items import decode_pull_message
 from pushhub.ironmq.store.changes import record_of_pull_change
-from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, decode_pull_message
+from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000

@@ -18,21 +18,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "Conflict",
-    "Forbidden",
-    "HubError",
-    "Invalid",
-    "MessageNotFound",
-    "NotFound",
-    "QueueNotFound",
-    "RequestRefused",
-    "TooLarge",
-    "Unanswerable",
-    "Unauthorized",
-    "Unavailable",
-]
-
 
 class HubError(Exception):
     """Root of all errors the hub raises on purpose."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["iso_time"]
-
 
 def iso_time(epoch_ms: int) -> str:
     """``2026-11-21T05:34:16.123Z`` for epoch milliseconds."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Answer", "Verdict", "iron_verdict"]
-
 
 class Verdict(StrEnum):
     """What an answer means for its delivery."""

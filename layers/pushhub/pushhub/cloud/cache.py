@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 from pushhub.base.ports import Clock
 
-__all__ = ["ExpiringCache"]
-
 V = TypeVar("V")
 
 

@@ -11,8 +11,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 
-__all__ = ["ROUNDS", "ConditionRefused", "aws_call", "pause"]
-
 ROUNDS = 5
 """Rounds of a batch call whose answer left some entries undone, the first included; 0.4 to 0.75 s of waiting in all."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import time
 
-__all__ = ["SystemClock"]
-
 
 class SystemClock:
     """The machine's clock and random numbers."""

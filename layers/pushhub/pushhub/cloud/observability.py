@@ -17,8 +17,6 @@ from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-__all__ = ["PowertoolsTelemetry", "logger", "telemetry"]
-
 logger = Logger(
     location=None,
     json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),

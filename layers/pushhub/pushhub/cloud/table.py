@@ -15,8 +15,6 @@ from pushhub.cloud.calls import ROUNDS, aws_call, pause
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["Item", "Table", "WritesRefused", "number", "numbers", "text", "texts"]
-
 Item = dict[str, Any]
 """An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""
 

@@ -27,16 +27,6 @@ from pushhub.egress.lookup import LookupFailed, NameLookup
 from pushhub.egress.socket import BoundedSocket, BoundedTLSSocket, connect_to, time_left
 from pushhub.egress.url import Target
 
-__all__ = [
-    "AttemptFailed",
-    "GuardedConnection",
-    "GuardedPool",
-    "GuardedPoolManager",
-    "Reply",
-    "Route",
-    "StaleConnection",
-]
-
 # Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
 _HEAD_LIMIT = 256 * 1024
 # A chunk of one byte takes six on the wire; more framing than that is no answer but an attack.

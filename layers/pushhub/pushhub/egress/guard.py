@@ -21,8 +21,6 @@ from pushhub.base.errors import Unavailable
 from pushhub.egress.lookup import LookupFailed, NameLookup
 from pushhub.egress.url import InvalidTarget, IPAddress, Target, parse_target
 
-__all__ = ["AllowedTargets", "TargetRefused", "address_refusal", "checked_addresses", "refusal"]
-
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -163,7 +161,7 @@ def checked_addresses(
             raise TargetRefused(f"{target.host}:{target.port} is closed to subscribers")
         kind = address_refusal(address, target.port, target.host, allowed)
         if kind:
-            # The address a name resolves to is not told: it would let tenants read the DNS of the hub's network.
+            # The address a name resolves to is not reported: that would let tenants read the DNS of the hub's network.
             verb = "is" if target.address else "resolves to"
             raise TargetRefused(f"{target.host} {verb} a {kind} address, which is not allowed")
     return addresses

@@ -16,8 +16,6 @@ from concurrent.futures import Future
 from pushhub.base.errors import Unavailable
 from pushhub.egress.url import IPAddress
 
-__all__ = ["LookupFailed", "NameLookup", "system_resolve"]
-
 Resolve = Callable[[str], Iterable[str]]
 
 

@@ -1,4 +1,4 @@
-"""The sender: one HTTP request to a subscriber, guarded, bounded, and told as an :class:`~pushhub.base.verdict.Answer`.
+"""The sender: one HTTP request to a subscriber, guarded, bounded, and reported as an :class:`~pushhub.base.verdict.Answer`.
 
 ``requests`` sends it, through one session without state: no proxies or credentials from the environment, no cookies, no redirects.
 What a failure's ``error_class`` says:
@@ -39,8 +39,6 @@ from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.socket import AnswerTooLarge
 from pushhub.egress.url import InvalidTarget, Target, parse_target
-
-__all__ = ["GuardedSender"]
 
 # What frames the message or belongs to the connection is ours: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1) and request smuggling.
 _OURS = frozenset(

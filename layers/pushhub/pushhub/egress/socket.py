@@ -20,8 +20,6 @@ from pushhub.egress.url import IPAddress
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-__all__ = ["AnswerTooLarge", "BoundedSocket", "BoundedTLSSocket", "connect_to", "time_left"]
-
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 # A name may have hundreds of addresses; trying more than a few only wastes the deadline.
 _ADDRESSES_TRIED = 4
@@ -99,7 +97,7 @@ def connect_to(addresses: Sequence[IPAddress], port: int, deadline: float) -> Bo
         A connected socket whose timeout is the time that is left.
 
     Raises:
-        OSError: None answered; the first failure is told.
+        OSError: None answered; the first failure is raised.
         Unavailable: This machine has no socket to spare.
     """
     failure: OSError | None = None

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, unquote_to_bytes
 
-__all__ = ["IPAddress", "InvalidTarget", "Target", "parse_target"]
-
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -61,7 +61,6 @@ class Accept:
 
     Args:
         workers: Gives this process its number, when the first id is made.
-        clock: Time.
     """
 
     def __init__(self, *, workers: Workers, clock: Clock) -> None:

@@ -6,8 +6,6 @@ from pushhub.base.errors import MessageNotFound
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import BodyStore
 
-__all__ = ["body_of"]
-
 
 def body_of(message: Message, bodies: BodyStore) -> bytes:
     """The exact bytes that were posted.

@@ -106,8 +106,6 @@ class Deliver:
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
         retry_queue: Measured, to decide where waits are spent.
-        clock: Time.
-        telemetry: Wide events and metrics.
         in_flight_limit: From this many messages in flight in the retry queue on, every wait is scheduled.
         watchers: Told of every delivery.
         subscriber_events: Told what becomes of subscribers.

@@ -14,8 +14,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
-__all__ = ["ORDERS_BYTES", "Dispatch"]
-
 ORDERS_BYTES = 16_000_000
 """About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000 orders, which together
 would not fit into the function's memory. Below it, all orders of a batch for the same subscriber can share SQS messages."""
@@ -33,7 +31,6 @@ class Dispatch:
         push_queue: Where first attempts are queued.
         route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for those who do.
         internal: Says by a queue's name whether its messages are such.
-        clock: Time.
         telemetry: Metrics.
     """
 

@@ -7,8 +7,6 @@ from pathlib import PurePath
 
 from pushhub.base.errors import HubError
 
-__all__ = ["described"]
-
 FRAMES = 3
 
 

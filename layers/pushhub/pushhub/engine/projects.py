@@ -32,7 +32,6 @@ class Projects:
 
     Args:
         config: Where they are kept.
-        clock: Time.
     """
 
     def __init__(self, *, config: _Config, clock: Clock) -> None:

@@ -5,7 +5,7 @@ neighbours' retries.
 
 Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on receiving orders by itself
 and works on them meanwhile, until what it could still take on might outlast it. And no subscriber gets more threads than its answers earn it
-(:mod:`pushhub.engine.windows`): orders for one that is slow are put aside, to come again later.
+(:mod:`pushhub.engine.windows`): orders for one that is slow are set aside, and come again later.
 """
 
 from __future__ import annotations
@@ -105,8 +105,6 @@ class Push:
         retry_queue: Where deliveries wait for their next try.
         errors_queue: Where exhausted deliveries go.
         poll_queue: Where deliveries wait for their next poll (hub protocol).
-        clock: Time.
-        telemetry: Wide events and metrics.
         executor: Runs the deliveries of a batch side by side; has more than :data:`AT_ONCE` threads.
     """
 
@@ -178,7 +176,7 @@ class Push:
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
     def _begin(self, run: _Run) -> None:
-        """Begin every attempt that there is a thread for; those of slow subscribers that may have none are put aside."""
+        """Begin every attempt that there is a thread for; those of slow subscribers that may have none are set aside."""
         still: list[tuple[Received, Delivery | None]] = []
         for received, stored in run.waiting:
             now, key = self._clock.now(), _window_key(received.order)

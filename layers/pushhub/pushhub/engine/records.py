@@ -12,8 +12,6 @@ from pushhub.base.ports import Telemetry
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.ports import RecordStore
 
-__all__ = ["Records"]
-
 
 class Records:
     """Writes the records of stream batches.

@@ -15,8 +15,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, WorkQueue
 
-__all__ = ["Resend"]
-
 ROUNDS = 8
 """How often a delivery that keeps changing is asked for."""
 
@@ -27,7 +25,6 @@ class Resend:
     Args:
         deliveries: Deliveries.
         retry_queue: Where the tries are queued.
-        clock: Time.
     """
 
     def __init__(self, *, deliveries: Deliveries, retry_queue: WorkQueue, clock: Clock) -> None:

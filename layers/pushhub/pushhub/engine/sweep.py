@@ -36,7 +36,6 @@ class Sweep:
         poll_queue: Where those go that wait for a poll.
         route_queue: Where those go that the hub itself works on.
         internal: Says by a queue's name whether its deliveries are such.
-        clock: Time.
         telemetry: Told of each delivery that was lost.
     """
 

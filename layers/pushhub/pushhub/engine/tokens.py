@@ -7,8 +7,6 @@ import hashlib
 from pushhub.base.ids import is_project_id
 from pushhub.engine.ports import ConfigStore
 
-__all__ = ["Tokens", "token_hash"]
-
 
 def token_hash(token: str) -> str:
     """What is stored of a token: SHA-256 in hex. Tokens are long and random, so no slower hash is needed."""

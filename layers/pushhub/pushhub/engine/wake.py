@@ -11,8 +11,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import DueIndex, WorkQueue
 
-__all__ = ["Wake"]
-
 BATCH = 1000
 """Deliveries woken per look into the due index."""
 
@@ -29,7 +27,6 @@ class Wake:
         poll_queue: Where those go that are to be polled (hub protocol).
         route_queue: Where those go that the hub itself works on.
         internal: Says by a queue's name whether its deliveries are such.
-        clock: Time.
         telemetry: Metrics.
         executor: Takes deliveries out of the index side by side.
     """

@@ -37,7 +37,6 @@ class HubIntake:
         bodies: Large bodies, kept as long as messages of the hub are.
         settings: Told of the types that exist.
         log: Told of messages that were pushed.
-        clock: Time.
         telemetry: Told what could not be shown.
     """
 

@@ -39,7 +39,6 @@ class HubIntegrations:
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
         sender: Fetches ``endpoint.json``.
-        clock: Time.
     """
 
     def __init__(

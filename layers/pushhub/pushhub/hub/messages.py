@@ -131,8 +131,7 @@ class HubMessages:
         log: How messages stand.
         messages: Messages and deliveries: the truth that the log follows.
         bodies: Large bodies and answers.
-        retry_queue: Makes it at hand only when somebody has a message tried now.
-        clock: Time.
+        retry_queue: Made when somebody has a message tried now, and not before.
     """
 
     def __init__(

@@ -215,7 +215,7 @@ class Answers(Protocol):
 
 
 class CountNotices(Protocol):
-    """Where notifications are told."""
+    """Where notifications go."""
 
     def count_notification(self, notification: Notice) -> Notice:
         """Add a notification's occurrences to those stored, unless its attempt (or a later one) is counted already.

@@ -51,7 +51,7 @@ class RoutingSettings(Mappings, Claims, Protocol):
 
 
 class RoutingLog(Entries, CountNotices, Protocol):
-    """What a message led to, and what its owner is told."""
+    """What a message led to, and what its owner sees of it."""
 
 
 class HubRouter:
@@ -61,7 +61,6 @@ class HubRouter:
         settings: Mappings and claims.
         log: Told what a message led to.
         intake: Makes the copies.
-        clock: Time.
         matches: Runs the regular expressions of filters.
     """
 

@@ -57,7 +57,6 @@ class HubSettingsOfStore:
         settings: Where they are kept.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
-        clock: Time.
     """
 
     def __init__(self, *, settings: OwnersSettings, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:

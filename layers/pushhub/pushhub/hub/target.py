@@ -35,7 +35,7 @@ KEPT_HEADERS = ("content-type", "retry-after", "server", "date")
 """Headers kept of an answer, each up to 500 characters."""
 
 MAX_TOLD = 1_000
-"""Longest line told about the routing of a message, in characters."""
+"""Longest text about the routing of a message, in characters."""
 
 INLINE_ANSWER_LIMIT = 8_192
 """Bodies of answers up to this many bytes lie in the table; larger ones in the bodies bucket."""

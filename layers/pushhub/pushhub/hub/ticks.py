@@ -25,7 +25,6 @@ class HubTicks:
     Args:
         settings: Schedulers.
         intake: Accepts their messages.
-        clock: Time.
         telemetry: Metrics.
     """
 

@@ -15,7 +15,6 @@ class HubWatch:
 
     Args:
         log: Kept in step.
-        clock: Time.
     """
 
     def __init__(self, *, log: WriteEntries, clock: Clock) -> None:

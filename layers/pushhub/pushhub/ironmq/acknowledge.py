@@ -20,8 +20,6 @@ from pushhub.ironmq.push_messages import PushedMessage, PushMessages
 from pushhub.ironmq.wire.messages import Deletion
 from pushhub.ironmq.wire.names import is_message_id
 
-__all__ = ["Acknowledge"]
-
 TIMED_OUT = "Reservation has timed out"
 CHANGE_ROUNDS = 8
 """How often an acknowledgement is made again on top of an attempt recorded meanwhile before it is given up."""
@@ -43,7 +41,6 @@ class Acknowledge:
         config: Queues, for acknowledgements without a token.
         messages: Where acknowledged deliveries are written.
         push_messages: Reads messages with their deliveries.
-        clock: Time.
     """
 
     def __init__(
@@ -132,7 +129,7 @@ def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reser
 
 
 def _may_be_called(name: str | None, queue: Queue, delivery: Delivery, subscriber_id: str) -> bool:
-    """Whether a subscriber has that name, or had it when it was asked; so may any when no name is told, or none is known any more.
+    """Whether a subscriber has that name, or had it when it was asked; any will do when no name is given, or none is known any more.
 
     Several may have the same name: the reservation tells them apart.
     """

@@ -12,8 +12,6 @@ from pushhub.engine.ports import ConfigStore
 from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.wire.alerts import alert_body
 
-__all__ = ["Alerts", "Fired", "crosses"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fired:
@@ -63,7 +61,6 @@ class Alerts:
     Args:
         config: Remembers when an alert last fired, with its queue.
         pull: Tells sizes.
-        clock: Time.
     """
 
     def __init__(self, *, config: ConfigStore, pull: PullStore, clock: Clock) -> None:

@@ -22,11 +22,9 @@ class ErrorQueuePost:
     """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
 
     Args:
-        config: Queues.
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         post: Posts to the error queue, once per delivery however often it is asked.
-        telemetry: Wide events and metrics.
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class ErrorQueuePost:
             return
         allowance = message.allowance(delivery.subscriber_id)
         if _is_error_message(message) and (message.hops >= MAX_HOPS or allowance < 1):
-            # What was cut off is told of already; telling of it again and again would never end.
+            # An error about what was cut off is posted already; another one about that would never end.
             self._skip(order, "too_many_hops")
             return
         message_id = self._post.post_caused(

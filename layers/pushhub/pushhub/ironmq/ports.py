@@ -22,7 +22,7 @@ class PullMessage:
     Attributes:
         message: The message.
         reserved_count: Times it was reserved or touched, as its consumers know.
-        unseen: Times it was reserved besides without anybody being told.
+        unseen: Times it was reserved in addition without a consumer learning of it.
         reservation_id: Of the reservation that holds it now, or None.
         reserved_until: End of that reservation.
     """

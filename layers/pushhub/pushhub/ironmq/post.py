@@ -43,7 +43,6 @@ class Post:
         messages: Messages of push queues.
         pull: Messages of pull queues.
         bodies: Large bodies.
-        clock: Time.
         descendants: How many messages may come of one that a producer posts.
     """
 

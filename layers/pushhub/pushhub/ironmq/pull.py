@@ -17,8 +17,6 @@ from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import ResponseBudget
 
-__all__ = ["PullQueues", "ReadMessage"]
-
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
 
@@ -64,7 +62,6 @@ class PullQueues:
         bodies: Large bodies.
         post: Moves dead letters and fires alerts.
         waits: Bounds how many requests of a project wait at the same time.
-        clock: Time.
     """
 
     def __init__(
@@ -200,7 +197,7 @@ class PullQueues:
         return read
 
     def _give_back(self, queue: Queue, held: Sequence[PullMessage]) -> None:
-        """Take reservations back of which nobody was told. What cannot be given back returns when its reservation ends."""
+        """Take back reservations that no consumer learned of. What cannot be given back returns when its reservation ends."""
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
                 self._pull.release(

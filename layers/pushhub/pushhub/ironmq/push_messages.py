@@ -20,8 +20,6 @@ from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 
-__all__ = ["PushMessages", "PushedMessage"]
-
 CHANGE_ROUNDS = 8
 """How often a change is made again on top of somebody else's before it is given up."""
 
@@ -47,7 +45,6 @@ class PushMessages:
     Args:
         messages: Messages and deliveries.
         bodies: Large bodies.
-        clock: Time.
     """
 
     def __init__(self, *, messages: MessageStore, bodies: BodyStore, clock: Clock) -> None:

@@ -16,8 +16,6 @@ from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER
 
-__all__ = ["Admit", "changed_queue", "new_queue", "pull_queue"]
-
 Admit = Callable[[Sequence[Subscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
 """Checks and names new subscribers, given those the queue has: see :mod:`pushhub.ironmq.subscribers`."""
 

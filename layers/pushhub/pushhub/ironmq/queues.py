@@ -16,8 +16,6 @@ from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 from pushhub.ironmq.subscribers import Registration
 from pushhub.ironmq.wire.queues import Page, QueueSettings
 
-__all__ = ["QueueInfo", "Queues"]
-
 CHANGE_ROUNDS = 8
 """How often a change is made again on top of somebody else's before it is given up."""
 
@@ -50,7 +48,6 @@ class Queues:
         messages: For the size of push queues.
         pull: For the size of pull queues.
         registration: Checks subscribers.
-        clock: Time.
     """
 
     def __init__(

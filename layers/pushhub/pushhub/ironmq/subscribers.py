@@ -29,7 +29,6 @@ class Registration:
         targets: All kinds of subscribers.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
-        clock: Time.
     """
 
     def __init__(self, *, targets: Targets, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
@@ -110,7 +109,6 @@ class Subscribers:
     """Changes the subscribers of a push queue.
 
     Args:
-        config: Queues.
         registration: Checks new subscribers.
     """
 

@@ -20,7 +20,6 @@ class ConsumerTokens:
     Args:
         tokens: Signs them, and knows what was signed.
         projects: Knows the projects and their tokens.
-        clock: Time.
     """
 
     def __init__(self, *, tokens: Tokens, projects: Projects, clock: Clock) -> None:

@@ -104,7 +104,6 @@ class Consumers:
         sockets: Asked whether a connection in the way still lives; closed after an unsubscription.
         disconnects: Takes consumers off.
         waker: Wakes the sender.
-        clock: Time.
         retention: Bounds of a topic that is made here.
     """
 

@@ -25,7 +25,6 @@ class IdleConnections:
         disconnects: Takes consumers off.
         waker: Wakes subscribers that were forgotten, if ever one is.
         projects: Knows which tokens of projects still count.
-        clock: Time.
         telemetry: Wide events.
     """
 

@@ -53,7 +53,6 @@ class TopicLog:
         topics: Heads and logs.
         backlogs: For who is connected, and what the oldest unacknowledged notification is.
         waker: Wakes the sender.
-        clock: Time.
         retention: Bounds of a backlog.
     """
 

@@ -44,7 +44,6 @@ class NotificationPublish:
         requests: Notes requests that may be repeated.
         log: Takes what the rules want.
         next_id: Makes ids, 19 decimal digits.
-        clock: Time.
     """
 
     def __init__(

@@ -117,7 +117,6 @@ class NotificationSender:
         disconnects: Takes dead consumers off.
         waker: Asks for another look when time is up.
         ack_ids: Makes ack ids.
-        clock: Time.
         telemetry: Wide events.
         window: Unacknowledged notifications a connection may have.
     """

@@ -27,7 +27,6 @@ class NotificationSubscribers:
         sockets: Asked whether a consumer is still connected.
         disconnects: Takes those off that are not.
         consumers: Removes.
-        clock: Time.
     """
 
     def __init__(

@@ -18,7 +18,6 @@ class NotificationSubscriptions:
     Args:
         subscriptions: Where they are kept.
         next_id: Makes ids, 19 decimal digits.
-        clock: Time.
     """
 
     def __init__(self, *, subscriptions: SubscriptionStore, next_id: Callable[[], str], clock: Clock) -> None:

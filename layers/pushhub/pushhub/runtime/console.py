@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 from pushhub.cloud.settings import Setting, Settings, optional_text
 from pushhub.web.site import Site, content_security_policy
 
-__all__ = ["SETTINGS", "site_beside"]
-
 WEBSOCKET_URL = optional_text("WEBSOCKET_URL")
 """Where consumers of notifications connect; empty means the base URL, which serves them too then."""
 SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL,)

@@ -12,8 +12,6 @@ from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 from pushhub.web.openapi import document
 from pushhub.web.reference import POLICY, page
 
-__all__ = ["Documentation", "describe"]
-
 VERSION = "0.1.0"
 """The version of this hub; a test compares it with pyproject.toml."""
 

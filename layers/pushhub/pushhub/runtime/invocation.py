@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 from pushhub.cloud.observability import logger, telemetry
 
-__all__ = ["LambdaContext", "observed"]
-
 R = TypeVar("R")
 
 

@@ -23,7 +23,7 @@ _OK: dict[str, Any] = {"statusCode": 200}
 def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake.
 
-    The other two come asynchronously: what they raise makes Lambda run them again, and is told to nobody else.
+    The other two come asynchronously: what they raise makes Lambda run them again, and nobody else learns of it.
     """
     # Not the route: a frame can name one.
     kind: str = event["requestContext"]["eventType"]

@@ -9,8 +9,6 @@ from pushhub.base.ports import Telemetry
 from pushhub.engine.model.work import decode_pack
 from pushhub.engine.ports import Received
 
-__all__ = ["failures", "queue_name", "read_orders"]
-
 
 def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], dict[str, str]]:
     """The work orders of an SQS event.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["ANSWER_BYTES", "ResponseBudget", "as_base64", "as_text", "fits"]
-
 ANSWER_BYTES = 6_200_000
 """Bytes that the body of one answer may take in either form; the rest is for its headers."""
 

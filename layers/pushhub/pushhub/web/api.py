@@ -114,7 +114,7 @@ class Dialect(ABC, Generic[CallT]):
 
     @abstractmethod
     def refused(self, error: RequestRefused) -> Response:
-        """How a refusal is told; ``Allow`` and ``WWW-Authenticate`` are added where they belong."""
+        """How a refusal is answered; ``Allow`` and ``WWW-Authenticate`` are added where they belong."""
 
     @abstractmethod
     def challenge(self, request: Request, error: Unauthorized) -> str:
@@ -122,7 +122,7 @@ class Dialect(ABC, Generic[CallT]):
 
     @abstractmethod
     def failed(self) -> Response:
-        """How a fault is told: that it failed, not why."""
+        """How a fault is answered: that it failed, not why."""
 
     @abstractmethod
     def options(self) -> Response:

@@ -11,22 +11,6 @@ from typing import Any
 
 from pushhub.web.api import Auth
 
-__all__ = [
-    "ApiDescription",
-    "Described",
-    "Named",
-    "Schema",
-    "answer",
-    "array",
-    "boolean",
-    "nullable",
-    "obj",
-    "ref",
-    "request",
-    "text",
-    "whole",
-]
-
 Schema = Mapping[str, Any]
 """A JSON schema of the 2020-12 dialect."""
 

@@ -18,18 +18,6 @@ from urllib.parse import parse_qsl
 from pushhub.base.errors import Invalid, NotFound, RequestRefused, Unanswerable
 from pushhub.web.answer_size import ANSWER_BYTES, as_base64, as_text
 
-__all__ = [
-    "NO_CONTENT",
-    "MethodNotAllowed",
-    "Request",
-    "Response",
-    "Router",
-    "accepts_gzip",
-    "event_from_response",
-    "request_from_event",
-    "serve",
-]
-
 Handler = TypeVar("Handler")
 
 NO_CONTENT = 204
@@ -65,7 +53,7 @@ class Request:
         pairs: Names and values of the query as they were sent, in order.
         headers: Names in lower case.
         body: The exact bytes; empty with a method that gives a body no meaning (some clients send one all the same).
-        source_ip: Whence it came.
+        source_ip: The caller's address.
     """
 
     method: str
@@ -196,7 +184,7 @@ def serve(
     Args:
         event: Payload format 2.0.
         answer: Answers a request; never raises.
-        refused: Prints what cannot be read as a request, or cannot be answered for want of room.
+        refused: Prints what cannot be read as a request, or whose answer is too large.
     """
     try:
         request = request_from_event(event)

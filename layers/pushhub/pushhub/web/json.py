@@ -12,19 +12,6 @@ from typing import Any
 
 from pushhub.base.errors import Invalid
 
-__all__ = [
-    "MAX_REQUEST_BYTES",
-    "Fields",
-    "boolean",
-    "integer",
-    "listed",
-    "number_in_query",
-    "parse_object",
-    "parse_value",
-    "section",
-    "text",
-]
-
 MAX_REQUEST_BYTES = 4_194_304
 """The largest request body taken, in bytes (4 MiB)."""
 
@@ -111,7 +98,7 @@ def text(fields: Fields, name: str) -> str | None:
 
 
 def integer(fields: Fields, name: str, *, least: int, most: int, zero_is_unset: bool = True) -> int | None:
-    """A whole number within bounds, or None when absent, null, or (unless told otherwise) zero.
+    """A whole number within bounds, or None when absent, null, or (unless the caller wants it) zero.
 
     Raises:
         Invalid: Of another type (a fraction, a string, a boolean), or out of bounds.

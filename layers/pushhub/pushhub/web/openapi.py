@@ -9,8 +9,6 @@ from typing import Any
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.description import ApiDescription, Described, Named, Schema
 
-__all__ = ["Undescribed", "document"]
-
 OPENAPI = "3.1.0"
 FORM_TYPE = "application/x-www-form-urlencoded"
 UNAUTHORIZED = HTTPStatus.UNAUTHORIZED.value

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-__all__ = ["POLICY", "page"]
-
 _DEEPEST = 4
 """How deep shapes are unfolded; what lies deeper is in the document itself."""
 

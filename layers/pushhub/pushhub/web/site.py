@@ -19,8 +19,6 @@ from typing import Any
 from pushhub.base.errors import Invalid
 from pushhub.web.http import accepts_gzip, request_from_event
 
-__all__ = ["Site", "content_security_policy"]
-
 PAGE = "index.html"
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_EACH_TIME = "no-cache"

@@ -16,17 +16,6 @@ from enum import StrEnum
 
 from pushhub.base.verdict import Answer
 
-__all__ = [
-    "NOTHING_ASKED",
-    "STANDARD_RULES",
-    "AnswerRules",
-    "Asked",
-    "OnStatus",
-    "StatusRule",
-    "Stops",
-    "retry_after_ms",
-]
-
 OVERLOADED = frozenset({429, 502, 503, 504})
 """Statuses that say the subscriber, or what stands before it, has too much to do."""
 

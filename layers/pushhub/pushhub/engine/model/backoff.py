@@ -11,18 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "MAX_DELAY_MS",
-    "MAX_VISIBILITY_MS",
-    "SCHEDULES",
-    "Exponential",
-    "FixedDelay",
-    "RetryPolicy",
-    "Schedule",
-    "holds_in_queue",
-    "visibility_seconds",
-]
-
 MAX_VISIBILITY_MS = 43_000_000
 """The longest an SQS message may stay invisible from its receive; 43,200 s itself is refused, hence the margin."""
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["BodyRef", "Message", "NewMessage"]
-
-
 MAX_HOPS = 10
 """How many queues a message may pass before it is taken for a loop."""
 

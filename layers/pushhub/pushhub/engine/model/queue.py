@@ -149,7 +149,7 @@ class Alert:
         type: ``fixed`` (size crosses trigger) or ``progressive`` (each multiple of trigger).
         trigger: Number of messages, at least 1.
         direction: ``asc`` or ``desc``.
-        queue: Name of the queue told.
+        queue: Name of the queue that gets the alert.
         snooze: Seconds of silence after an alert.
         fired_at: When it last fired, epoch milliseconds; kept for alerts with a snooze only.
     """

@@ -10,8 +10,6 @@ from typing import Any
 
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
 
-__all__ = ["PACK_BYTES", "PACK_ORDERS", "WorkOrder", "decode_pack", "pack"]
-
 PACK_ORDERS = 10
 """Orders that may share one SQS message."""
 

@@ -10,16 +10,6 @@ from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
-__all__ = [
-    "SHARDS",
-    "WAITING",
-    "decode_delivery",
-    "delivery_key",
-    "due_before",
-    "encode_delivery",
-    "unsettled_partitions",
-]
-
 SHARDS = tuple(f"{shard:x}" for shard in range(16))
 """Values of ``due_shard``: scheduled deliveries are spread over as many partitions of the due index."""
 

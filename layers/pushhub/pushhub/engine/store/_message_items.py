@@ -7,8 +7,6 @@ import base64
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
 
-__all__ = ["KEPT_AFTER_EXPIRY_S", "decode_fields", "encode_fields"]
-
 KEPT_AFTER_EXPIRY_S = 86_400
 """How long an item outlives its message before the table's TTL may take it, seconds."""
 

@@ -9,8 +9,6 @@ from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, S
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
 
-__all__ = ["decode_project", "decode_queue", "encode_project", "encode_queue"]
-
 
 def encode_project(project: Project) -> Item:
     """All attributes of a project but its keys."""

@@ -9,7 +9,8 @@ from pushhub.cloud.table import Item
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
-from pushhub.engine.store.dynamodb_messages import decode_delivery, decode_message
+from pushhub.engine.store._delivery_items import decode_delivery
+from pushhub.engine.store.dynamodb_messages import decode_message
 
 
 def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:

@@ -17,8 +17,6 @@ from pushhub.engine.store._queue_items import decode_project, decode_queue, enco
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["CACHE_TTL_MS", "DynamoDBConfigStore"]
-
 CACHE_TTL_MS = 30_000
 """How long a change made by another process may go unnoticed, milliseconds."""
 
@@ -46,13 +44,12 @@ class DynamoDBConfigStore:
         self._queues = ExpiringCache[Queue](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
 
     def put_project(self, project: Project) -> None:
-        """See the port."""
         self._projects.drop(project.project_id)
         self._table.put(_key(project.project_id, "PROJECT") | encode_project(project))
         self._projects.put(project.project_id, project)
 
     def project(self, project_id: str) -> Project | None:
-        """See the port. Cached."""
+        """Cached."""
         if cached := self._projects.get(project_id):
             return cached
         item = self._table.get(_key(project_id, "PROJECT"))
@@ -63,7 +60,6 @@ class DynamoDBConfigStore:
         return project
 
     def projects(self) -> list[Project]:
-        """See the port."""
         found = self._table.scan(
             FilterExpression="sk = :project", ExpressionAttributeValues={":project": text("PROJECT")}
         )
@@ -73,7 +69,6 @@ class DynamoDBConfigStore:
     def put_token(
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
-        """See the port."""
         self._tokens.drop((project_id, token_hash))
         # The way from a token to its project first: without the token's own item it leads nowhere.
         self._table.put(_token_key(token_hash) | {"project": text(project_id)})
@@ -82,7 +77,7 @@ class DynamoDBConfigStore:
         self._table.put(key | {"label": text(label), "created_at": number(now)} | expiry)
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
-        """See the port. Read consistently."""
+        """Read consistently."""
         items = self._table.items(
             KeyConditionExpression="pk = :project AND begins_with(sk, :token)",
             ExpressionAttributeValues={":project": text(f"P#{project_id}"), ":token": text(_TOKEN)},
@@ -91,7 +86,7 @@ class DynamoDBConfigStore:
         return sorted(map(_decode_token, items), key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
-        """See the port. Cached, so a token taken back elsewhere may serve for another 30 s."""
+        """Cached, so a token taken back elsewhere may serve for another 30 s."""
         token = self._tokens.get((project_id, token_hash))
         if token is None:
             item = self._table.get(_key(project_id, _TOKEN + token_hash))
@@ -102,23 +97,22 @@ class DynamoDBConfigStore:
         return token.expires_at is None or self._clock.now() < token.expires_at
 
     def project_of(self, token_hash: str) -> str | None:
-        """See the port. Not cached: what it finds is checked by :meth:`has_token`, which is."""
+        """Not cached: what it finds is checked by :meth:`has_token`, which is."""
         item = self._table.get(_token_key(token_hash))
         project_id: str | None = item["project"]["S"] if item else None
         return project_id if project_id and self.has_token(project_id, token_hash) else None
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
-        """See the port."""
         self._table.delete(_key(project_id, _TOKEN + token_hash))
         self._table.delete(_token_key(token_hash))
         self._tokens.drop((project_id, token_hash))
 
     def create_queue(self, queue: Queue) -> None:
-        """See the port. The very same queue made twice (the client repeats a call that timed out) counts as made."""
+        """The very same queue made twice (the client repeats a call that timed out) counts as made."""
         self._write_queue(replace(queue, version=1), ConditionExpression="attribute_not_exists(pk)")
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """See the port. Cached unless ``fresh``."""
+        """Cached unless ``fresh``."""
         if not fresh and (cached := self._queues.get((project_id, name))):
             return cached
         item = self._table.get(_key(project_id, _QUEUE + name))
@@ -130,7 +124,7 @@ class DynamoDBConfigStore:
         return queue
 
     def update_queue(self, queue: Queue) -> Queue:
-        """See the port. The very same change made twice counts as made."""
+        """The very same change made twice counts as made."""
         return self._write_queue(
             replace(queue, version=queue.version + 1),
             ConditionExpression="#version = :before",
@@ -139,12 +133,11 @@ class DynamoDBConfigStore:
         )
 
     def delete_queue(self, project_id: str, name: str) -> bool:
-        """See the port."""
         self._queues.drop((project_id, name))
         return self._table.delete(_key(project_id, _QUEUE + name)) is not None
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
-        """See the port. Read consistently."""
+        """Read consistently."""
         # Keys are sorted as bytes, and so are Python strings (by code point, which UTF-8 keeps). Names with the prefix are
         # neighbours, so the list starts behind the greater of the two bounds and ends with the first other name.
         condition, start = (">", after) if after and after >= prefix else (">=", prefix)
@@ -164,16 +157,13 @@ class DynamoDBConfigStore:
         return names
 
     def next_worker(self) -> int:
-        """See the port."""
         key = {"pk": text("WORKERS"), "sk": text("COUNTER")}
         return int(self._add(key, "given", 1)["given"]["N"])
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
-        """See the port."""
         self._add(_key(project_id, f"TOTAL#{queue_uid}"), "posted", count)
 
     def total(self, project_id: str, queue_uid: str) -> int:
-        """See the port."""
         item = self._table.get(_key(project_id, f"TOTAL#{queue_uid}"))
         return int(item["posted"]["N"]) if item else 0
 

@@ -22,7 +22,6 @@ class DynamoDBDescendants:
     Args:
         client: Low-level DynamoDB client.
         table: Name of a table with the attribute ``ttl``.
-        clock: Time.
         most: Descendants that one accepted message may have.
     """
 
@@ -32,7 +31,6 @@ class DynamoDBDescendants:
         self._most = most
 
     def spend(self, project_id: str, root_id: str, *, cause: str, count: int) -> bool:
-        """See the port."""
         if count > self._most:
             return False
         key: Item = {"pk": text(f"{project_id}#ROOT#{root_id}"), "sk": text("DESCENDANTS")}

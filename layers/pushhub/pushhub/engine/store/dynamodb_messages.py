@@ -33,8 +33,6 @@ from pushhub.engine.store._message_items import decode_fields, encode_fields
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBMessageStore", "decode_delivery", "decode_message"]
-
 _MESSAGE = "M"
 _DELETED = "deleted"
 """Set on what is left of a deleted message: its keys, its times, and its cause."""
@@ -59,7 +57,7 @@ class DynamoDBMessageStore:
         self._table = Table(client, table, clock)
 
     def accept(self, messages: Sequence[Message]) -> None:
-        """See the port. Messages are immutable and their ids unique, so writing one again changes nothing."""
+        """Messages are immutable and their ids unique, so writing one again changes nothing."""
         if len(messages) != 1:
             self._table.put_many([_encode_message(each) for each in messages])
             return
@@ -68,21 +66,18 @@ class DynamoDBMessageStore:
             raise Conflict(f"message id {messages[0].message_id} is taken")
 
     def accept_once(self, message: Message) -> Once:
-        """See the port."""
         stored = self._insert(message)
         if stored is None:
             return Once.STORED
         return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
     def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
-        """See the port."""
         item = self._table.get(_message_key(project_id, queue_uid, message_id))
         return decode_message(item) if item and _DELETED not in item else None
 
     def message_with_deliveries(
         self, project_id: str, queue_uid: str, message_id: str
     ) -> tuple[Message, list[Delivery]] | None:
-        """See the port."""
         items = self._table.items(
             KeyConditionExpression="pk = :pk",
             ExpressionAttributeValues={":pk": _message_key(project_id, queue_uid, message_id)["pk"]},
@@ -100,23 +95,20 @@ class DynamoDBMessageStore:
         return (message, deliveries) if message else None
 
     def delete(self, message: Message) -> None:
-        """See the port."""
         left = _encode_message(replace(message, body=None, body_ref=None, headers={})) | {_DELETED: {"BOOL": True}}
         with suppress(ConditionRefused):
             self._table.put(left, ConditionExpression="attribute_exists(pk)")
 
     def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
-        """See the port."""
         keys = {each.key: _order_key(each) for each in orders}
         return {each.key: each for each in map(decode_delivery, self._table.get_many(list(keys.values())))}
 
     def delivery(self, order: WorkOrder) -> Delivery | None:
-        """See the port."""
         item = self._table.get(_order_key(order))
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
-        """See the port. The very same write made twice (the client repeats a call that timed out) counts as written."""
+        """The very same write made twice (the client repeats a call that timed out) counts as written."""
         item = encode_delivery(delivery)
         try:
             if delivery.version == 1:
@@ -133,7 +125,7 @@ class DynamoDBMessageStore:
                 raise Conflict(f"delivery {delivery.delivery_id} changed") from refused
 
     def due(self, now: int, limit: int) -> list[Delivery]:
-        """See the port. All shards are asked in turn, so that none waits for the others."""
+        """All shards are asked in turn, so that none waits for the others."""
         page = math.ceil(limit / len(SHARDS))
         shards = [self._due_in_shard(shard, now, page) for shard in SHARDS]
         found: list[Delivery] = []
@@ -144,7 +136,7 @@ class DynamoDBMessageStore:
         return found[:limit]
 
     def unschedule(self, delivery: Delivery) -> None:
-        """See the port. Only the attributes of the due index go; the version stays, for nothing was decided."""
+        """Only the attributes of the due index go; the version stays, for nothing was decided."""
         try:
             self._table.update(
                 _key_of(delivery),
@@ -160,7 +152,7 @@ class DynamoDBMessageStore:
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """See the port. The index names the candidates, the table says how they stand."""
+        """The index names the candidates, the table says how they stand."""
         entries = list(islice(self._unsettled_entries(project_id, queue_uid, after or "", limit + 1), limit + 1))
         page = entries[:limit]
         items = self._table.get_many([{"pk": entry["pk"], "sk": entry["sk"]} for entry in page])
@@ -169,7 +161,6 @@ class DynamoDBMessageStore:
         return [found[key] for key in sorted(found)], cursor
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        """See the port."""
         partitions = unsettled_partitions(project_id, queue_uid)
         return sum(page["Count"] for partition in partitions for page in self._waiting_counts(partition))
 
@@ -182,7 +173,7 @@ class DynamoDBMessageStore:
         )
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """See the port. Items of one partition key lie together in a scan, so a message and its deliveries come one after the other."""
+        """Items of one partition key lie together in a scan, so a message and its deliveries come one after the other."""
         items = self._table.scan(consistent=False, Segment=part, TotalSegments=parts)
         for _, together in groupby(items, key=lambda item: str(item["pk"]["S"])):
             message: Message | None = None

@@ -17,8 +17,6 @@ from pushhub.engine.model.message import BodyRef
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["S3BodyStore"]
-
 _ERASED = b"\0erased\0"
 """Written over the bytes of an erased body again and again: whoever was about to read them must not take what is left for a body."""
 
@@ -41,7 +39,6 @@ class S3BodyStore:
         self._prefix = prefix
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
-        """See the port."""
         day = datetime.fromtimestamp(now / 1000, UTC).date().isoformat()
         key = f"{self._prefix}/{project_id}/{day}/{secrets.token_hex(16)}"
         with aws_call("s3:PutObject"):
@@ -52,7 +49,6 @@ class S3BodyStore:
         ]
 
     def get(self, ref: BodyRef) -> bytes:
-        """See the port."""
         if not ref.length:
             return b""
         last = ref.offset + ref.length - 1
@@ -71,7 +67,7 @@ class S3BodyStore:
         return body
 
     def erase(self, ref: BodyRef) -> None:
-        """See the port. The object is written anew, unless another erasure was quicker; then that one's is."""
+        """The object is written anew, unless another erasure was quicker; then that one's is."""
         for _ in range(_ERASE_ROUNDS):
             try:
                 with aws_call("s3:GetObject"):

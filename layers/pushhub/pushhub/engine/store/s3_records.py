@@ -16,8 +16,6 @@ from pushhub.engine.model.record import DeliveryRecord
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["S3RecordStore"]
-
 
 class S3RecordStore:
     """Implements :class:`pushhub.engine.ports.RecordStore`.
@@ -32,7 +30,6 @@ class S3RecordStore:
         self._bucket = bucket
 
     def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
-        """See the port."""
         date, hour = records[0].hour
         key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
         lines = "".join(_line(record.as_fields()) + "\n" for record in records)
@@ -40,7 +37,6 @@ class S3RecordStore:
         return self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
-        """See the port."""
         content = _line({"error": error, "record": stream_record})
         self._put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
 

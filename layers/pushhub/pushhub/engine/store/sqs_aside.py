@@ -9,8 +9,6 @@ from pushhub.cloud.calls import aws_call
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["send_aside"]
-
 
 def send_aside(client: SQSClient, url: str, text: str) -> None:
     """Send one text to a queue of failures.

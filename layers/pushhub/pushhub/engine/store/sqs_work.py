@@ -14,8 +14,6 @@ from pushhub.engine.ports import Received
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["SqsWorkQueue"]
-
 _ENTRIES_PER_CALL = 10
 _BYTES_PER_CALL = 1_048_576
 _MEASURE_EVERY_MS = 15_000
@@ -39,21 +37,19 @@ class SqsWorkQueue:
 
     @property
     def name(self) -> str:
-        """See the port."""
         return self._url.rpartition("/")[2]
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
-        """See the port. What SQS leaves undone is sent again, and only that."""
+        """What SQS leaves undone is sent again, and only that."""
         for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):
             self._send_batch(batch)
 
     def send_packed(self, orders: Sequence[WorkOrder]) -> None:
-        """See the port."""
         for batch in _batches((group, text, 0) for group, text in pack(orders)):
             self._send_batch(batch)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
-        """See the port. Never raises: a message that stays undeferred comes back by the queue's own timeout."""
+        """Never raises: a message that stays undeferred comes back by the queue's own timeout."""
         rest = list(waits)
         failed: set[str] = set()
         for start in range(0, len(rest), _ENTRIES_PER_CALL):
@@ -62,7 +58,7 @@ class SqsWorkQueue:
         return failed
 
     def receive(self, wait_s: int) -> list[Received]:
-        """See the port. What cannot be read is hidden until its time is over, and then comes to those who count it as poison."""
+        """What cannot be read is hidden until its time is over, and then comes to those who count it as poison."""
         count: Any = "ApproximateReceiveCount"
         sent: Any = "SentTimestamp"
         with aws_call("sqs:ReceiveMessage"):
@@ -93,7 +89,6 @@ class SqsWorkQueue:
         return received
 
     def delete(self, handles: Sequence[str]) -> None:
-        """See the port."""
         for start in range(0, len(handles), _ENTRIES_PER_CALL):
             chunk = handles[start : start + _ENTRIES_PER_CALL]
             entries: list[Any] = [{"Id": str(index), "ReceiptHandle": each} for index, each in enumerate(chunk)]
@@ -104,7 +99,7 @@ class SqsWorkQueue:
                 raise Unavailable("sqs:DeleteMessageBatch", ", ".join(codes))
 
     def in_flight(self) -> int:
-        """See the port. Measured anew after 15 s."""
+        """Measured anew after 15 s."""
         now = self._clock.now()
         if self._measured_at is None or now - self._measured_at >= _MEASURE_EVERY_MS:
             name: Any = "ApproximateNumberOfMessagesNotVisible"

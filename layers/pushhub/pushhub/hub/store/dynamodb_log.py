@@ -58,7 +58,7 @@ class DynamoDBHubLog:
         self._table = Table(client, table, clock)
 
     def put(self, entry: LoggedMessage) -> None:
-        """See the port. Attributes the new version does not have are removed."""
+        """Attributes the new version does not have are removed."""
         item = encode_entry(entry)
         gone = [name for name in OPTIONAL_OF_ENTRY if name not in item]
         names = {f"#{name}": name for name in [*item, *gone]}
@@ -77,7 +77,6 @@ class DynamoDBHubLog:
             return  # this version or a later one is there
 
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
-        """See the port."""
         self._table.update(
             log_key(project_id, message_id, _ENTRY),
             UpdateExpression="SET children = :children",
@@ -85,12 +84,10 @@ class DynamoDBHubLog:
         )
 
     def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
-        """See the port."""
         item = self._table.get(log_key(project_id, message_id, _ENTRY))
         return decode_entry(item) if item and "version" in item else None
 
     def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
-        """See the port."""
         keys = [log_key(project_id, each, _ENTRY) for each in dict.fromkeys(message_ids)]
         found = {
             each["pk"]["S"].rpartition("#")[2]: decode_entry(each)
@@ -102,7 +99,6 @@ class DynamoDBHubLog:
     def listed(
         self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
     ) -> list[LoggedMessage]:
-        """See the port."""
         low, high = after or "0", before or "9" * 19
         partitions = [
             self._newest_first(list_key(project_id, listing, shard), low, high, limit)
@@ -115,7 +111,6 @@ class DynamoDBHubLog:
         return [decode_entry(each) for each in islice(inside, limit)]
 
     def count(self, project_id: str, listing: Listing) -> int:
-        """See the port."""
         counted = 0
         for shard in range(SHARDS):
             pages = self._table.pages(
@@ -128,7 +123,6 @@ class DynamoDBHubLog:
         return counted
 
     def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
-        """See the port."""
         key = log_key(project_id, message_id, _answer_place(answer.attempt))
         try:
             self._table.put(key | encode_answer(answer), ConditionExpression="attribute_not_exists(pk)")
@@ -137,18 +131,16 @@ class DynamoDBHubLog:
         return answer
 
     def answer(self, project_id: str, message_id: str, attempt: int) -> RecordedAnswer | None:
-        """See the port."""
         item = self._table.get(log_key(project_id, message_id, _answer_place(attempt)))
         return decode_answer(item) if item else None
 
     def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
-        """See the port."""
         items = self._about(project_id, message_id, _ANSWER, ScanIndexForward=False, Limit=1)
         item = next(items, None)
         return decode_answer(item) if item else None
 
     def count_notification(self, notification: Notice) -> Notice:
-        """See the port. One conditional write, so that two duplicates cannot both count the same attempt."""
+        """One conditional write, so that two duplicates cannot both count the same attempt."""
         item = encode_notification(notification)
         settings = [
             f"#{name} = if_not_exists(#{name}, :{name})" if name in _ONCE else f"#{name} = :{name}"
@@ -169,14 +161,12 @@ class DynamoDBHubLog:
         return decode_notification(stored)
 
     def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
-        """See the port."""
         found = [decode_notification(each) for each in self._about(project_id, message_id, _NOTE)]
         return sorted(found, key=lambda each: (each.logged_at, each.notification_id))
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
     ) -> Iterator[Notice]:
-        """See the port."""
         # Places begin with the time; none of a moment is below its bare number.
         low, high = note_place(start_at or 0), "9" if end_at is None else note_place(end_at)
         keys = [note_list_key(project_id, shard) for shard in range(SHARDS)]

@@ -57,64 +57,53 @@ class DynamoDBHubSettings:
         self._table = Table(client, table, clock)
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
-        """See the port."""
         return self._one(project_id, _MAPPING + mapping_id, decode_mapping)
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        """See the port."""
         return [decode_mapping(each) for each in self._all(project_id, _MAPPING)]
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
-        """See the port. The very same change made twice (the client repeats a call that timed out) counts as made."""
+        """The very same change made twice (the client repeats a call that timed out) counts as made."""
         raised = replace(mapping, version=mapping.version + 1)
         key = store_key(project_id, _MAPPING + mapping.mapping_id)
         self._write(key, encode_mapping(raised), raised.version)
         return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
-        """See the port. Its claims stay behind, out of reach: another mapping has another id."""
+        """Its claims stay behind, out of reach: another mapping has another id."""
         return self._table.delete(store_key(project_id, _MAPPING + mapping_id)) is not None
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
-        """See the port."""
         return self._one(project_id, _INTEGRATION + integration_id, decode_integration)
 
     def integrations(self, project_id: str) -> list[Integration]:
-        """See the port."""
         return [decode_integration(each) for each in self._all(project_id, _INTEGRATION)]
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
-        """See the port."""
         raised = replace(integration, version=integration.version + 1)
         key = store_key(project_id, _INTEGRATION + integration.integration_id)
         self._write(key, encode_integration(raised), raised.version)
         return raised
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
-        """See the port."""
         return self._table.delete(store_key(project_id, _INTEGRATION + integration_id)) is not None
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
-        """See the port."""
         return self._one(project_id, _SCHEDULER + scheduler_id, decode_scheduler)
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
-        """See the port."""
         return [decode_scheduler(each) for each in self._all(project_id, _SCHEDULER)]
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
-        """See the port."""
         raised = replace(scheduler, version=scheduler.version + 1)
         key = store_key(scheduler.project, _SCHEDULER + scheduler.scheduler_id)
         self._write(key, encode_scheduler(raised), raised.version)
         return raised
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
-        """See the port."""
         return self._table.delete(store_key(project_id, _SCHEDULER + scheduler_id)) is not None
 
     def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
-        """See the port."""
         found: list[Scheduler] = []
         for shard in range(SHARDS):
             items = self._table.items(
@@ -127,12 +116,10 @@ class DynamoDBHubSettings:
         return sorted(found, key=lambda each: each.next_at)[:limit]
 
     def parameters(self, project_id: str) -> list[Parameter]:
-        """See the port."""
         found = [decode_parameter(each, project_id) for each in self._all(project_id, _PARAMETER)]
         return sorted(found, key=lambda each: each.name)
 
     def set_parameter(self, parameter: Parameter) -> bool:
-        """See the port."""
         item = encode_parameter(parameter)
         try:
             self._table.update(
@@ -148,19 +135,16 @@ class DynamoDBHubSettings:
         return True
 
     def delete_parameter(self, project_id: str, name: str) -> bool:
-        """See the port."""
         return self._table.delete(_parameter_key(project_id, name)) is not None
 
     def note_type(self, project_id: str, message_type: str) -> None:
-        """See the port."""
         self._table.put(store_key(project_id, _TYPE + message_type))
 
     def types(self, project_id: str) -> list[str]:
-        """See the port."""
         return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self._all(project_id, _TYPE))
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
-        """See the port. Each claim has a partition of its own, so that no mapping has a busiest one."""
+        """Each claim has a partition of its own, so that no mapping has a busiest one."""
         try:
             self._table.put(
                 {

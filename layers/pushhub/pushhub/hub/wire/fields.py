@@ -1,6 +1,6 @@
 """Reading the objects that the hub's administration API is sent (``{"mapping": {...}}`` and the like), in JSON or as a web form.
 
-All that is wrong with an object is gathered and told at once (hub protocol v5: 422 ``{"error": "Invalid object.", "errors": {...}}``).
+All errors of an object are collected and answered together (hub protocol v5: 422 ``{"error": "Invalid object.", "errors": {...}}``).
 Forms carry everything as text, and the admin client sends identifiers and filters as JSON text inside, so values are taken in both spellings.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from pushhub.base.errors import Invalid
 
 MAX_TEXT = 1000
-"""Longest text field taken, in characters, unless told otherwise."""
+"""Longest text field taken, in characters, where a field has no limit of its own."""
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off", ""})

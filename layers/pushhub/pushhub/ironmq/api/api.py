@@ -92,7 +92,6 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
-        clock: Time.
         check_url: The egress guard's check of a subscriber URL at registration.
     """
 

@@ -25,7 +25,7 @@ class PullItem(Protocol):
 
     @property
     def reserved_count(self) -> int:
-        """Times it was reserved or touched, whether anybody was told or not."""
+        """Times it was reserved or touched, whether a consumer learned of it or not."""
         ...
 
     @property

@@ -13,19 +13,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 from pushhub.ironmq.ports import PullMessage
 
-__all__ = [
-    "AVAILABLE",
-    "AWAY",
-    "Candidate",
-    "away_before",
-    "decode_candidate",
-    "decode_pull_message",
-    "encode_pull_item",
-    "message_key",
-    "place_at",
-    "pull_key",
-]
-
 AVAILABLE = "0#"
 """Prefix of ``place`` while nobody holds a message: the rest is its id, so these are in the order of the queue."""
 

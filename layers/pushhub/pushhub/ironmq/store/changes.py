@@ -10,7 +10,7 @@ from pushhub.cloud.table import Item
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.ironmq.model.records import record_of_pull
-from pushhub.ironmq.store.dynamodb_pull import decode_pull_message
+from pushhub.ironmq.store._pull_items import decode_pull_message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

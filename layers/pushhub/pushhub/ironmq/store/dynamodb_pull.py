@@ -48,8 +48,6 @@ from pushhub.ironmq.store._pull_items import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBPullStore", "decode_pull_message"]
-
 _PUTS_PER_CALL = 100
 _SPARE = 10
 """Candidates read beyond those asked for, in case other consumers are quicker."""
@@ -124,7 +122,7 @@ class DynamoDBPullStore:
         self._table = Table(client, table, clock)
 
     def put(self, messages: Sequence[Message]) -> None:
-        """See the port. One message alone may come again if it was consumed before the call is repeated."""
+        """One message alone may come again if it was consumed before the call is repeated."""
         if len(messages) == 1:
             with suppress(ConditionRefused):
                 self._table.put(encode_pull_item(messages[0]), ConditionExpression="attribute_not_exists(pk)")
@@ -133,7 +131,6 @@ class DynamoDBPullStore:
             self._put_together(messages[start : start + _PUTS_PER_CALL])
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        """See the port."""
         item = encode_pull_item(message, reserved_count=reserved_count)
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
@@ -143,7 +140,7 @@ class DynamoDBPullStore:
         return Once.STORED
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
-        """See the port. When a call fails half-way, what was reserved by then is returned.
+        """When a call fails half-way, what was reserved by then is returned.
 
         Among several consumers a call may return fewer messages than there are, and not those at the very front; alone it returns the first ones.
         """
@@ -218,7 +215,6 @@ class DynamoDBPullStore:
         return self._clock.now() < self._crowded_until.get((call.project_id, call.pull_uid), 0)
 
     def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
-        """See the port."""
         found: list[PullMessage] = []
         candidates = self._candidates(self._call(project_id, pull_uid, count=count, timeout_ms=0, now=now), count)
         while wave := list(islice(candidates, count - len(found))):
@@ -228,7 +224,6 @@ class DynamoDBPullStore:
         return sorted(found, key=lambda each: each.message.message_id)
 
     def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
-        """See the port."""
         item = self._table.get(message_key(project_id, pull_uid, message_id))
         found = decode_pull_message(item, now) if item else None
         return found if found and found.message.expires_at > now else None
@@ -236,7 +231,6 @@ class DynamoDBPullStore:
     def touch(
         self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
     ) -> str:
-        """See the port."""
         new_id, until = new_reservation_id(), now + timeout_ms
         try:
             self._table.update(
@@ -269,7 +263,6 @@ class DynamoDBPullStore:
         now: int,
         counted: bool = True,
     ) -> None:
-        """See the port."""
         place = place_at(message_id, now + delay_ms if delay_ms else None)
         values = {":place": text(place), ":held": text(reservation_id), ":now": number(now)}
         try:
@@ -293,7 +286,6 @@ class DynamoDBPullStore:
         now: int,
         leaving: str = "",
     ) -> None:
-        """See the port."""
         key = message_key(project_id, pull_uid, message_id)
         values: Item = {":now": number(now)}
         condition = _FREE
@@ -317,7 +309,7 @@ class DynamoDBPullStore:
             raise refusal from refused
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """See the port. Reads the index, 1 MB (some 8,000 messages) a call."""
+        """Reads the index, 1 MB (some 8,000 messages) a call."""
         bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
         pages = self._table.pages(
             **bound,
@@ -366,7 +358,7 @@ class DynamoDBPullStore:
                 return
 
     def _candidates(self, call: _Reserving, first_page: int) -> Iterator[Candidate]:
-        """Available messages in order, read as they are asked for; expired ones are put aside."""
+        """Available messages in order, read as they are asked for; expired ones are set aside."""
         # The past part of the index is small; it is read first and whole, because its order is not the queue's.
         now = self._now(call)
         back = sorted(islice(self._back(call.project_id, call.pull_uid, now), _PAGE), key=_rank)
@@ -459,7 +451,7 @@ class DynamoDBPullStore:
         return decode_pull_message(item) if _holds(item, reservation_id) else None
 
     def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
-        """Give a message back that may have been reserved all the same: nobody will be told of that reservation."""
+        """Give a message back that may have been reserved all the same: no consumer will learn of that reservation."""
         with suppress(Forbidden, MessageNotFound, Unavailable):
             self.release(
                 call.project_id,

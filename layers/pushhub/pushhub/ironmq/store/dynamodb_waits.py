@@ -33,7 +33,6 @@ class DynamoDBWaits:
         self._places = places
 
     def enter(self, project_id: str, *, now: int, until: int) -> str | None:
-        """See the port."""
         holder = secrets.token_hex(8)
         first = int(self._clock.jitter() * self._places)
         for tried in range(min(_TRIES, self._places)):
@@ -51,7 +50,6 @@ class DynamoDBWaits:
         return None
 
     def leave(self, project_id: str, place: str) -> None:
-        """See the port."""
         number_of, _, holder = place.partition("#")
         with suppress(ConditionRefused):
             self._table.put(

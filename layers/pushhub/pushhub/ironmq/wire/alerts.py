@@ -12,8 +12,6 @@ from pushhub.engine.model.queue import Alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.web.json import Fields, integer, text
 
-__all__ = ["DUPLICATE_ALERT", "MAX_ALERTS", "alert_body", "parse_alerts", "render_alert"]
-
 MAX_ALERTS = 5
 """Alerts a queue may have."""
 

@@ -54,7 +54,7 @@ def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, ob
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be told to whoever reads an error queue: passwords, tokens and the values of its query are starred out."""
+    """A URL as whoever reads an error queue may see it: passwords, tokens and the values of its query are starred out."""
     scheme, separator, rest = url.partition("://")
     authority, slash, path = _cut(rest, "/?#")
     user, at, host = authority.rpartition("@")

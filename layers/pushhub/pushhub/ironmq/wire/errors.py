@@ -8,8 +8,6 @@ from __future__ import annotations
 from pushhub.base.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.web.http import MethodNotAllowed
 
-__all__ = ["FAULT_MESSAGE", "status_of"]
-
 FAULT_MESSAGE = "Internal server error"
 """The ``msg`` of a 500; what went wrong is for the log."""
 

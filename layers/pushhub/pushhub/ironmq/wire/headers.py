@@ -13,17 +13,6 @@ from collections.abc import Mapping
 from pushhub.base.errors import Invalid
 from pushhub.engine.model.message import MAX_HOPS, Message
 
-__all__ = [
-    "HOPS_HEADER",
-    "WEBHOOK_PREFIX",
-    "check_header_value",
-    "push_headers_of",
-    "subscriber_headers_of",
-    "trail_headers",
-    "webhook_push_headers",
-    "webhook_trail",
-]
-
 MAX_PUSH_HEADERS = 5
 MAX_PUSH_HEADER_NAME_BYTES = 64
 MAX_PUSH_HEADER_VALUE_BYTES = 1024

@@ -13,21 +13,6 @@ from pushhub.ironmq.wire.headers import push_headers_of, webhook_push_headers, w
 from pushhub.ironmq.wire.names import is_message_id
 from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
 
-__all__ = [
-    "RESERVATION_REQUIRED",
-    "Deletion",
-    "ReserveRequest",
-    "parse_deletion",
-    "parse_deletions",
-    "parse_messages",
-    "parse_peek",
-    "parse_release",
-    "parse_reserve",
-    "parse_touch",
-    "render_message",
-    "webhook_message",
-]
-
 MAX_BATCH = 100
 """Messages in one post, reservation, peek or deletion."""
 MAX_DELAY_S = 604_800
@@ -63,7 +48,7 @@ class Deletion:
     Attributes:
         message_id: The message.
         reservation_id: Its reservation, None when none was shown.
-        subscriber_name: Who acknowledges a push, None when not told.
+        subscriber_name: Who acknowledges a push, None when the request does not say.
     """
 
     message_id: str

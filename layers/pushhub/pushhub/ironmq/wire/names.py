@@ -6,8 +6,6 @@ import re
 
 from pushhub.base.errors import Invalid
 
-__all__ = ["MAX_QUEUE_NAME_BYTES", "check_queue_name", "is_message_id"]
-
 MAX_QUEUE_NAME_BYTES = 255
 """Longest queue name in bytes of UTF-8."""
 

@@ -16,15 +16,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue, Subscriber
 from pushhub.ironmq.wire.headers import trail_headers
 
-__all__ = [
-    "IronMqTarget",
-    "IronWorkerTarget",
-    "message_url",
-    "parse_ironmq_url",
-    "parse_ironworker_url",
-    "push_headers",
-]
-
 USER_AGENT = "IronMQ Pusherd"
 CONTENT_TYPE = "text/plain; encoding=utf-8"
 

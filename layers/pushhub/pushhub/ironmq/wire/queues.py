@@ -12,17 +12,6 @@ from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.subscribers import parse_subscribers, render_subscriber
 from pushhub.web.json import Fields, integer, listed, number_in_query, section, text
 
-__all__ = [
-    "DeadLetterSettings",
-    "Page",
-    "PushSettingsGiven",
-    "QueueSettings",
-    "parse_page",
-    "parse_queue",
-    "render_queue",
-    "render_queue_info",
-]
-
 MAX_TIMEOUT_S = 86_400
 MAX_EXPIRATION_S = 2_592_000
 MAX_RETRIES = 100

@@ -13,8 +13,6 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, retries_remai
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
 
-__all__ = ["render_statuses"]
-
 SUCCESS = "Message was pushed successfully."
 RESERVED_STATUS = 202
 NOT_ACKNOWLEDGED = "Not acknowledged in time"

@@ -41,12 +41,10 @@ class DynamoDBBacklogStore:
         self._table = Table(client, table, clock)
 
     def backlog(self, topic: Topic, subscriber: str) -> Backlog | None:
-        """See the port."""
         item = self._table.get(backlog_key(topic, subscriber))
         return decode_backlog(item) if item else None
 
     def backlogs(self, topic: Topic) -> list[Backlog]:
-        """See the port."""
         items = self._table.items(
             KeyConditionExpression="pk = :topic AND begins_with(sk, :prefix)",
             ExpressionAttributeValues={":topic": text(topic_key(topic)), ":prefix": text("S#")},
@@ -55,7 +53,7 @@ class DynamoDBBacklogStore:
         return [decode_backlog(each) for each in items]
 
     def save(self, backlog: Backlog) -> None:
-        """See the port. The very same write made twice counts as made."""
+        """The very same write made twice counts as made."""
         item = encode_backlog(backlog)
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
         if backlog.version > 1:
@@ -71,7 +69,6 @@ class DynamoDBBacklogStore:
                 raise Conflict("the backlog changed") from refused
 
     def delete(self, backlog: Backlog) -> None:
-        """See the port."""
         try:
             self._table.delete(
                 backlog_key(backlog.topic, backlog.subscriber),
@@ -95,12 +92,10 @@ class DynamoDBConnectionStore:
         self._table = Table(client, table, clock)
 
     def open(self, connection: Connection, *, check_at: int) -> None:
-        """See the port."""
         idle = {"idle_shard": text(_IDLE_SHARD), "check_at": number(check_at)}
         self._table.put(encode_connection(connection) | idle)
 
     def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
-        """See the port."""
         if len(connection_ids) == 1:
             item = self._table.get(connection_key(connection_ids[0]))
             return {connection_ids[0]: decode_connection(item)} if item else {}
@@ -108,7 +103,6 @@ class DynamoDBConnectionStore:
         return {each.connection_id: each for each in map(decode_connection, items)}
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
-        """See the port."""
         return self._change(
             connection_id,
             UpdateExpression="ADD acknowledged :positions",
@@ -118,7 +112,6 @@ class DynamoDBConnectionStore:
         )
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
-        """See the port."""
         if not stalled:
             return self._change(
                 connection_id, UpdateExpression="REMOVE stalled", ConditionExpression="attribute_exists(pk)"
@@ -131,7 +124,6 @@ class DynamoDBConnectionStore:
         )
 
     def leave(self, connection_id: str) -> None:
-        """See the port."""
         self._change(
             connection_id,
             UpdateExpression="SET leaving = :true",
@@ -140,7 +132,7 @@ class DynamoDBConnectionStore:
         )
 
     def everyone(self) -> Iterator[Connection]:
-        """See the port. A page of the index, then the connections it names."""
+        """A page of the index, then the connections it names."""
         pages = self._table.pages(
             IndexName="idle",
             KeyConditionExpression="idle_shard = :shard",
@@ -151,7 +143,6 @@ class DynamoDBConnectionStore:
             yield from map(decode_connection, self._table.get_many(keys))
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
-        """See the port."""
         self._change(
             connection_id,
             UpdateExpression="DELETE acknowledged :positions",
@@ -160,12 +151,10 @@ class DynamoDBConnectionStore:
         )
 
     def close(self, connection_id: str) -> Connection | None:
-        """See the port."""
         item = self._table.delete(connection_key(connection_id))
         return decode_connection(item) if item else None
 
     def idle(self, now: int, limit: int) -> list[str]:
-        """See the port."""
         items = self._table.items(
             IndexName="idle",
             KeyConditionExpression="idle_shard = :shard AND check_at <= :now",
@@ -175,7 +164,6 @@ class DynamoDBConnectionStore:
         return [each["pk"]["S"].removeprefix("C#") for each, _ in zip(items, range(limit), strict=False)]
 
     def check_again(self, connection_id: str, check_at: int) -> None:
-        """See the port."""
         self._change(
             connection_id,
             UpdateExpression="SET check_at = :check_at",

@@ -34,7 +34,7 @@ class DynamoDBSubscriptionStore:
         self._table = Table(client, table, clock)
 
     def create(self, rule: Subscription) -> None:
-        """See the port. The id's item is written first: without its subscription it finds nothing."""
+        """The id's item is written first: without its subscription it finds nothing."""
         item = encode_subscription(rule)
         self._table.put(subscription_id_key(rule.project, rule.subscription_id) | {"key": item["sk"]})
         try:
@@ -46,7 +46,6 @@ class DynamoDBSubscriptionStore:
             raise Conflict("the subscription exists") from refused
 
     def subscription(self, project_id: str, subscription_id: str) -> Subscription | None:
-        """See the port."""
         found = self._table.get(subscription_id_key(project_id, subscription_id))
         item = self._table.get({"pk": text(f"{project_id}#R"), "sk": found["key"]}) if found else None
         if item is None or item["id"]["S"] != subscription_id:
@@ -54,11 +53,9 @@ class DynamoDBSubscriptionStore:
         return decode_subscription(item)
 
     def subscriptions(self, project_id: str) -> list[Subscription]:
-        """See the port."""
         return sorted(self._under(project_id, ""), key=lambda each: int(each.subscription_id))
 
     def concerning(self, project_id: str, source: str) -> list[Subscription]:
-        """See the port."""
         prefixes = (
             subscription_prefix(Context.MANAGED_OBJECT, source),
             subscription_prefix(Context.TENANT, ""),
@@ -67,7 +64,6 @@ class DynamoDBSubscriptionStore:
         return sorted(rules, key=lambda each: int(each.subscription_id))
 
     def delete(self, rule: Subscription) -> bool:
-        """See the port."""
         try:
             gone = self._table.delete(
                 subscription_key(rule),

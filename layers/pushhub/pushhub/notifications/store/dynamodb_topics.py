@@ -41,7 +41,6 @@ class DynamoDBTopicStore:
         self._table = Table(client, table, clock)
 
     def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
-        """See the port."""
         fresh = {"sequence": 0, "size": 0, "ceiling": ceiling, "reserved_at": 0, "previous_at": 0}
         given = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in fresh)
         item = self._table.update(
@@ -57,7 +56,6 @@ class DynamoDBTopicStore:
         return decode_head(item)
 
     def dismiss(self, topic: Topic, subscriber_uid: str) -> None:
-        """See the port."""
         try:
             self._table.update(
                 head_key(topic),
@@ -69,12 +67,11 @@ class DynamoDBTopicStore:
             return
 
     def head(self, topic: Topic) -> Head | None:
-        """See the port."""
         item = self._table.get(head_key(topic))
         return decode_head(item) if item else None
 
     def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
-        """See the port. Repeated by the SDK it takes a second place; the first stays empty and is given up by the readers."""
+        """Repeated by the SDK it takes a second place; the first stays empty and is given up by the readers."""
         try:
             item = self._table.update(
                 head_key(topic),
@@ -98,7 +95,6 @@ class DynamoDBTopicStore:
         )
 
     def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
-        """See the port."""
         try:
             self._table.update(
                 head_key(topic),
@@ -110,7 +106,6 @@ class DynamoDBTopicStore:
             return
 
     def append(self, commit: Commit, part: Part | None = None) -> None:
-        """See the port."""
         item = encode_commit(commit)
         if part is not None:
             self._append_part(item, commit.topic, part)
@@ -140,7 +135,7 @@ class DynamoDBTopicStore:
             raise Conflict("the place is taken") from refused
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
-        """See the port. One page of a query: up to 1 MiB."""
+        """One page of a query: up to 1 MiB."""
         pages = self._table.pages(
             KeyConditionExpression="pk = :log AND sk >= :first",
             ExpressionAttributeValues={":log": text(log_key(topic)), ":first": commit_key(topic, first)["sk"]},
@@ -154,6 +149,5 @@ class DynamoDBTopicStore:
         return []
 
     def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
-        """See the port."""
         items = self._table.get_many([commit_key(topic, each) for each in sequences])
         return {commit.sequence: commit for commit in map(decode_commit, items)}

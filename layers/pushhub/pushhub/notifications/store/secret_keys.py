@@ -34,7 +34,7 @@ class SecretsManagerKeys:
         self._secrets: tuple[bytes, ...] = ()
 
     def secrets(self) -> Sequence[bytes]:
-        """See the port. An older version that was read before serves on while the service is unavailable."""
+        """An older version that was read before serves on while the service is unavailable."""
         now = self._clock.now()
         if self._read_at is None or now - self._read_at >= _KEPT_MS:
             try:

@@ -35,7 +35,7 @@ class SqsWakeQueue:
         self._clock = clock
 
     def wake(self, wakes: Sequence[Wake]) -> None:
-        """See the port. What SQS leaves undone is sent again, and only that."""
+        """What SQS leaves undone is sent again, and only that."""
         for start in range(0, len(wakes), _ENTRIES_PER_CALL):
             batch: list[Any] = [
                 {
@@ -49,7 +49,6 @@ class SqsWakeQueue:
             self._send(batch)
 
     def defer(self, waits: Mapping[str, int]) -> None:
-        """See the port."""
         entries: list[Any] = [
             {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
             for index, (handle, seconds) in enumerate(waits.items())

@@ -16,7 +16,6 @@ class ApiGatewaySockets:
 
     Args:
         client: Client of ``apigatewaymanagementapi`` for the WebSocket API's stage.
-        clock: Time.
     """
 
     def __init__(self, client: Any, clock: Clock) -> None:
@@ -24,16 +23,14 @@ class ApiGatewaySockets:
         self._clock = clock
 
     def send(self, connection_id: str, text: str) -> bool:
-        """See the port."""
         data = text.encode("utf-8", "surrogatepass")
         return self._call("PostToConnection", self._client.post_to_connection, connection_id, Data=data) is not None
 
     def close(self, connection_id: str) -> None:
-        """See the port."""
         self._call("DeleteConnection", self._client.delete_connection, connection_id)
 
     def active_at(self, connection_id: str) -> int | None:
-        """See the port. An answer without a time tells only that the connection is open: that counts as heard of now."""
+        """An answer without a time tells only that the connection is open: that counts as heard of now."""
         answer = self._call("GetConnection", self._client.get_connection, connection_id)
         if answer is None:
             return None
