@@ -63,6 +63,7 @@ class Stored:
         failed_runs: Receives that ended with a run which came to nothing.
         last: Handle of the last receive, also when that is over.
         entry: Its number among what is hidden.
+        place: Its place in a FIFO queue.
     """
 
     message_id: str
@@ -77,6 +78,7 @@ class Stored:
     failed_runs: int = 0
     last: str = ""
     entry: int = 0
+    place: int = 0
 
 
 @dataclass
@@ -168,7 +170,7 @@ class Queue:
             self._seen[key] = now
         self._number += 1
         message_id = f"{self.name}-{self._number}"
-        self._add(Stored(message_id, body, group, sent_at=now, visible_at=now + delay_s * 1000))
+        self._add(Stored(message_id, body, group, now, now + delay_s * 1000, place=self._number))
         return message_id
 
     def receive(self, limit: int) -> list[Stored]:
@@ -193,26 +195,20 @@ class Queue:
                     self.worn_out.append(each)
                 self.dead.adopt(each)
                 continue
-            if not self._free(each) and (not taken or taken[-1].group != each.group):
-                continue
             taken.append(self._hand_out(each, now))
         return taken
 
     def _candidates(self, limit: int) -> list[Stored]:
         if self.settings.fifo:
-            return list(self._ready)
+            return [each for each in self._ready if self._free(each)]
         # A standard queue keeps order as well as it can: what is received is found among the oldest.
         near = self._ready[: 3 * limit]
         self._random.shuffle(near)
         return near
 
     def _free(self, each: Stored) -> bool:
-        """Whether no message of a FIFO queue's group is in flight, and none waits before this one."""
-        if not self.settings.fifo:
-            return True
-        if self._groups_busy.get(each.group, 0):
-            return False
-        return next(other for other in self._ready if other.group == each.group) is each
+        """Whether a message may be handed out: of a FIFO queue's group one batch is in flight at a time."""
+        return not self.settings.fifo or not self._groups_busy.get(each.group, 0)
 
     def _hand_out(self, each: Stored, now: int) -> Stored:
         self._ready.remove(each)
@@ -326,7 +322,7 @@ class Queue:
         if self.settings.fifo:
             # It goes back to its place, before what was sent to its group later.
             behind = next(
-                (index for index, each in enumerate(self._ready) if each.sent_at > stored.sent_at), len(self._ready)
+                (index for index, each in enumerate(self._ready) if each.place > stored.place), len(self._ready)
             )
             self._ready.insert(behind, stored)
         else:

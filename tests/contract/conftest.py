@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore
+from tests.notifications.store import aws_notifications
 
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
@@ -14,6 +16,17 @@ from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.s3_bodies import S3BodyStore
 from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
+
+
+@pytest.fixture(autouse=True)
+def _services(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``SERVICES=simulation`` the adapters run on the simulator's models: see ``tests/simulation/test_models.py``."""
+    if os.environ.get("SERVICES") == "simulation":
+        from tests.simulation import simulated_services  # noqa: PLC0415 (who does not ask for them need not have them)
+
+        for service in ("dynamodb", "s3", "sqs"):
+            monkeypatch.setattr(aws, service, getattr(simulated_services, service))
+        monkeypatch.setattr(aws_notifications, "dynamodb", simulated_services.dynamodb)
 
 
 @pytest.fixture

@@ -1,0 +1,51 @@
+"""The simulator's services in the place of those that the contract tests of the stores run on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from simulation.dynamodb import DynamoDB
+from simulation.sqs import Chances, Queue, QueueSettings, Sqs
+from simulation.storage import S3
+from simulation.template import stack
+from tests.cloud import aws_services as aws
+from tests.notifications.store.aws_notifications import BACKLOGS_TABLE
+
+NAMES = {
+    "ConfigTable": aws.CONFIG_TABLE,
+    "MessagesTable": aws.MESSAGES_TABLE,
+    "LinesTable": aws.LINES_TABLE,
+    "HubTable": aws.HUB_TABLE,
+    "BacklogsTable": BACKLOGS_TABLE,
+}
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def dynamodb() -> Iterator[Any]:
+    """The tables as the template makes them, empty."""
+    tables = [replace(each, name=NAMES.get(each.name, each.name)) for each in stack().tables]
+    yield DynamoDB(tables, now_ms=now_ms)
+
+
+@contextmanager
+def s3() -> Iterator[Any]:
+    """A bucket, empty."""
+    yield S3()
+
+
+@contextmanager
+def sqs() -> Iterator[tuple[Any, str]]:
+    """A work queue, empty, and its URL."""
+    queue = Queue(
+        QueueSettings(aws.QUEUE_NAME), now_ms=now_ms, random=Random(1), chances=Chances(), most_in_flight=120_000
+    )
+    yield Sqs({queue.name: queue}, Chances()), f"https://sqs.example/{queue.name}"

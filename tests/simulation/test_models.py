@@ -1,0 +1,184 @@
+"""The simulator's models of AWS, held to what the stores' contract tests hold moto to; and to what moto does not do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from simulation.dynamodb import DynamoDB, Index, Schema
+from simulation.sqs import Chances, Queue, QueueSettings
+from tests.fakes import FakeClock
+
+ROOT = Path(__file__).parents[2]
+DAY_S = 86_400
+
+
+def test_every_store_keeps_its_contract_on_the_models() -> None:
+    # When the contract tests of all adapters run on the simulator's services instead of moto's
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "tests/contract",
+            "-k",
+            "dynamodb or sqs or s3",
+            "-p",
+            "no:cacheprovider",
+        ],
+        cwd=ROOT,
+        env={**os.environ, "SERVICES": "simulation", "PYTHONPATH": "layers/pushhub:."},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Then they hold
+    assert run.returncode == 0, run.stdout
+    assert " passed" in run.stdout
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def queue(clock: FakeClock, chances: Chances | None = None, most: int = 120_000, **settings: object) -> Queue:
+    made = QueueSettings("q", **settings)  # type: ignore[arg-type]
+    return Queue(made, now_ms=clock.now, random=Random(1), chances=chances or Chances(), most_in_flight=most)
+
+
+def test_a_message_is_hidden_for_twelve_hours_at_most(clock: FakeClock) -> None:
+    # Given a message that was received an hour ago
+    waiting = queue(clock, visibility_s=7_200)
+    waiting.send("x")
+    [received] = waiting.receive(10)
+    clock.advance(seconds=3_600)
+    # When it is to be hidden beyond twelve hours from its receive, then that is refused; up to them it is not
+    assert waiting.defer(received.handle, 39_600) == "InvalidParameterValue"
+    assert waiting.defer(received.handle, 39_599) == ""
+    clock.advance(seconds=39_598)
+    assert waiting.receive(10) == []
+    clock.advance(seconds=1)
+    assert [each.body for each in waiting.receive(10)] == ["x"]
+
+
+def test_a_message_received_too_often_goes_to_the_dead_letters_with_its_age(clock: FakeClock) -> None:
+    # Given a queue that gives up after two receives
+    waiting, dead = queue(clock, visibility_s=1, dead_letters="d", receives=2), queue(clock)
+    waiting.dead = dead
+    waiting.send("x")
+    sent_at = clock.now()
+    for _ in range(2):
+        assert waiting.receive(10)
+        clock.advance(seconds=1)
+    # When it is received a third time, then it lies in the other queue, as old as it is
+    assert waiting.receive(10) == []
+    clock.advance(seconds=13 * DAY_S)
+    [found] = dead.receive(10)
+    assert (found.body, found.sent_at) == ("x", sent_at)
+
+
+def test_a_message_is_dropped_fourteen_days_after_it_was_sent(clock: FakeClock) -> None:
+    waiting = queue(clock)
+    waiting.send("x")
+    clock.advance(seconds=14 * DAY_S)
+    assert waiting.receive(10) == []
+    assert len(waiting) == 0
+
+
+def test_nothing_is_handed_out_while_too_many_are_in_flight(clock: FakeClock) -> None:
+    # Given a queue at its limit
+    waiting = queue(clock, most=3, visibility_s=60)
+    for _ in range(5):
+        waiting.send("x")
+    assert len(waiting.receive(3)) == 3
+    # When it is asked for more, then it is silent; once one is deleted, it is not
+    assert waiting.receive(10) == []
+    assert (waiting.in_flight, waiting.stopped) == (3, 1)
+
+
+def test_a_stale_handle_neither_deletes_nor_hides_what_another_received(clock: FakeClock) -> None:
+    waiting = queue(clock, visibility_s=5)
+    waiting.send("x")
+    [first] = waiting.receive(1)
+    clock.advance(seconds=5)
+    [second] = waiting.receive(1)
+    assert waiting.defer(first.handle, 100) == "MessageNotInflight"
+    assert not waiting.delete(first.handle)
+    assert waiting.delete(second.handle)
+    assert len(waiting) == 0
+
+
+def test_a_group_of_a_fifo_queue_has_one_batch_in_flight_and_keeps_its_order(clock: FakeClock) -> None:
+    # Given two groups
+    waiting = queue(clock, fifo=True, visibility_s=5)
+    for number, group in enumerate("aab"):
+        waiting.send(f"{group}{number}", group=group, once=str(number))
+    # When one message of a group is in flight, then no other of it is handed out, but those of other groups are
+    [first] = waiting.receive(1)
+    assert first.body == "a0"
+    assert [each.body for each in waiting.receive(10)] == ["b2"]
+    # And when its time is over, it comes first again, and those behind it in the same batch
+    clock.advance(seconds=5)
+    assert [each.body for each in waiting.receive(10) if each.group == "a"] == ["a0", "a1"]
+
+
+def test_a_fifo_queue_drops_what_it_was_sent_within_five_minutes(clock: FakeClock) -> None:
+    waiting = queue(clock, fifo=True)
+    for seconds in (0, 299, 2):
+        clock.advance(seconds=seconds)
+        waiting.send("x", group="g", once="same")
+    assert len(waiting) == 2
+
+
+def test_a_duplicate_has_the_same_id_and_a_handle_of_its_own(clock: FakeClock) -> None:
+    waiting = queue(clock, Chances(repeats=lambda: True), visibility_s=1_000_000)
+    waiting.send("x")
+    [first] = waiting.receive(10)
+    clock.advance(seconds=900)
+    [again] = waiting.receive(10)
+    assert again.message_id == first.message_id
+    assert again.handle != first.handle
+
+
+def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
+    # Given an index that is five seconds late
+    schema = Schema("t", indexes=(Index("due", "shard", "at"),))
+    service = DynamoDB([schema], now_ms=clock.now, lag_ms=lambda: 5_000)
+    item = {"pk": {"S": "a"}, "sk": {"S": "b"}, "shard": {"S": "0"}, "at": {"S": "1"}}
+    service.put_item(TableName="t", Item=item)
+
+    def listed() -> int:
+        found = service.query(
+            TableName="t",
+            IndexName="due",
+            KeyConditionExpression="shard = :shard",
+            ExpressionAttributeValues={":shard": {"S": "0"}},
+        )
+        return int(found["Count"])
+
+    # Then the table shows a write at once, the index only later
+    assert service.get_item(TableName="t", Key={"pk": {"S": "a"}, "sk": {"S": "b"}})["Item"] == item
+    assert listed() == 0
+    clock.advance(seconds=5)
+    assert listed() == 1
+
+
+def test_a_transaction_repeated_with_its_token_is_made_once(clock: FakeClock) -> None:
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    update = {
+        "Update": {
+            "TableName": "t",
+            "Key": {"pk": {"S": "a"}, "sk": {"S": "b"}},
+            "UpdateExpression": "ADD used :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+    }
+    for _ in range(2):
+        service.transact_write_items(TransactItems=[update], ClientRequestToken="same")
+    assert service.tables["t"].item({"pk": {"S": "a"}, "sk": {"S": "b"}})["used"] == {"N": "1"}  # type: ignore[index]
