@@ -95,6 +95,7 @@ class Account:
     Attributes:
         written: Called with each change of a table: name, item before and after.
         calls: Calls of services so far.
+        asked: Requests to endpoints so far.
     """
 
     def __init__(self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: int = 120_000) -> None:
@@ -106,6 +107,7 @@ class Account:
         self.telemetry = Telemetry()
         self.numbers = itertools.count(1)
         self.calls = 0
+        self.asked = 0
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self._streams: dict[str, list[StreamSource]] = {}
@@ -159,7 +161,7 @@ class Account:
         scheduler.sleep(self.random.randrange(2_000, 30_000))
         given = {name.lower(): value for name, value in (headers or {}).items()}
         if token:
-            given["authorization"] = f"OAuth {token}"
+            given.setdefault("authorization", f"OAuth {token}")
         raw_path, _, query = path.partition("?")
         text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
         event = {

@@ -75,6 +75,7 @@ class Asked:
         at: When it came, microseconds.
         headers: Its headers, names in lower case.
         body: Its body.
+        message_id: Which message it is for, by the hub's own id.
         known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not heed.
         environment: Who sent it.
         status: What was answered; 0 when it was no answer.
@@ -84,6 +85,7 @@ class Asked:
     at: int
     headers: Mapping[str, str]
     body: bytes
+    message_id: str
     known_at: int
     environment: str
     status: int = 0
@@ -100,6 +102,9 @@ class Endpoint:
 
     Attributes:
         log: Every request it saw.
+        later: Told of each request that was answered with 202.
+        about: Says of headers and body of a request which delivery it is for: message and subscriber, by the hub's own ids.
+        answers: What it answers when it is well; None for any 2xx.
     """
 
     def __init__(self, account: Account, name: str, moods: Sequence[tuple[int, Mood]]) -> None:
@@ -108,6 +113,10 @@ class Endpoint:
         self.moods = [*moods]
         self.log: list[Asked] = []
         self.later: Callable[[Asked], None] = lambda _: None
+        self.about: Callable[[Mapping[str, str], bytes], tuple[str, str]] = lambda headers, _: (
+            headers.get("iron-message-id", ""),
+            "",
+        )
         self.answers: Callable[[Asked, Random], Reply] | None = None
         self._random = Random(f"{account.seed}/{name}")
         self._last: dict[int, Asked] = {}
@@ -122,17 +131,18 @@ class Endpoint:
         """A request comes in; the reply, and how long it takes."""
         now = self.account.scheduler.now
         mood = self.mood()
+        self.account.asked += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
         if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
             return Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
-        seen = Asked(now, headers, request.body, self._known_at(headers, environment), environment.name)
+        message_id, subscriber_id = self.about(headers, request.body)
+        known_at = environment.read_of(message_id, subscriber_id)
+        seen = Asked(now, headers, request.body, message_id, known_at, environment.name)
         self.log.append(seen)
         reply = self._reply(mood, seen)
         seen.status = 0 if reply.error_class else reply.status
         self._last[id(reply)] = seen
-        self.account.note(
-            f"{self.name} asked {headers.get('iron-message-id', '')} {mood} {reply.status} {reply.error_class}"
-        )
+        self.account.note(f"{self.name} asked {message_id} {mood} {reply.status} {reply.error_class}")
         return reply
 
     def answered(self, request: PushRequest, reply: Reply) -> None:  # noqa: ARG002 (the same for all requests)
@@ -140,11 +150,6 @@ class Endpoint:
         seen = self._last.pop(id(reply), None)
         if seen is not None:
             seen.answered_at = self.account.scheduler.now
-
-    def _known_at(self, headers: Mapping[str, str], environment: Environment) -> int:
-        """When the environment last read the delivery that a request is for."""
-        known = headers.get("iron-message-id") or headers.get("x-known-as") or ""
-        return environment.read_of(known)
 
     def _reply(self, mood: Mood, seen: Asked) -> Reply:
         random = self._random

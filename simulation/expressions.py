@@ -6,7 +6,7 @@ Rules: the Amazon DynamoDB Developer Guide, "Expressions in DynamoDB". What is n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -307,18 +307,18 @@ def _put(item: Item, path: Path, names: Names, value: Any) -> None:
         here[last] = value
 
 
-def key_values(text: str, names: Names, values: Values) -> tuple[str, Any]:
-    """The partition key's name and value in a key condition: ``name = :value`` stands in every one."""
+@cache
+def _partition_of(text: str) -> tuple[str, str]:
     reader = _Reader(text)
     while reader.peek:
         token = reader.take()
         if reader.peek == "=":
             reader.take()
-            value = reader.take()
-            return (names[token] if token.startswith("#") else token), values[value]
+            return token, reader.take()
     raise Unknown(text)
 
 
-def projected(item: Item, attributes: Sequence[str]) -> Item:
-    """The attributes of an item that are named."""
-    return {each: item[each] for each in attributes if each in item}
+def key_values(text: str, names: Names, values: Values) -> tuple[str, Any]:
+    """The partition key's name and value in a key condition: ``name = :value`` stands in every one."""
+    name, value = _partition_of(text)
+    return (names[name] if name.startswith("#") else name), values[value]

@@ -190,7 +190,7 @@ class Environment:
         number: Its number.
 
     Attributes:
-        reads: When it last read each message's deliveries, microseconds: what it knows of them is no newer.
+        reads: When it last read each delivery (message, subscriber), microseconds: what it knows of it is no newer.
     """
 
     def __init__(self, account: Account, settings: FunctionSettings, number: int) -> None:
@@ -204,7 +204,7 @@ class Environment:
         self.clock = Clock(
             self, round(self.random.uniform(-off, off)) if off else self.random.randint(-20, 20), self.random
         )
-        self.reads: dict[str, int] = {}
+        self.reads: dict[tuple[str, str], int] = {}
         self._tasks: list[greenlet] = []
         self._ended: Signal | None = None
         self.deadline = 0
@@ -285,9 +285,9 @@ class Environment:
             raise ReadTimeoutError(endpoint_url=service)
         return answer
 
-    def read_of(self, message_id: str) -> int:
-        """When this environment last read a delivery of a message, microseconds."""
-        return self.reads.get(message_id, 0)
+    def read_of(self, message_id: str, subscriber_id: str) -> int:
+        """When this environment last read a delivery, microseconds."""
+        return self.reads.get((message_id, subscriber_id), self.reads.get((message_id, "*"), 0))
 
     def _read(self, operation: str, parameters: Mapping[str, Any]) -> None:
         keys: Sequence[Any] = ()
@@ -296,8 +296,9 @@ class Environment:
         elif operation == "get_item":
             keys = [parameters["Key"]]
         for key in keys:
-            if key["sk"]["S"].startswith("D#"):
-                self.reads[key["pk"]["S"].rpartition("#")[2]] = self.account.scheduler.now
+            kind, _, subscriber_id = key["sk"]["S"].partition("#")
+            if kind == "D":
+                self.reads[key["pk"]["S"].rpartition("#")[2], subscriber_id] = self.account.scheduler.now
 
     def run(self, event: Any) -> Any:
         """Handle an event in the current task.

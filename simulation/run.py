@@ -4,17 +4,51 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from simulation.account import Account
 from simulation.conservation import judged
 from simulation.template import stack
 from simulation.truth import Truth, Violation
 from simulation.weather import HOUR, Storm, Weather, forecast
+from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
+from simulation.worlds.pull import PullWorld
 
-WORLDS = {"ironmq": IronMqWorld}
+
+class World(Protocol):
+    """Tenants of an account, and the promises made to them."""
+
+    @property
+    def producers(self) -> list[str]:
+        """Names of those who begin something; a run may leave some out."""
+        ...
+
+    def set_up(self) -> None:
+        """Make what is needed, before any weather."""
+        ...
+
+    def begin(self, producers: frozenset[str]) -> None:
+        """Let everybody act from now on."""
+        ...
+
+    def open(self) -> int:
+        """How much has not ended."""
+        ...
+
+    def check(self) -> Iterable[Violation]:
+        """Every promise that was not kept."""
+        ...
+
+
+WORLDS: dict[str, Callable[[Account, Truth, float, float], World]] = {
+    "ironmq": IronMqWorld,
+    "pull": PullWorld,
+    "hub": HubWorld,
+}
+"""Worlds by name, each made from the account, what watches it, the hours of traffic, and the posts an hour of each producer."""
 
 SETTLES_WITHIN = 40
 """Hours after the last storm within which everything has ended: the longest retries, and a day of sweeping."""
@@ -152,7 +186,7 @@ def _announce(account: Account, storm: Storm) -> None:
         account.scheduler.at(storm.begins, lambda: account.purge(storm.where))
 
 
-def _settle(account: Account, world: IronMqWorld, progress: Callable[[str], None]) -> None:
+def _settle(account: Account, world: World, progress: Callable[[str], None]) -> None:
     """Go on in good weather until everything has ended, and its records are written."""
     waited = 0
     while waited < LONGEST_EXPIRY + SETTLES_WITHIN and (world.open() or account.undelivered_records):

@@ -116,6 +116,10 @@ class IronMqWorld:
         for queue in self.queues:
             queue.stored = operator.config.queue(self._project, queue.name, fresh=True)
             assert queue.stored is not None, queue.name
+            assert queue.stored.push is not None, queue.name
+            ids = {each.name: each.subscriber_id for each in queue.stored.push.subscribers}
+            for name, endpoint in queue.endpoints.items():
+                endpoint.about = lambda headers, _, own=ids[name]: (headers["iron-message-id"], own)  # type: ignore[misc]
 
     def _make_queue(self, number: int) -> None:
         random = self._random
@@ -252,9 +256,7 @@ class IronMqWorld:
         for queue in self.queues:
             for name, endpoint in queue.endpoints.items():
                 for seen in endpoint.log:
-                    found[seen.headers["iron-message-id"], "*" if queue.kind == "unicast" else name].append(
-                        (seen, name)
-                    )
+                    found[seen.message_id, "*" if queue.kind == "unicast" else name].append((seen, name))
         for each in found.values():
             each.sort(key=lambda pair: pair[0].at)
         return found
