@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -84,9 +85,8 @@ class PullWorld:
             }
             if number % 2 == 0:
                 settings["dead_letter"] = {"queue_name": "dead", "max_reservations": MAX_RESERVATIONS}
-            self._account.scheduler.spawn(
-                lambda number=number, settings=settings: self._put(f"pull-{number}", settings)
-            )  # type: ignore[misc]
+            make = partial(self._put, f"pull-{number}", settings)
+            self._account.scheduler.spawn(make)
         self._account.scheduler.spawn(lambda: self._put("dead", {"type": "pull", "message_expiration": 2_592_000}))
         self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
         for name in [*(f"pull-{each}" for each in range(QUEUES)), "dead"]:
@@ -207,7 +207,7 @@ class PullWorld:
         )
 
     def _messages(self) -> Iterator[tuple[str, Accepted]]:
-        by_uid = {each.line_uid: name for name, each in self._stored.items()}
+        by_uid = {each.pull_uid: name for name, each in self._stored.items()}
         for (uid, _), accepted in self._truth.accepted.items():
             if uid in by_uid:
                 yield by_uid[uid], accepted
@@ -218,7 +218,7 @@ class PullWorld:
         for message_id in {each for each in told if told.count(each) > 1} if len(set(told)) < len(told) else ():
             yield Violation("an identifier twice", message_id, f"told {told.count(message_id)} producers")
         for queue, message_id in self.posted:
-            if (self._stored[queue].line_uid, message_id) not in self._truth.accepted:
+            if (self._stored[queue].pull_uid, message_id) not in self._truth.accepted:
                 yield Violation("accepted and not stored", message_id, queue)
         dead = {each.message.message_id for name, each in self._messages() if name == "dead"}
         for name, accepted in self._messages():

@@ -22,6 +22,7 @@ NAMES = {
     "LinesTable": aws.LINES_TABLE,
     "HubTable": aws.HUB_TABLE,
     "BacklogsTable": BACKLOGS_TABLE,
+    "WebhooksTable": aws.WEBHOOKS_TABLE,
 }
 
 
