@@ -1,164 +1,92 @@
-"""``python -m cli``: projects and their tokens."""
+"""``pushhub``, or ``python -m cli``: every command, and what its exit code says.
+
+======  ============================================================================
+code    means
+======  ============================================================================
+0       done
+1       refused, failed, or the answer is no (a wrong signature, a problem found)
+2       the command was given wrongly
+3       there is no hub to talk to, or it did not answer
+130     interrupted
+======  ============================================================================
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
-from cli.durations import Duration
+from cli.framework import LazyGroup
 from cli.hub import HubOptions
 from pushhub.base.errors import HubError
-from pushhub.base.times import iso_time
-from pushhub.cloud.clock import SystemClock
-from pushhub.engine.model.queue import Project, ProjectToken
 
-HOUR_MS = 3_600_000
+COMMANDS = {
+    "up": "cli.commands.stack:up",
+    "down": "cli.commands.stack:down",
+    "status": "cli.commands.stack:status",
+    "profiles": "cli.commands.profiles:profiles",
+    "projects": "cli.commands.projects:projects",
+    "tokens": "cli.commands.tokens:tokens",
+    "queues": "cli.commands.queues:queues",
+    "post": "cli.commands.post:post",
+    "tail": "cli.commands.tail:tail",
+    "listen": "cli.commands.listen:listen",
+    "verify": "cli.commands.verify:verify",
+    "retry": "cli.commands.messages:retry",
+    "replay": "cli.commands.messages:replay",
+    "expunge": "cli.commands.messages:expunge",
+    "simulate": "cli.commands.tools:simulate",
+    "report": "cli.commands.tools:report",
+    "deploy": "cli.commands.deploy:deploy",
+    "completion": "cli.commands.completion:completion",
+}
+
+EPILOG = (
+    "Exit codes: 0 done; 1 refused, failed, or the answer is no; 2 given wrongly; 3 no hub there, or no answer; "
+    "130 interrupted."
+)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--stack", help="Name of a deployed stack. Without it: the stack on this machine.")
-@click.option("--profile", help="Profile of your AWS configuration.")
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG)
+@click.option("--profile", help="One of your profiles (pushhub profiles). Without it: PUSHHUB_URL, or this machine.")
+@click.option("--stack", help="Name of a deployed stack, for what an operator does. Without it: the profile's.")
+@click.option("--aws-profile", help="Profile of your AWS configuration.")
 @click.option("--region", help="Region of the deployed stack.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.pass_context
-def main(context: click.Context, *, stack: str | None, profile: str | None, region: str | None, as_json: bool) -> None:
-    """Operate a Pushhub: the one on this machine, or a deployed one (--stack NAME)."""
-    context.obj = HubOptions(stack, profile, region, as_json)
-
-
-@main.group()
-def projects() -> None:
-    """Tenants: each owns its queues, stores, topics and tokens."""
-
-
-@projects.command("make")
-@click.argument("name")
-@click.option(
-    "--allow", multiple=True, help="A host or network behind the egress guard that it may push to. Repeatable."
-)
-@click.pass_obj
-def make_project(hub: HubOptions, name: str, allow: tuple[str, ...]) -> None:
-    """Make a project with one token, which is shown this once."""
-    service = hub.projects()
-    project = service.make(name, allowed_targets=allow)
-    hub.show([_project(project) | {"token": service.make_token(project.project_id, "first")}])
-
-
-@projects.command("list")
-@click.pass_obj
-def list_projects(hub: HubOptions) -> None:
-    """All projects, oldest first."""
-    hub.show([_project(each) for each in hub.projects().projects()])
-
-
-@projects.command("rename")
-@click.argument("project")
-@click.argument("name")
-@click.pass_obj
-def rename_project(hub: HubOptions, project: str, name: str) -> None:
-    """Give a project another name."""
-    hub.show([_project(hub.projects().rename(project, name))])
-
-
-@projects.command("allow")
-@click.argument("project")
-@click.argument("targets", nargs=-1)
-@click.pass_obj
-def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> None:
-    """Set the hosts or networks behind the egress guard that a project may push to; none closes all.
-
-    Functions that know the project may go by its old list for another 30 seconds.
-    """
-    hub.show([_project(hub.projects().allow(project, targets))])
-
-
-@main.group()
-def tokens() -> None:
-    """Tokens of a project. The hub keeps a hash only: a token is shown once, when it is made."""
-
-
-@tokens.command("make")
-@click.argument("project")
-@click.option("--label", default="", help="To know it by later.")
-@click.option("--expires", type=Duration(), help="How long it acts: 90d, 12h, 30m. Without it: until it is revoked.")
-@click.pass_obj
-def make_token(hub: HubOptions, project: str, label: str, expires: int | None) -> None:
-    """Make a token."""
-    expires_at = None if expires is None else SystemClock().now() + expires
-    hub.show(
-        [
-            {
-                "project": project,
-                "label": label,
-                "token": hub.projects().make_token(project, label, expires_at=expires_at),
-            }
-        ]
-    )
-
-
-@tokens.command("list")
-@click.argument("project")
-@click.pass_obj
-def list_tokens(hub: HubOptions, project: str) -> None:
-    """Tokens of a project, expired ones among them, oldest first."""
-    hub.show([_token(each) for each in hub.projects().tokens(project)])
-
-
-@tokens.command("revoke")
-@click.argument("project")
-@click.argument("token_id")
-@click.pass_obj
-def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
-    """Take a token back. Functions that know it may accept it for another 30 seconds."""
-    hub.show([_token(hub.projects().revoke_token(project, token_id))])
-
-
-@tokens.command("rotate")
-@click.argument("project")
-@click.argument("token_id")
-@click.option(
-    "--overlap", type=Duration(), default=HOUR_MS, help="How long the old one still acts; an hour by default."
-)
-@click.pass_obj
-def rotate_token(hub: HubOptions, project: str, token_id: str, overlap: int) -> None:
-    """Make a token in place of another; both act for a while."""
-    hub.show([{"project": project, "token": hub.projects().rotate_token(project, token_id, overlap_ms=overlap)}])
-
-
-def _project(project: Project) -> dict[str, Any]:
-    return {
-        "project": project.project_id,
-        "name": project.name,
-        "created": iso_time(project.created_at),
-        "allowed_targets": list(project.allowed_targets),
-    }
-
-
-def _token(token: ProjectToken) -> dict[str, Any]:
-    return {
-        "token_id": token.token_id,
-        "label": token.label,
-        "created": iso_time(token.created_at),
-        "expires": None if token.expires_at is None else iso_time(token.expires_at),
-    }
+def main(
+    context: click.Context,
+    *,
+    profile: str | None,
+    stack: str | None,
+    aws_profile: str | None,
+    region: str | None,
+    as_json: bool,
+) -> None:
+    """Use and operate a Pushhub: the one on this machine, or a deployed one."""
+    context.obj = HubOptions(stack, profile, aws_profile, region, as_json)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; its exit code. Errors of the hub are said in a line."""
     try:
-        main(args=arguments, standalone_mode=False)
+        code = main(args=arguments, prog_name="pushhub", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except HubError as error:
         click.echo(f"Error: {error}", err=True)
         return 1
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return 130
-    return 0
+    return code if isinstance(code, int) else 0
+
+
+def entry() -> None:
+    """The entry point ``pushhub``."""
+    sys.exit(run())
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    entry()

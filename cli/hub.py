@@ -1,55 +1,85 @@
-"""Which hub a command is about: the stack on this machine, or one deployed to AWS by its stack's name."""
+"""Which hub a command is about, for its operator (AWS) and for a project (HTTP), and how results are printed."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import boto3
 import click
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from local.aws import Aws
 from local.errors import LocalError
 from local.place import Place
-from local.stack import aws, describe
 
-from pushhub.cloud.clock import SystemClock
-from pushhub.engine.projects import Projects
-from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from cli.rest import Rest
+from cli.settings import Profile, Profiles, profile_from_environment
 
-TABLE_OUTPUT = "ConfigTableName"
-"""The stack's output that names the table of projects and tokens."""
+UNREACHABLE = 3
+"""Exit code when there is no hub to talk to."""
 
 
-@dataclass(frozen=True, slots=True)
+class NoHub(click.ClickException):
+    """There is no hub to talk to."""
+
+    exit_code = UNREACHABLE
+
+
+@dataclass(slots=True)
 class HubOptions:
     """Options that say which hub is meant.
 
     Attributes:
-        stack: Name of a deployed stack; None for the local one.
-        profile: Profile of the AWS configuration; None for the environment's.
+        stack: Name of a deployed stack; None for the profile's, or the local one.
+        profile: Name of one of the person's profiles; None for the environment's.
+        aws_profile: Profile of the AWS configuration; None for the environment's.
         region: Region of the deployed stack; None for the profile's.
         as_json: Whether results are printed as JSON.
     """
 
-    stack: str | None
-    profile: str | None
-    region: str | None
-    as_json: bool
+    stack: str | None = None
+    profile: str | None = None
+    aws_profile: str | None = None
+    region: str | None = None
+    as_json: bool = False
 
-    def projects(self) -> Projects:
-        """Projects and tokens of the hub.
+    def settings(self) -> Profile:
+        """What options, profile and environment say together.
 
         Raises:
-            click.ClickException: The hub cannot be found.
+            click.ClickException: There is no such profile.
         """
-        client, table = self._local() if self.stack is None else self._deployed(self.stack)
-        return Projects(config=DynamoDBConfigStore(client, table, SystemClock()), clock=SystemClock())
+        name = self.profile or os.environ.get("PUSHHUB_PROFILE")
+        known = Profiles().get(name) if name else profile_from_environment()
+        return replace(
+            known,
+            stack=self.stack or known.stack,
+            aws_profile=self.aws_profile or known.aws_profile,
+            region=self.region or known.region,
+        )
 
-    def show(self, rows: list[dict[str, Any]]) -> None:
+    def rest(self) -> Rest:
+        """The hub's HTTP APIs, as a project.
+
+        Raises:
+            click.ClickException: It is not said where the hub is or who asks.
+        """
+        known = self.settings()
+        if known.url:
+            if not (known.project and known.token):
+                raise click.ClickException("a project and its token are missing: set PUSHHUB_PROJECT and PUSHHUB_TOKEN")
+            return Rest(known.url, known.project, known.token)
+        if known.stack:
+            raise click.ClickException(
+                "what a project does needs its token: pushhub profiles set NAME --url BASE_URL --project ID --stack STACK"
+            )
+        described = local_description()
+        return Rest(described["base_url"], described["project_id"], described["token"])
+
+    def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Print results: as JSON, or as a table with a heading."""
+        rows = list(rows)
         if self.as_json:
             click.echo(json.dumps(rows, ensure_ascii=False))
             return
@@ -57,35 +87,58 @@ class HubOptions:
             click.echo("none")
             return
         columns = list(rows[0])
-        texts = [columns, *([_text(row[each]) for each in columns] for row in rows)]
+        texts = [columns, *([printable(row.get(each)) for each in columns] for row in rows)]
         widths = [max(len(line[number]) for line in texts) for number in range(len(columns))]
-        for line in texts:
-            click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        for number, line in enumerate(texts):
+            shown = "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            click.echo(click.style(shown, bold=True) if number == 0 else coloured(shown))
 
-    def _local(self) -> tuple[Any, str]:
-        try:
-            description = describe(Place.from_environment())
-        except LocalError as error:
-            raise click.ClickException(f"{error} (for a deployed hub say --stack NAME)") from error
-        stack: Aws = aws(description)
-        return stack.dynamodb(), description.outputs[TABLE_OUTPUT]
+    def event(self, fields: Mapping[str, Any], text: str) -> None:
+        """Print one thing that happened, at once: a line of JSON, or of text."""
+        click.echo(json.dumps(fields, ensure_ascii=False) if self.as_json else coloured(text))
+        sys.stdout.flush()
 
-    def _deployed(self, name: str) -> tuple[Any, str]:
-        config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
-        try:
-            session = boto3.session.Session(profile_name=self.profile, region_name=self.region)
-            stacks = session.client("cloudformation", config=config).describe_stacks(StackName=name)["Stacks"]
-            outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-            if TABLE_OUTPUT not in outputs:
-                raise click.ClickException(f"the stack {name} has no output {TABLE_OUTPUT}: is it a Pushhub?")
-            return session.client("dynamodb", config=config), outputs[TABLE_OUTPUT]
-        except (BotoCoreError, ClientError) as error:
-            raise click.ClickException(f"the stack {name} cannot be read: {error}") from error
+    def note(self, text: str) -> None:
+        """Tell a person something that is no result."""
+        click.secho(text, dim=True, err=True)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "-"
-    # What a tenant named must not move the operator's cursor.
+def local_description() -> dict[str, Any]:
+    """How to reach the stack on this machine: the content of its ``local.json``.
+
+    Raises:
+        NoHub: It does not run.
+    """
+    try:
+        file = Place.from_environment().description
+        described: dict[str, Any] = json.loads(file.read_text())
+    except (OSError, ValueError, LocalError) as error:
+        raise NoHub(
+            "no hub runs on this machine: start it with 'pushhub up', or name another with --profile"
+        ) from error
+    return described
+
+
+GOOD = ("delivered", "acknowledged", "completed", "enabled", "ok")
+BAD = ("failed", "failing", "exhausted", "expired", "held", "refused", "wrong")
+
+
+def coloured(line: str) -> str:
+    """A line with the words that matter in colour; click takes colours out where nobody sees them."""
+    words = []
+    for word in line.split(" "):
+        bare = word.strip(",:()").lower()
+        words.append(
+            click.style(word, fg="green") if bare in GOOD else click.style(word, fg="red") if bare in BAD else word
+        )
+    return " ".join(words)
+
+
+def printable(value: Any) -> str:
+    """A value in one line of text that cannot move anybody's cursor: what a tenant named is shown to operators."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(printable, value)) or "-"
+    if isinstance(value, dict):
+        return printable(json.dumps(value, ensure_ascii=False))
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value))
     return "-" if value is None or value == "" else shown

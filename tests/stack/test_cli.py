@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import requests
 from local.place import REPOSITORY
+from tests.cli.consumers_door import receiver
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -36,3 +38,61 @@ def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStac
     # Then the new one works at once
     renewed = {"Authorization": f"OAuth {new['token']}"}
     assert requests.get(url, headers=renewed, timeout=30).status_code == 200
+
+
+def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_acknowledged(stack: RunningStack) -> None:
+    # Given 500 notifications for a subscriber that has connected once, and a listener that is killed while it forwards them
+    made = stack.make_project("listened")
+    environment = {
+        **os.environ,
+        "PUSHHUB_URL": stack.base_url,
+        "PUSHHUB_PROJECT": made.project_id,
+        "PUSHHUB_TOKEN": made.token,
+    }
+    headers = {"Authorization": f"Bearer {made.token}"}
+    rule = {"context": "tenant", "subscription": "all"}
+    assert requests.post(f"{stack.base_url}/notification2/subscriptions", json=rule, headers=headers, timeout=30).ok
+    with receiver() as program:
+        command = [
+            sys.executable,
+            "-m",
+            "cli",
+            "--json",
+            "listen",
+            "all",
+            "--subscriber",
+            "me",
+            "--forward",
+            program.url,
+        ]
+
+        def listener() -> subprocess.Popen[str]:
+            started = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True)
+            assert started.stdout is not None
+            assert json.loads(started.stdout.readline())["event"] == "connected"
+            return started
+
+        first = listener()
+        program.wake_at = 200
+        for start in range(0, 500, 100):
+            drafts = [{"api": "events", "source": "1", "data": {"n": number}} for number in range(start, start + 100)]
+            url = f"{stack.base_url}/notification2/notifications"
+            assert requests.post(url, json=drafts, headers=headers, timeout=30).ok
+        assert program.seen.wait(120)
+        first.kill()
+        first.communicate()
+        forwarded = len(program.got)
+        # When another one takes its place, which may not before the hub knows that the first is gone
+        second = listener()
+        assert second.stdout is not None
+        for line in second.stdout:
+            if json.loads(line)["event"] == "acknowledged" and 499 in program.numbers:
+                break
+        second.send_signal(signal.SIGTERM)
+        second.communicate()
+    # Then each was forwarded, in order, and none again from before what was acknowledged last
+    numbers = program.numbers
+    assert numbers[:forwarded] == list(range(forwarded))
+    again = numbers[forwarded:]
+    assert again == list(range(again[0], 500))
+    assert 0 < again[0] <= forwarded

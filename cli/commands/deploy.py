@@ -1,0 +1,50 @@
+"""``pushhub deploy``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import click
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+
+from cli.doctor import Check, account_checks, round_trip, stack_checks
+from cli.framework import Group
+from cli.hub import HubOptions
+from cli.operator import deployment
+
+QUICK = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
+
+
+@click.group(cls=Group)
+def deploy() -> None:
+    """A hub on AWS. It is deployed by sam deploy; see docs/deploy.md."""
+
+
+@deploy.command("doctor")
+@click.option("--before", is_flag=True, help="Only what matters before the first deployment.")
+@click.pass_obj
+def doctor(hub: HubOptions, *, before: bool) -> int:
+    """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there is well.
+
+    Looks at credentials, concurrency, functions and their roles, alarms and who is told of them, dead letters, the report job, and
+    with a profile that has a token sends a message round. Changes nothing else. The exit code is 1 when something is wrong.
+    """
+    known = hub.settings()
+    if not (before or known.stack):
+        raise click.UsageError("say --stack NAME, or --before")
+    found: list[Check] = []
+    try:
+        session: Any = boto3.session.Session(profile_name=known.aws_profile or None, region_name=known.region or None)
+        found += account_checks(lambda service: session.client(service, config=QUICK))
+    except BotoCoreError as error:
+        raise click.ClickException(f"AWS cannot be asked: {error}") from error
+    if not before:
+        found += stack_checks(deployment(hub))
+        if known.url and known.token:
+            found += round_trip(hub.rest())
+        else:
+            found.append(Check("a message", "skipped", "the profile has no url and token: pushhub profiles set"))
+    hub.show({"check": each.name, "state": each.state, "says": each.says} for each in found)
+    return 1 if any(each.state == "wrong" for each in found) else 0

@@ -1,0 +1,61 @@
+"""``pushhub profiles``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cli.framework import Group
+from cli.hub import HubOptions
+from cli.settings import Profile, Profiles
+
+
+@click.group(cls=Group)
+def profiles() -> None:
+    """Hubs you work with, each by a name; kept in a file that only you can read."""
+
+
+@profiles.command("list")
+@click.pass_obj
+def list_profiles(hub: HubOptions) -> None:
+    """All of them, without their tokens."""
+    hub.show(
+        {
+            "profile": name,
+            "url": each.url,
+            "project": each.project,
+            "stack": each.stack,
+            "aws_profile": each.aws_profile,
+            "region": each.region,
+        }
+        for name, each in sorted(Profiles().all().items())
+    )
+
+
+@profiles.command("set")
+@click.argument("name")
+@click.option("--url", required=True, help="Base URL of the hub.")
+@click.option("--project", required=True, help="The project's id.")
+@click.option("--stack", default="", help="Name of the deployed stack, for what an operator does.")
+@click.option("--aws-profile", default="", help="Profile of your AWS configuration.")
+@click.option("--region", default="", help="Region of the stack.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from the input rather than ask for it.")
+@click.pass_obj
+def set_profile(
+    hub: HubOptions, *, name: str, url: str, project: str, stack: str, aws_profile: str, region: str, token_stdin: bool
+) -> None:
+    """Keep one. Its token is asked for, so that it stays out of the shell's history."""
+    if not url.startswith(("http://", "https://")):
+        raise click.UsageError("--url begins with http:// or https://")
+    token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
+    kept = Profiles()
+    kept.put(name, Profile(url.rstrip("/"), project, token.strip(), stack, aws_profile, region))
+    hub.note(f"kept in {kept.file}; use it with --profile {name} or PUSHHUB_PROFILE={name}")
+
+
+@profiles.command("remove")
+@click.argument("name")
+def remove_profile(name: str) -> None:
+    """Forget one."""
+    Profiles().remove(name)

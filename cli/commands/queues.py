@@ -1,0 +1,154 @@
+"""``pushhub queues``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from cli.framework import Group, ask, destructive
+from cli.hub import HubOptions
+from cli.rest import Rest
+
+PAGE = 100
+MOST_PAGES = 10_000
+
+
+def names(rest: Rest, prefix: str = "") -> list[str]:
+    """All queues by name."""
+    found: list[str] = []
+    query = {"per_page": str(PAGE), "prefix": prefix}
+    for _ in range(MOST_PAGES):
+        page = [each["name"] for each in rest.call("GET", rest.queues, query=query)["queues"]]
+        found += page
+        if len(page) < PAGE:
+            break
+        query["previous"] = page[-1]
+    return found
+
+
+def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of queues that begin so; none when the hub does not answer."""
+    root = context.find_root().params
+    try:
+        hub = HubOptions(profile=root.get("profile"), stack=root.get("stack"))
+        return [CompletionItem(each) for each in names(hub.rest(), incomplete)]
+    except click.ClickException:
+        return []
+
+
+@click.group(cls=Group)
+def queues() -> None:
+    """Queues of the project."""
+
+
+@queues.command("list")
+@click.option("--prefix", default="", help="Only names that begin so.")
+@click.pass_obj
+def list_queues(hub: HubOptions, prefix: str) -> None:
+    """All queues, with what waits in them."""
+    rest = hub.rest()
+    hub.show(_row(rest.call("GET", rest.queue(name))["queue"]) for name in names(rest, prefix))
+
+
+@queues.command("show")
+@click.argument("name", shell_complete=complete)
+@click.pass_obj
+def show_queue(hub: HubOptions, name: str) -> None:
+    """A queue, its settings, its subscribers."""
+    rest = hub.rest()
+    queue = rest.call("GET", rest.queue(name))["queue"]
+    if hub.as_json:
+        hub.show([queue])
+        return
+    hub.show([_row(queue)])
+    click.echo()
+    hub.show({"setting": key, "value": value} for key, value in queue.items() if key not in ("push", "name"))
+    if "push" in queue:
+        click.echo()
+        hub.show(queue["push"]["subscribers"])
+
+
+@queues.command("create")
+@click.argument("name")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["pull", "multicast", "unicast"]),
+    help="pull when left out, multicast with --push.",
+)
+@click.option("--push", multiple=True, metavar="URL", help="A subscriber; NAME=URL names it. Repeatable.")
+@click.option("--retries", type=int, help="Tries after the first.")
+@click.option("--retries-delay", type=int, help="Seconds between tries.")
+@click.option("--error-queue", help="Where messages go that nobody took.")
+@click.option("--timeout", type=int, help="Seconds that a reservation lasts.")
+@click.option("--expiration", type=int, help="Seconds that a message lives.")
+@click.option("--from", "file", type=click.File("r"), help="All settings as JSON, as the API takes them under 'queue'.")
+@click.pass_obj
+def create_queue(
+    hub: HubOptions,
+    *,
+    name: str,
+    kind: str | None,
+    push: tuple[str, ...],
+    retries: int | None,
+    retries_delay: int | None,
+    error_queue: str | None,
+    timeout: int | None,
+    expiration: int | None,
+    file: Any,
+) -> None:
+    """Make a queue, or change one."""
+    settings = _read(file) if file else {}
+    pushes = dict(settings.get("push") or {})
+    pushes |= _given(retries=retries, retries_delay=retries_delay, error_queue=error_queue)
+    if push:
+        pushes["subscribers"] = [_subscriber(each) for each in push]
+    settings |= _given(type=kind, message_timeout=timeout, message_expiration=expiration, push=pushes or None)
+    rest = hub.rest()
+    hub.show([_row(rest.call("PUT", rest.queue(name), {"queue": settings})["queue"])])
+
+
+@queues.command("delete")
+@click.argument("name", shell_complete=complete)
+@destructive
+@click.pass_obj
+def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
+    """Delete a queue and what is in it."""
+    ask(f"Delete the queue {name} and all its messages?", yes=yes)
+    rest = hub.rest()
+    rest.call("DELETE", rest.queue(name))
+
+
+def _read(file: Any) -> dict[str, Any]:
+    try:
+        given = json.load(file)
+    except ValueError as error:
+        raise click.UsageError(f"--from is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise click.UsageError("--from must hold an object")
+    inside = given.get("queue", given)
+    return dict(inside) if isinstance(inside, dict) else {}
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _subscriber(text: str) -> dict[str, str]:
+    name, equals, url = text.partition("=")
+    # An equals sign in a URL's query names nothing.
+    return {"name": name, "url": url} if equals and "://" not in name else {"name": "", "url": text}
+
+
+def _row(queue: dict[str, Any]) -> dict[str, Any]:
+    subscribers = queue.get("push", {}).get("subscribers", [])
+    return {
+        "name": queue["name"],
+        "type": queue["type"],
+        "size": queue.get("size"),
+        "total_messages": queue.get("total_messages"),
+        "subscribers": len(subscribers),
+    }

@@ -1,0 +1,72 @@
+"""``pushhub tokens``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cli.durations import Duration
+from cli.framework import Group
+from cli.hub import HubOptions
+from cli.operator import projects_of
+from pushhub.base.times import iso_time
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.queue import ProjectToken
+
+HOUR_MS = 3_600_000
+
+
+@click.group(cls=Group)
+def tokens() -> None:
+    """Tokens of a project. The hub keeps a hash only: a token is shown once, when it is made."""
+
+
+@tokens.command("make")
+@click.argument("project")
+@click.option("--label", default="", help="To know it by later.")
+@click.option("--expires", type=Duration(), help="How long it acts: 90d, 12h, 30m. Without it: until it is revoked.")
+@click.pass_obj
+def make_token(hub: HubOptions, project: str, label: str, expires: int | None) -> None:
+    """Make a token."""
+    expires_at = None if expires is None else SystemClock().now() + expires
+    token = projects_of(hub).make_token(project, label, expires_at=expires_at)
+    hub.show([{"project": project, "label": label, "token": token}])
+
+
+@tokens.command("list")
+@click.argument("project")
+@click.pass_obj
+def list_tokens(hub: HubOptions, project: str) -> None:
+    """Tokens of a project, expired ones among them, oldest first."""
+    hub.show([_shown(each) for each in projects_of(hub).tokens(project)])
+
+
+@tokens.command("revoke")
+@click.argument("project")
+@click.argument("token_id")
+@click.pass_obj
+def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
+    """Take a token back. Functions that know it may accept it for another 30 seconds."""
+    hub.show([_shown(projects_of(hub).revoke_token(project, token_id))])
+
+
+@tokens.command("rotate")
+@click.argument("project")
+@click.argument("token_id")
+@click.option(
+    "--overlap", type=Duration(), default=HOUR_MS, help="How long the old one still acts; an hour by default."
+)
+@click.pass_obj
+def rotate_token(hub: HubOptions, project: str, token_id: str, overlap: int) -> None:
+    """Make a token in place of another; both act for a while."""
+    hub.show([{"project": project, "token": projects_of(hub).rotate_token(project, token_id, overlap_ms=overlap)}])
+
+
+def _shown(token: ProjectToken) -> dict[str, Any]:
+    return {
+        "token_id": token.token_id,
+        "label": token.label,
+        "created": iso_time(token.created_at),
+        "expires": None if token.expires_at is None else iso_time(token.expires_at),
+    }

@@ -1,0 +1,76 @@
+"""``pushhub verify``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import BinaryIO
+
+import click
+
+from cli.framework import Command
+from cli.hub import HubOptions
+from cli.signatures import TOLERANCE_S, Signed, findings
+
+HEADERS = {"id": "message_id", "timestamp": "timestamp", "signature": "signature"}
+
+
+@click.command(cls=Command)
+@click.option(
+    "--secret",
+    envvar="PUSHHUB_SIGNING_SECRET",
+    prompt=True,
+    hide_input=True,
+    help="whsec_..., or whpk_... for Ed25519. Asked for when left out; or PUSHHUB_SIGNING_SECRET.",
+)
+@click.option("--id", "message_id", help="Header webhook-id.")
+@click.option("--timestamp", help="Header webhook-timestamp.")
+@click.option("--signature", help="Header webhook-signature.")
+@click.option("--body", type=click.File("rb"), help="The body, byte by byte; the input when left out.")
+@click.option(
+    "--request",
+    type=click.File("rb"),
+    help="A whole request, in place of the other four: headers, an empty line, the body.",
+)
+@click.option(
+    "--tolerance", type=int, default=TOLERANCE_S, show_default=True, help="Seconds that the timestamp may be off."
+)
+@click.pass_obj
+def verify(
+    hub: HubOptions,
+    *,
+    secret: str,
+    message_id: str | None,
+    timestamp: str | None,
+    signature: str | None,
+    body: BinaryIO | None,
+    request: BinaryIO | None,
+    tolerance: int,
+) -> int:
+    """Check a webhook's signature (Standard Webhooks, Svix), and say which part is wrong: timestamp, id, key or body.
+
+    The exit code is 1 when the request must be refused.
+    """
+    if request is not None:
+        if any((message_id, timestamp, signature, body)):
+            raise click.UsageError("--request holds all there is: give no other part")
+        signed = read_request(request.read())
+    else:
+        content = (body or sys.stdin.buffer).read()
+        signed = Signed(message_id=message_id or "", timestamp=timestamp or "", signature=signature or "", body=content)
+    found = findings(signed, secret, int(time.time()), tolerance)
+    hub.show({"part": each.part, "state": "wrong" if each.wrong else "ok", "says": each.told} for each in found)
+    return 1 if any(each.wrong for each in found) else 0
+
+
+def read_request(raw: bytes) -> Signed:
+    """The signed parts of a request as it went over the wire, its headers named in either way."""
+    ends = [(raw.find(end), end) for end in (b"\r\n\r\n", b"\n\n") if end in raw]
+    at, end = min(ends, default=(len(raw), b""))
+    parts = dict.fromkeys(HEADERS.values(), "")
+    for line in raw[:at].decode("latin-1").splitlines():
+        name, colon, value = line.partition(":")
+        prefix, _, kind = name.strip().lower().partition("-")
+        if colon and prefix in ("webhook", "svix") and kind in HEADERS:
+            parts[HEADERS[kind]] = value.strip()
+    return Signed(**parts, body=raw[at + len(end) :])

@@ -1,0 +1,187 @@
+"""What has to be right in an AWS account before a hub is deployed there, and after."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.operator import Deployment
+from cli.rest import Rest
+
+SMALL_CONCURRENCY = 100
+"""Below this an account runs too few functions at a time for the defaults."""
+ROUND_S = 60
+DEAD_LETTERS = ("DeadLettersUrl", "FailuresUrl")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found of one thing.
+
+    Attributes:
+        name: Of the thing.
+        state: ``ok``, ``warning``, ``wrong`` or ``skipped``.
+        says: What is the matter, and what to do.
+    """
+
+    name: str
+    state: str
+    says: str
+
+
+def _asked(name: str, ask: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+    """What a look found; a call that fails is a finding, too."""
+    try:
+        yield from ask()
+    except (BotoCoreError, ClientError) as error:
+        yield Check(name, "wrong", f"cannot be looked at: {error}")
+
+
+def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
+    """What matters before a deployment: who asks, and what the account may do."""
+    yield from _asked("credentials", lambda: _credentials(client("sts")))
+    yield from _asked("concurrency", lambda: _concurrency(client("lambda")))
+    yield from _asked("websocket log role", lambda: _log_role(client("apigateway")))
+
+
+def _credentials(sts: Any) -> Iterator[Check]:
+    caller = sts.get_caller_identity()
+    yield Check("credentials", "ok", f"{caller['Arn']} in {caller['Account']}")
+
+
+def _concurrency(functions: Any) -> Iterator[Check]:
+    limit = functions.get_account_settings()["AccountLimit"]
+    most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
+    if most < SMALL_CONCURRENCY:
+        said = f"{most}: ask for more (Service Quotas, Concurrent executions); until then PushMaximumConcurrency=2"
+        yield Check("concurrency", "warning", said)
+    else:
+        yield Check("concurrency", "ok", f"{most}, {free} of them not reserved")
+
+
+def _log_role(gateway: Any) -> Iterator[Check]:
+    role = gateway.get_account().get("cloudwatchRoleArn")
+    said = role or "none is set: WebSocketAccessLog=account-role would fail, none and stack-role work"
+    yield Check("websocket log role", "ok", said)
+
+
+def stack_checks(hub: Deployment) -> Iterator[Check]:
+    """What matters after a deployment."""
+    yield from _asked("functions", lambda: _functions(hub))
+    yield from _asked("alarms", lambda: _alarms(hub))
+    yield from _asked("alarm mail", lambda: _subscriptions(hub))
+    yield from _asked("dead letters", lambda: _dead_letters(hub))
+    yield from _asked("report job", lambda: _report(hub))
+
+
+def _functions(hub: Deployment) -> Iterator[Check]:
+    functions, roles = hub.client("lambda"), hub.client("iam")
+    names = [value for key, value in hub.outputs.items() if key.endswith("FunctionName")]
+    odd: list[str] = []
+    for name in names:
+        found = functions.get_function_configuration(FunctionName=name)
+        if found.get("State", "Active") != "Active" or found.get("LastUpdateStatus", "Successful") != "Successful":
+            odd.append(
+                f"{name} is {found.get('State')}, {found.get('LastUpdateStatusReason') or found.get('StateReason')}"
+            )
+        try:
+            roles.get_role(RoleName=found["Role"].rpartition("/")[2])
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchEntity":
+                raise
+            odd.append(f"{name} has a role that is gone: {found['Role']}")
+    yield Check("functions", "wrong" if odd else "ok", "; ".join(odd) or f"{len(names)} active, with their roles")
+
+
+def _alarms(hub: Deployment) -> Iterator[Check]:
+    topic = hub.outputs["AlarmTopicArn"]
+    pages = hub.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix=hub.name)
+    alarms = [each for page in pages for each in page.get("MetricAlarms", []) if topic in each["AlarmActions"]]
+    ringing = [each["AlarmName"] for each in alarms if each["StateValue"] == "ALARM"]
+    silent = [each["AlarmName"] for each in alarms if not each["ActionsEnabled"]]
+    if not alarms:
+        yield Check("alarms", "wrong", f"none sends to {topic}")
+    elif ringing:
+        yield Check("alarms", "wrong", f"ringing: {', '.join(ringing)} (docs/operations.md says what to do)")
+    elif silent:
+        yield Check("alarms", "warning", f"switched off: {', '.join(silent)}")
+    else:
+        yield Check("alarms", "ok", f"{len(alarms)}, none rings")
+
+
+def _subscriptions(hub: Deployment) -> Iterator[Check]:
+    pages = (
+        hub.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=hub.outputs["AlarmTopicArn"])
+    )
+    found = [each for page in pages for each in page["Subscriptions"]]
+    pending = [each["Endpoint"] for each in found if each["SubscriptionArn"] == "PendingConfirmation"]
+    if not found:
+        yield Check("alarm mail", "warning", "nobody is told: deploy with AlarmEmail")
+    elif pending:
+        yield Check("alarm mail", "wrong", f"not confirmed by {', '.join(pending)}: the link is in AWS's mail")
+    else:
+        yield Check("alarm mail", "ok", ", ".join(each["Endpoint"] for each in found))
+
+
+def _dead_letters(hub: Deployment) -> Iterator[Check]:
+    queues, held = hub.client("sqs"), []
+    for key, url in hub.outputs.items():
+        if key.endswith(DEAD_LETTERS):
+            name = "ApproximateNumberOfMessages"
+            found = queues.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"]
+            if int(found[name]):
+                held.append(f"{key.removesuffix('Url')} {found[name]}")
+    said = ", ".join(held)
+    yield Check("dead letters", "wrong" if held else "ok", f"{said} (docs/operations.md)" if held else "all empty")
+
+
+def _report(hub: Deployment) -> Iterator[Check]:
+    job = hub.client("glue").get_job(JobName=hub.outputs["ReportJobName"])["Job"]
+    bucket, _, key = job["Command"]["ScriptLocation"].removeprefix("s3://").partition("/")
+    try:
+        hub.client("s3").head_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] not in (403, 404):
+            raise
+        yield Check("report job", "wrong", f"its script is not there: make report-upload STACK={hub.name or 'pushhub'}")
+        return
+    yield Check("report job", "ok", "its script is there")
+
+
+def round_trip(rest: Rest, *, sleep: Callable[[float], None] = time.sleep, tries: int = ROUND_S) -> Iterator[Check]:
+    """Send a message through a push queue into a pull queue and take it out there; nothing of it stays.
+
+    Args:
+        rest: The hub, as a project.
+        sleep: Waits so many seconds.
+        tries: How often to look, once a second.
+    """
+    name = f"doctor-{secrets.token_hex(4)}"
+    pulled, pushed = rest.queue(f"{name}-in"), rest.queue(f"{name}-out")
+    try:
+        rest.call("PUT", pulled, {"queue": {"type": "pull"}})
+        push = {"subscribers": [{"name": "doctor", "url": f"ironmq:///{name}-in"}]}
+        rest.call("PUT", pushed, {"queue": {"type": "multicast", "push": push}})
+        rest.call("POST", f"{pushed}/messages", {"messages": [{"body": name}]})
+        for waited in range(tries):
+            found = rest.call("POST", f"{pulled}/reservations", {"n": 1, "delete": True})["messages"]
+            if found:
+                right = found[0]["body"] == name
+                yield Check("a message", "ok" if right else "wrong", f"went round in {waited} s")
+                return
+            sleep(1)
+        yield Check("a message", "wrong", f"posted, but not pushed within {tries} s: look at the alarms")
+    except click.ClickException as error:
+        yield Check("a message", "wrong", error.message)
+    finally:
+        for path in (pushed, pulled):
+            try:
+                rest.call("DELETE", path)
+            except click.ClickException:
+                continue

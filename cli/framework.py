@@ -1,0 +1,75 @@
+"""Commands that are imported when they are asked for, each with ``--json``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+def _as_json(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.obj.as_json = True
+
+
+class Command(click.Command):
+    """A command that takes ``--json`` behind its name as well."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        option = click.Option(
+            ["--json"], is_flag=True, expose_value=False, callback=_as_json, help="Print results as JSON."
+        )
+        self.params.append(option)
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+class LazyGroup(Group):
+    """A group whose commands are imported when they are asked for: talking to a hub needs none of what operating one needs.
+
+    Args:
+        lazy: Where each command is: ``module:name``.
+    """
+
+    def __init__(self, *arguments: Any, lazy: dict[str, str], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order they were given."""
+        return [*self._lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one."""
+        if cmd_name not in self._lazy:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self._lazy[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+def destructive(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--yes`` for a command that removes something; without it a person is asked, and a script is refused."""
+    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Ask before something is removed.
+
+    Raises:
+        click.Abort: The answer is no.
+        click.UsageError: Nobody is there to answer.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError("say --yes: nobody is there to be asked")
+    click.confirm(question, abort=True)

@@ -1,0 +1,254 @@
+"""A consumer of Notifications 2.0 that hands each message on and acknowledges what was taken; it goes on after every loss of its connection."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.sync.client import connect
+
+from cli.rest import Refused, Rest, Unreachable
+
+OPEN_S = 15
+LOOK_S = 0.5
+LONGEST_WAIT_S = 30.0
+ANSWER_S = 30
+CONFLICT = 409
+SERVER_ERROR = 500
+
+Say = Callable[[str, dict[str, Any]], None]
+"""Told of each thing that happens: its name and what there is to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What came in a frame.
+
+    Attributes:
+        ack_id: Sent back, it acknowledges; the same when the notification comes again.
+        description: ``/tenant/type/source``.
+        action: ``CREATE``, ``UPDATE`` or ``DELETE``.
+        body: One line.
+    """
+
+    ack_id: str
+    description: str
+    action: str
+    body: str
+
+    @classmethod
+    def of_frame(cls, frame: str) -> Notification:
+        """Read a frame.
+
+        Raises:
+            ValueError: It is none.
+        """
+        head, separator, body = frame.partition("\n\n")
+        lines = head.split("\n")
+        if not separator or len(lines) < 3:
+            raise ValueError("no notification")
+        return cls(lines[0], lines[1], lines[2], body.removesuffix("\n"))
+
+
+def waits(longest: float = LONGEST_WAIT_S) -> Iterator[float]:
+    """Seconds between tries: one, two, four ... and then always the longest."""
+    wait = 1.0
+    while True:
+        yield min(wait, longest)
+        wait = min(wait * 2, longest)
+
+
+def signing_key(secret: str) -> bytes:
+    """The bytes of a Standard Webhooks secret.
+
+    Raises:
+        ValueError: It is none.
+    """
+    return base64.b64decode(secret.strip().removeprefix("whsec_"), validate=True)
+
+
+class Target:
+    """Where messages are handed on to.
+
+    Args:
+        url: Gets a POST for each.
+        topic: Where they come from.
+        key: Signs them (Standard Webhooks) unless it is empty.
+        now: Epoch seconds.
+    """
+
+    def __init__(self, url: str, topic: str, *, key: bytes = b"", now: Callable[[], int]) -> None:
+        self._url, self._topic, self._key, self._now = url, topic, key, now
+        self._session = requests.Session()
+        self._session.trust_env = False
+
+    def post(self, notification: Notification) -> int:
+        """Hand one on; the status of the answer, 0 for none."""
+        body = notification.body.encode()
+        try:
+            answer = self._session.post(
+                self._url,
+                data=body,
+                headers=self._headers(notification, body),
+                timeout=ANSWER_S,
+                allow_redirects=False,
+            )
+        except requests.RequestException:
+            return 0
+        return answer.status_code
+
+    def _headers(self, notification: Notification, body: bytes) -> dict[str, str]:
+        _, _, kind_and_source = notification.description.removeprefix("/").partition("/")
+        kind, _, source = kind_and_source.partition("/")
+        headers = {
+            "Content-Type": "application/json" if body[:1] in b'{["' else "text/plain; charset=utf-8",
+            "Pushhub-Topic": self._topic,
+            "Pushhub-Id": notification.ack_id,
+            "Pushhub-Action": notification.action,
+            "Pushhub-Type": kind,
+            # A source may hold any character that can be printed, a header may not.
+            "Pushhub-Source": quote(source, safe=" !#$&'()*+,:;<=>?@[]^`{|}~\""),
+        }
+        if self._key:
+            message_id, timestamp = f"msg_{notification.ack_id}", str(self._now())
+            signed = f"{message_id}.{timestamp}.".encode() + body
+            signature = base64.b64encode(hmac.digest(self._key, signed, hashlib.sha256)).decode()
+            headers |= {
+                "Webhook-Id": message_id,
+                "Webhook-Timestamp": timestamp,
+                "Webhook-Signature": f"v1,{signature}",
+            }
+        return headers
+
+
+class Listening:
+    """Receives, hands on, acknowledges, in the order of the topic.
+
+    A message that was not taken is tried again before anything after it; one that was taken but could not be acknowledged any more is
+    acknowledged, and not handed on again, when it comes with the next connection.
+
+    Args:
+        rest: The hub.
+        topic: The subscription's name.
+        subscriber: As whom: the hub keeps what this one has not acknowledged.
+        post: Hands one on and gives the status of the answer, 0 for none.
+        say: Told of what happens.
+        stopped: Set to end it.
+        skip_failed: Whether what is not taken is acknowledged all the same.
+        websocket_url: Where consumers connect, when that is not below the hub's own URL.
+        longest_wait: Seconds between tries at most.
+    """
+
+    def __init__(
+        self,
+        rest: Rest,
+        *,
+        topic: str,
+        subscriber: str,
+        post: Callable[[Notification], int],
+        say: Say,
+        stopped: threading.Event,
+        skip_failed: bool = False,
+        websocket_url: str = "",
+        longest_wait: float = LONGEST_WAIT_S,
+    ) -> None:
+        self._rest = rest
+        self._topic = topic
+        self._subscriber = subscriber
+        self._post = post
+        self._say = say
+        self._stopped = stopped
+        self._skip_failed = skip_failed
+        base = rest.base_url.replace("http", "ws", 1) + "/notification2/consumer/"
+        self._url = websocket_url or base
+        self._longest_wait = longest_wait
+        self._taken: set[str] = set()
+        self._connected_once = False
+
+    def run(self) -> None:
+        """Until it is stopped.
+
+        Raises:
+            Refused: The hub does not let this consumer in.
+            Unreachable: The hub was not there to begin with.
+        """
+        pauses = waits(self._longest_wait)
+        while not self._stopped.is_set():
+            try:
+                self._connection()
+                pauses = waits(self._longest_wait)
+            except (OSError, InvalidHandshake, ConnectionClosed, Unreachable, TimeoutError) as error:
+                if isinstance(error, InvalidStatus):
+                    self._look_at(error)
+                elif not self._connected_once:
+                    raise Unreachable(f"{self._rest.base_url} did not answer: {type(error).__name__}") from error
+                elif isinstance(error, ConnectionClosed):
+                    pauses = waits(self._longest_wait)
+                wait = next(pauses)
+                self._say("disconnected", {"again_in_s": wait, "reason": type(error).__name__})
+                self._stopped.wait(wait)
+
+    @staticmethod
+    def _look_at(error: InvalidStatus) -> None:
+        status = error.response.status_code
+        if status != CONFLICT and status < SERVER_ERROR:
+            raise Refused(status, "the handshake was refused") from error
+
+    def _connection(self) -> None:
+        wanted = {"subscription": self._topic, "subscriber": self._subscriber}
+        token = self._rest.call("POST", "/notification2/token", wanted)["token"]
+        # Pings keep the connection from being idle. Answers to them are not waited for: while a slow receiver has the word
+        # nothing is read here, answers to pings neither.
+        with connect(
+            f"{self._url}?token={token}", open_timeout=OPEN_S, ping_timeout=None, proxy=None, max_size=None
+        ) as consumer:
+            self._connected_once = True
+            self._say("connected", {"topic": self._topic, "subscriber": self._subscriber})
+            while not self._stopped.is_set():
+                try:
+                    frame = consumer.recv(timeout=LOOK_S)
+                except TimeoutError:
+                    continue
+                try:
+                    notification = Notification.of_frame(frame if isinstance(frame, str) else frame.decode())
+                except ValueError:
+                    # API Gateway's own words about a function that could not be run
+                    self._say("odd", {"frame": str(frame)[:200]})
+                    continue
+                if not self._handed_on(notification):
+                    return
+                consumer.send(notification.ack_id)
+                self._taken.discard(notification.ack_id)
+                self._say("acknowledged", {"id": notification.ack_id})
+
+    def _handed_on(self, notification: Notification) -> bool:
+        """Whether it was taken; False when this was stopped before."""
+        if notification.ack_id in self._taken:
+            return True
+        for wait in waits(self._longest_wait):
+            status = self._post(notification)
+            taken = 200 <= status < 300
+            self._say(
+                "forwarded",
+                {
+                    "id": notification.ack_id,
+                    "action": notification.action,
+                    "from": notification.description,
+                    "status": status,
+                    "taken": taken,
+                },
+            )
+            if taken or self._skip_failed:
+                self._taken.add(notification.ack_id)
+                return True
+            if self._stopped.wait(wait):
+                return False
+        return False

@@ -1,0 +1,129 @@
+"""Which hub a command talks to, and as whom: profiles in a file only its owner can read, or environment variables.
+
+In this order: ``--profile``, ``PUSHHUB_PROFILE``, ``PUSHHUB_URL`` with ``PUSHHUB_PROJECT`` and ``PUSHHUB_TOKEN``, the stack on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import click
+
+FILE = "config.toml"
+OWNER_ONLY = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One hub, as one project. Empty text where nothing is set.
+
+    Attributes:
+        url: Base URL of the hub, without a slash at its end.
+        project: The project's id.
+        token: A token of the project.
+        stack: Name of the CloudFormation stack, for what an operator does.
+        aws_profile: Profile of the AWS configuration that may read the stack.
+        region: Its region.
+    """
+
+    url: str = ""
+    project: str = ""
+    token: str = ""
+    stack: str = ""
+    aws_profile: str = ""
+    region: str = ""
+
+
+class Profiles:
+    """The profiles of one person.
+
+    Args:
+        folder: Where the file is; the user's configuration folder unless told otherwise, or ``PUSHHUB_CONFIG``.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        chosen = os.environ.get("PUSHHUB_CONFIG")
+        self.file = (folder or Path(chosen or click.get_app_dir("pushhub"))) / FILE
+
+    def all(self) -> dict[str, Profile]:
+        """All of them by name.
+
+        Raises:
+            click.ClickException: The file cannot be understood, or others can read it.
+        """
+        try:
+            with self.file.open("rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                if mode & 0o077:
+                    raise click.ClickException(
+                        f"{self.file} holds tokens and others can read it: chmod 600 {self.file}"
+                    )
+                content = tomllib.load(file)
+        except FileNotFoundError:
+            return {}
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise click.ClickException(f"{self.file} cannot be read: {error}") from error
+        known = {each.name for each in fields(Profile)}
+        found: dict[str, Profile] = {}
+        for name, values in content.get("profiles", {}).items():
+            unknown = set(values) - known
+            if unknown or not all(isinstance(each, str) for each in values.values()):
+                raise click.ClickException(
+                    f"{self.file}: the profile {name} has odd fields: {', '.join(sorted(unknown))}"
+                )
+            found[name] = Profile(**values)
+        return found
+
+    def get(self, name: str) -> Profile:
+        """One of them.
+
+        Raises:
+            click.ClickException: There is none of that name.
+        """
+        profiles = self.all()
+        if name not in profiles:
+            raise click.ClickException(
+                f"there is no profile {name!r} in {self.file}: pushhub profiles set {name} --help"
+            )
+        return profiles[name]
+
+    def put(self, name: str, profile: Profile) -> None:
+        """Keep one; what was there under the name is replaced."""
+        self._write({**self.all(), name: profile})
+
+    def remove(self, name: str) -> None:
+        """Forget one.
+
+        Raises:
+            click.ClickException: There is none of that name.
+        """
+        self.get(name)
+        self._write({key: each for key, each in self.all().items() if key != name})
+
+    def _write(self, profiles: Mapping[str, Profile]) -> None:
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lines: list[str] = []
+        for name, profile in sorted(profiles.items()):
+            # A JSON string is a TOML string.
+            lines.append(f"[profiles.{json.dumps(name)}]")
+            lines += [f"{key} = {json.dumps(value)}" for key, value in asdict(profile).items() if value]
+            lines.append("")
+        new = self.file.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("\n".join(lines))
+        new.replace(self.file)
+
+
+def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile:
+    """What the environment says; empty where it does not."""
+    names = {"url": "PUSHHUB_URL", "project": "PUSHHUB_PROJECT", "token": "PUSHHUB_TOKEN", "stack": "PUSHHUB_STACK"}
+    profile = Profile(**{field: environ.get(name, "") for field, name in names.items()})
+    return replace(profile, url=profile.url.rstrip("/"))

@@ -1,0 +1,49 @@
+"""A hub on fakes that commands are run against."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.__main__ import run
+from tests.cli.served_hub import ServedHub, serving
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ServedHub]:
+    """A hub that the environment leads to; nobody's own profiles are looked at."""
+    monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path / "config"))
+    monkeypatch.delenv("PUSHHUB_PROFILE", raising=False)
+    with serving() as served:
+        for name, value in served.environment.items():
+            monkeypatch.setenv(name, value)
+        yield served
+
+
+class Typed:
+    """What is typed, and what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+        self.errors = ""
+
+    def __call__(self, *words: str, code: int = 0, given: bytes = b"") -> str:
+        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+        assert run([*words]) == code, self._capsys.readouterr()
+        printed = self._capsys.readouterr()
+        self.errors = printed.err
+        return printed.out
+
+    def json(self, *words: str, code: int = 0, given: bytes = b"") -> Any:
+        return json.loads(self(*words, "--json", code=code, given=given))
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Runs commands."""
+    return Typed(capsys, monkeypatch)

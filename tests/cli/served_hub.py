@@ -1,0 +1,110 @@
+"""The hub's HTTP APIs on fakes, behind a port of this machine: what the command line talks to in tests."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tests.engine.world import PROJECT
+from tests.web.protocols import SHOWN, Served, served
+
+TOKEN = "t0ken"
+"""The one token that the served hub knows, for all protocols."""
+
+PREFIXES = {"/3/": "ironmq", "/api/stores/": "hub", "/notification2/": "notifications"}
+
+
+@dataclass
+class ServedHub:
+    """A hub that answers.
+
+    Attributes:
+        base_url: Where.
+        worlds: What is behind each protocol.
+        asked: Method and path of each request.
+        answers: What some requests are answered in place of the hub, by method and path: status and body.
+        down_after: Answers no request from that number on; None for never.
+    """
+
+    base_url: str = ""
+    worlds: dict[str, Served] = field(default_factory=lambda: {each: served(each) for each in PREFIXES.values()})
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
+    down_after: int | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What leads the command line here."""
+        return {"PUSHHUB_URL": self.base_url, "PUSHHUB_PROJECT": PROJECT, "PUSHHUB_TOKEN": TOKEN}
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes] | None:
+        """Status and body; None where nothing is answered."""
+        path, query = unquote(urlsplit(target).path), urlsplit(target).query
+        self.asked.append((method, path))
+        self.bodies.append(body)
+        if self.down_after is not None and len(self.asked) > self.down_after:
+            return None
+        if (method, path) in self.answers:
+            return self.answers[method, path]
+        protocol = next(protocol for prefix, protocol in PREFIXES.items() if path.startswith(prefix))
+        world = self.worlds[protocol]
+        shown = {name.lower(): value for name, value in headers.items()}
+        if TOKEN in (shown.pop("x-augury-token", ""), shown.pop("authorization", "").partition(" ")[2]):
+            shown |= SHOWN[protocol](PROJECT, world.token)
+        result: dict[str, Any] = world.api.handle(
+            {
+                "rawPath": path,
+                "rawQueryString": query,
+                "headers": shown,
+                "body": base64.b64encode(body).decode(),
+                "isBase64Encoded": True,
+                "requestContext": {"stage": "$default", "http": {"method": method}},
+            }
+        )
+        text = result["body"]
+        return result["statusCode"], base64.b64decode(text) if result["isBase64Encoded"] else text.encode()
+
+
+@contextmanager
+def serving() -> Iterator[ServedHub]:
+    """A hub that answers until the block ends."""
+    hub = ServedHub()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = hub.answer(self.command, self.path, dict(self.headers), body)
+            if answer is None:
+                self.close_connection = True
+                return
+            status, content = answer
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 (names of the base class)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    hub.base_url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

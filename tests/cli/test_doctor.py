@@ -1,0 +1,200 @@
+"""``pushhub deploy doctor``: what is wrong with an account or a stack is found, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import botocore.client
+import pytest
+from botocore.exceptions import ClientError
+from cli.doctor import round_trip
+from cli.rest import Rest
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.engine.world import PROJECT
+
+OUTPUTS = {
+    "ConfigTableName": "config",
+    "IngestFunctionName": "acme-ingest",
+    "PushFunctionName": "acme-push",
+    "AlarmTopicArn": "arn:aws:sns:us-east-1:1:alarms",
+    "PushDeadLettersUrl": "https://sqs/push-dead",
+    "RecordsFailuresUrl": "https://sqs/records-failures",
+    "ReportJobName": "acme-report",
+}
+
+GOOD: dict[str, Any] = {
+    "GetCallerIdentity": {"Arn": "arn:aws:iam::1:user/me", "Account": "1"},
+    "GetAccountSettings": {"AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}},
+    "GetAccount": {},
+    "DescribeStacks": {"Stacks": [{"Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]},
+    "GetFunctionConfiguration": {
+        "State": "Active",
+        "LastUpdateStatus": "Successful",
+        "Role": "arn:aws:iam::1:role/x/r",
+    },
+    "GetRole": {},
+    "DescribeAlarms": {
+        "MetricAlarms": [
+            {
+                "AlarmName": "acme-push",
+                "StateValue": "OK",
+                "ActionsEnabled": True,
+                "AlarmActions": [OUTPUTS["AlarmTopicArn"]],
+            }
+        ]
+    },
+    "ListSubscriptionsByTopic": {"Subscriptions": [{"Endpoint": "me@a.example", "SubscriptionArn": "arn:aws:sns:1"}]},
+    "GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
+    "GetJob": {"Job": {"Command": {"ScriptLocation": "s3://records/glue/job.py"}}},
+    "HeadObject": {},
+}
+
+
+def refused(code: str, status: int = 400) -> ClientError:
+    metadata: Any = {"HTTPStatusCode": status}
+    return ClientError({"Error": {"Code": code, "Message": code}, "ResponseMetadata": metadata}, "Operation")
+
+
+Account = dict[str, Any]
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Account:
+    """An account where all is well; tests break it. Answers by operation; an exception is raised."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    answers = copy.deepcopy(GOOD)
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if isinstance(answers[operation], Exception):
+            raise answers[operation]
+        return answers[operation]
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    return answers
+
+
+def found(typed: Typed, *words: str, code: int = 0) -> dict[str, tuple[str, str]]:
+    rows = typed.json(*words, "deploy", "doctor", code=code)
+    return {each["check"]: (each["state"], each["says"]) for each in rows}
+
+
+def test_a_hub_that_is_well_is_told_so_and_a_message_goes_round(
+    account: Account, hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a hub whose deliveries are made as soon as somebody looks
+    world = hub.worlds["ironmq"].world
+    real = hub.answer
+
+    def answer(method: str, target: str, *rest: Any) -> Any:
+        if target.endswith("/reservations"):
+            world.run(seconds=1)
+        return real(method, target, *rest)
+
+    monkeypatch.setattr(hub, "answer", answer)
+    states = found(typed, "--stack", "acme")
+    assert {state for state, _ in states.values()} == {"ok"}, states
+    assert set(states) >= {
+        "credentials",
+        "concurrency",
+        "functions",
+        "alarms",
+        "alarm mail",
+        "dead letters",
+        "a message",
+    }
+    # And nothing of it stays
+    assert typed.json("queues", "list") == []
+
+
+def test_before_a_deployment_only_the_account_is_looked_at(account: Account, hub: ServedHub, typed: Typed) -> None:
+    account["GetAccountSettings"]["AccountLimit"]["ConcurrentExecutions"] = 10
+    rows = typed.json("deploy", "doctor", "--before")
+    assert [each["check"] for each in rows] == ["credentials", "concurrency", "websocket log role"]
+    assert rows[1]["state"] == "warning"
+    typed("deploy", "doctor", code=2)
+
+
+def ringing(account: Account) -> None:
+    account["DescribeAlarms"]["MetricAlarms"][0]["StateValue"] = "ALARM"
+
+
+def no_alarm(account: Account) -> None:
+    account["DescribeAlarms"]["MetricAlarms"][0]["AlarmActions"] = []
+
+
+def pending(account: Account) -> None:
+    account["ListSubscriptionsByTopic"]["Subscriptions"][0]["SubscriptionArn"] = "PendingConfirmation"
+
+
+def failed_function(account: Account) -> None:
+    account["GetFunctionConfiguration"] |= {"State": "Failed", "StateReason": "no memory"}
+
+
+def no_role(account: Account) -> None:
+    account["GetRole"] = refused("NoSuchEntity", 404)
+
+
+def dead(account: Account) -> None:
+    account["GetQueueAttributes"]["Attributes"]["ApproximateNumberOfMessages"] = "3"
+
+
+def no_script(account: Account) -> None:
+    account["HeadObject"] = refused("404", 404)
+
+
+def denied(account: Account) -> None:
+    account["DescribeAlarms"] = refused("AccessDenied", 403)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "told"),
+    [
+        (ringing, "alarms", "ringing: acme-push"),
+        (no_alarm, "alarms", "none sends to"),
+        (pending, "alarm mail", "not confirmed by me@a.example"),
+        (failed_function, "functions", "acme-ingest is Failed, no memory"),
+        (no_role, "functions", "has a role that is gone"),
+        (dead, "dead letters", "PushDeadLetters 3, RecordsFailures 3"),
+        (no_script, "report job", "make report-upload STACK=acme"),
+        (denied, "alarms", "AccessDenied"),
+    ],
+)
+def test_what_is_wrong_is_found(
+    account: Account,
+    hub: ServedHub,
+    typed: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: Callable[[Account], None],
+    check: str,
+    told: str,
+) -> None:
+    monkeypatch.delenv("PUSHHUB_URL")
+    broken(account)
+    states = found(typed, "--stack", "acme", code=1)
+    assert states[check][0] == "wrong"
+    assert told in states[check][1]
+    assert [each for each, (state, _) in states.items() if state == "wrong"] == [check]
+    assert states["a message"][0] == "skipped"
+
+
+def test_nobody_told_of_alarms_is_a_warning(
+    account: Account, hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PUSHHUB_URL")
+    account["ListSubscriptionsByTopic"]["Subscriptions"] = []
+    assert found(typed, "--stack", "acme")["alarm mail"][0] == "warning"
+
+
+def test_a_message_that_does_not_arrive_is_found_and_cleared_away(hub: ServedHub, typed: Typed) -> None:
+    waited: list[float] = []
+    [check] = round_trip(Rest(hub.base_url, PROJECT, "t0ken"), sleep=waited.append, tries=3)
+    assert (check.state, waited) == ("wrong", [1, 1, 1])
+    assert typed.json("queues", "list") == []
+    hub.down_after = len(hub.asked)
+    [check] = round_trip(Rest(hub.base_url, PROJECT, "t0ken"), sleep=waited.append)
+    assert (check.state, "did not answer" in check.says) == ("wrong", True)

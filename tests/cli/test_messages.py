@@ -1,0 +1,92 @@
+"""Retry, replay, expunge, against a hub on fakes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.cli.test_queues import peeked
+
+from pushhub.hub.model.mapping import ServiceOptions
+
+
+def failed(queue: str, **fields: Any) -> str:
+    return json.dumps({"source_msg_id": "1", "queue": queue, "body": "", "headers": {}, "subscribers": [], **fields})
+
+
+def test_an_error_queue_is_sent_again_to_where_it_failed(hub: ServedHub, typed: Typed) -> None:
+    # Given an error queue with text, with bytes, with a message whose body is gone, and with one that is none
+    typed("post", "errors", failed("orders", body="first"))
+    typed("post", "errors", failed("orders", body="?", body_base64="/w=="))
+    typed("post", "errors", failed("orders", body_left_out=True))
+    typed("post", "errors", "[]")
+    # When it is replayed
+    assert typed.json("replay", "errors") == [{"queue": "errors", "sent": 2, "left": 2}]
+    assert "the body is not in it" in typed.errors
+    assert "it is no error message" in typed.errors
+    # Then what can be sent is in its queue, and only that has left the error queue
+    assert [each.get("body_base64", each["body"]) for each in peeked(hub, "orders")] == ["first", "/w=="]
+    assert typed.json("queues", "show", "errors")[0]["size"] == 2
+
+
+def test_a_replay_may_go_elsewhere_and_is_limited(hub: ServedHub, typed: Typed) -> None:
+    for number in range(15):
+        typed("post", "errors", failed("orders", body=str(number)))
+    assert typed.json("replay", "errors", "--to", "other", "--limit", "12")[0]["sent"] == 12
+    assert [each["body"] for each in peeked(hub, "other")] == [str(number) for number in range(12)]
+
+
+def test_a_message_that_could_not_be_posted_stays_in_the_error_queue(hub: ServedHub, typed: Typed) -> None:
+    typed("post", "errors", failed("orders", body="first"))
+    # Given a hub that is gone once the message was taken out
+    hub.down_after = len(hub.asked) + 1
+    typed("replay", "errors", code=3)
+    hub.down_after = None
+    assert typed.json("queues", "show", "errors")[0]["size"] == 1
+
+
+def waiting(hub: ServedHub) -> str:
+    """A message of the store that waits for a person."""
+    store = hub.worlds["hub"].world
+    said: Any = iter([500, {}])
+    store.map("order:new", says=lambda _: next(said), options=ServiceOptions(retries_allowed=False))
+    store.call("POST", "/messages", {"message": "order:new", "payload": {}})
+    store.run(seconds=1)
+    [row] = store.call("GET", "/queues/accepted.json", state="parked")[1]
+    return str(row["id"])
+
+
+def test_a_message_of_a_store_is_tried_again(hub: ServedHub, typed: Typed) -> None:
+    message = waiting(hub)
+    [shown] = typed.json("retry", "--waiting")
+    assert (shown["message"], shown["type"]) == (message, "order:new")
+    hub.worlds["hub"].world.run(seconds=1)
+    assert typed.json("retry", "--waiting") == []
+    # When it is done already, then that is said
+    assert "refused" in typed.json("retry", message)[0]["state"]
+
+
+def test_webhooks_are_asked_for_by_the_routes_of_their_api(hub: ServedHub, typed: Typed) -> None:
+    base = "/api/v1/app/a b"
+    hub.answers[("POST", f"{base}/msg/m/endpoint/e/resend")] = (202, b"{}")
+    hub.answers[("POST", f"{base}/endpoint/e/recover")] = (202, b'{"id": "qtask_1", "status": "running"}')
+    hub.answers[("DELETE", f"{base}/msg/m/content")] = (204, b"")
+    typed("retry", "m", "--app", "a b", "--endpoint", "e")
+    assert typed.json("replay", "--app", "a b", "--endpoint", "e", "--since", "2h")[0]["status"] == "running"
+    assert "since" in json.loads(hub.bodies[-1])
+    typed("expunge", "m", "--app", "a b", "--yes")
+    typed("retry", "m", "--app", "a b", code=2)
+    typed("replay", "--app", "a b", code=2)
+    typed("replay", code=2)
+    typed("retry", code=2)
+
+
+def test_a_message_of_a_queue_is_removed(hub: ServedHub, typed: Typed) -> None:
+    [posted] = typed.json("post", "q", "x")
+    typed("expunge", posted["id"], "--queue", "q", code=2)
+    typed("expunge", posted["id"], "--queue", "q", "--yes")
+    assert peeked(hub, "q") == []
+    typed("expunge", posted["id"], "--queue", "q", "--yes", code=1)
+    typed("expunge", posted["id"], "--yes", code=2)

@@ -1,0 +1,64 @@
+"""Profiles: which hub is meant, and that nobody else reads its token."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from cli.settings import Profile, Profiles
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.engine.world import PROJECT
+
+
+def test_a_profile_is_kept_for_its_owner_alone(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    words = ("--url", "https://hub.example/", "--project", "p", "--stack", "acme", "--token-stdin")
+    typed("profiles", "set", 'live "one"', *words, given=b"s3cret\n")
+    file = tmp_path / "config" / "config.toml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert Profiles().get('live "one"') == Profile("https://hub.example", "p", "s3cret", "acme")
+    assert "s3cret" not in typed("profiles", "list", "--json")
+    typed("profiles", "remove", 'live "one"')
+    assert Profiles().all() == {}
+    typed("profiles", "remove", "live", code=1)
+
+
+def test_a_file_that_others_can_read_is_refused(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    typed("profiles", "set", "live", "--url", "https://hub.example", "--project", "p", "--token-stdin", given=b"s\n")
+    (tmp_path / "config" / "config.toml").chmod(0o640)
+    typed("profiles", "list", code=1)
+    assert "chmod 600" in typed.errors
+
+
+@pytest.mark.parametrize("content", ["[", "[profiles.x]\nurl = 1\n", '[profiles.x]\nodd = "1"\n'])
+def test_a_file_that_is_odd_is_told(hub: ServedHub, typed: Typed, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "config" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(content)
+    file.chmod(0o600)
+    typed("profiles", "list", code=1)
+    assert str(file) in typed.errors
+
+
+def test_a_profile_goes_before_the_environment(hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an environment that leads nowhere, and a profile that leads to the hub
+    words = ("--url", hub.base_url, "--project", PROJECT, "--token-stdin")
+    typed("profiles", "set", "here", *words, given=b"t0ken\n")
+    monkeypatch.setenv("PUSHHUB_URL", "http://127.0.0.1:9")
+    # Then it is used where it is named
+    typed("status", code=3)
+    assert typed.json("--profile", "here", "status")[0]["state"] == "ok"
+    monkeypatch.setenv("PUSHHUB_PROFILE", "here")
+    assert "ok" in typed("status")
+    typed("--profile", "other", "status", code=1)
+
+
+def test_a_wrong_token_is_told(hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUSHHUB_TOKEN", "wrong")
+    typed("status", code=1)
+    assert "the hub says 401" in typed.errors
+    monkeypatch.delenv("PUSHHUB_TOKEN")
+    typed("status", code=1)
+    assert "PUSHHUB_TOKEN" in typed.errors

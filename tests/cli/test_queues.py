@@ -1,0 +1,148 @@
+"""Queues and posting, against a hub on fakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.__main__ import main
+from click.shell_completion import BashComplete
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.engine.world import PROJECT
+
+
+def test_a_queue_is_made_shown_listed_and_deleted(hub: ServedHub, typed: Typed) -> None:
+    # When a push queue is made
+    url = "https://shop.example/in?x=1"
+    typed(
+        "queues", "create", "orders", "--push", f"shop={url}", "--push", url, "--retries", "2", "--error-queue", "dead"
+    )
+    # Then it is there as it was asked for
+    [shown] = typed.json("queues", "show", "orders")
+    assert shown["type"] == "multicast"
+    assert shown["push"]["subscribers"] == [{"name": "shop", "url": url}, {"name": "", "url": url}]
+    assert (shown["push"]["retries"], shown["push"]["error_queue"]) == (2, "dead")
+    assert "shop.example" in typed("queues", "show", "orders")
+    [listed] = typed.json("queues", "list", "--prefix", "ord")
+    assert (listed["name"], listed["subscribers"], listed["size"]) == ("orders", 2, 0)
+    # When it is deleted, then it is gone; without --yes a script is refused
+    typed("queues", "delete", "orders", code=2)
+    typed("queues", "delete", "orders", "--yes")
+    assert typed.json("queues", "list") == []
+    assert typed("queues", "list").strip() == "none"
+
+
+def test_a_queue_is_made_from_a_file(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    file = tmp_path / "queue.json"
+    file.write_text('{"queue": {"type": "pull", "message_timeout": 5, "message_expiration": 77}}')
+    typed("queues", "create", "q", "--from", str(file), "--timeout", "9")
+    [shown] = typed.json("queues", "show", "q")
+    assert (shown["type"], shown["message_timeout"], shown["message_expiration"]) == ("pull", 9, 77)
+    file.write_text("[")
+    assert "not JSON" in _error(typed, "queues", "create", "q", "--from", str(file), code=2)
+
+
+def test_all_pages_of_a_list_are_shown(hub: ServedHub, typed: Typed) -> None:
+    for number in range(205):
+        typed("queues", "create", f"q{number:03d}")
+    assert [each["name"] for each in typed.json("queues", "list")] == [f"q{number:03d}" for number in range(205)]
+
+
+def test_what_is_posted_arrives_byte_by_byte(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    file = tmp_path / "body"
+    file.write_bytes(b"\x00\xff no text")
+    # When bodies come as an argument, as a file, and from the input
+    [first] = typed.json("post", "q", "grüß dich")
+    typed("post", "q", "--file", str(file), "-H", "x-key=1")
+    typed("post", "q", given=b"piped\n")
+    assert first["id"]
+    # Then the queue holds exactly these
+    shown = peeked(hub, "q")
+    assert [each["body"] for each in shown] == ["grüß dich", "\x00� no text", "piped\n"]
+    assert shown[1]["body_base64"] == "AP8gbm8gdGV4dA=="
+    # When somebody gives two of them, or delays what is no text, then it is refused
+    typed("post", "q", "x", "--file", str(file), code=2)
+    typed("post", "q", "--file", str(file), "--delay", "5", code=2)
+
+
+def peeked(hub: ServedHub, queue: str) -> list[dict[str, str]]:
+    answer = hub.answer("GET", f"/3/projects/{PROJECT}/queues/{queue}/messages?n=100", {"x-augury-token": "t0ken"}, b"")
+    assert answer is not None
+    found: list[dict[str, str]] = json.loads(answer[1])["messages"]
+    return found
+
+
+def test_lines_go_in_requests_of_a_hundred_in_order(hub: ServedHub, typed: Typed) -> None:
+    lines = b"".join(b'{"n": %d}\r\n\n' % number for number in range(250))
+    assert typed.json("post", "q", "--ndjson", "-", given=lines) == [{"posted": 250}]
+    posts = [json.loads(each)["messages"] for each in hub.bodies]
+    assert [len(each) for each in posts] == [100, 100, 50]
+    assert [json.loads(each["body"])["n"] for post in posts for each in post] == list(range(250))
+
+
+def test_posting_that_stops_half_way_says_where_to_go_on(hub: ServedHub, typed: Typed) -> None:
+    lines = b"".join(b"%d\n" % number for number in range(250))
+    # Given a hub that dies after the second request
+    hub.down_after = 2
+    typed("post", "q", "--ndjson", "-", given=lines, code=3)
+    assert "posted 200, and perhaps 50 more; go on with --skip 200" in typed.errors
+    # When it is back and that is done, then nothing is missing
+    hub.down_after = None
+    assert typed.json("post", "q", "--ndjson", "-", "--skip", "200", given=lines) == [{"posted": 50}]
+    messages = hub.worlds["ironmq"]
+    assert messages.world is not None
+    assert typed.json("queues", "show", "q")[0]["size"] == 250
+
+
+def test_large_lines_go_in_requests_that_the_hub_takes(hub: ServedHub, typed: Typed) -> None:
+    lines = b"".join("ü".encode() * 150_000 + b"\n" for _ in range(5))
+    assert typed.json("post", "q", "--ndjson", "-", given=lines) == [{"posted": 5}]
+    assert max(map(len, hub.bodies)) < 4_000_000
+    assert "line 2 is not UTF-8" in _error(typed, "post", "q", "--ndjson", "-", given=b"a\n\xff\n", code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("queues", "show", "none"), 1, "the hub says 404: Queue not found"),
+        (("queues", "create", "q", "--retries", "1000"), 1, "the hub says 400: retries must be from 0 to 100"),
+        (("queues", "create", "q", "--type", "odd"), 2, "odd"),
+        (("post", "q", "x", "-H", "odd"), 2, "NAME=VALUE"),
+    ],
+)
+def test_exit_codes_say_what_kind_of_error_it_was(
+    hub: ServedHub, typed: Typed, words: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in _error(typed, *words, code=code)
+
+
+def _error(typed: Typed, *words: str, code: int, given: bytes = b"") -> str:
+    typed(*words, code=code, given=given)
+    return typed.errors
+
+
+def test_a_hub_that_is_not_there_is_told_by_its_own_code(
+    hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PUSHHUB_URL", "http://127.0.0.1:9")
+    assert "did not answer" in _error(typed, "queues", "list", code=3)
+    monkeypatch.delenv("PUSHHUB_URL")
+    monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path))
+    assert "no hub runs on this machine" in _error(typed, "queues", "list", code=3)
+
+
+def test_what_a_tenant_named_cannot_move_the_cursor(hub: ServedHub, typed: Typed) -> None:
+    typed("queues", "create", "q\u202e\u2066")
+    assert "\u202e" not in typed("queues", "list")
+
+
+def test_names_of_queues_complete(hub: ServedHub, typed: Typed) -> None:
+    typed("queues", "create", "orders")
+    typed("queues", "create", "odd")
+    completed = BashComplete(main, {}, "pushhub", "_PUSHHUB_COMPLETE")
+    found = completed.get_completions(["queues", "show"], "or")
+    assert [each.value for each in found] == ["orders"]
+    assert "tail" in [each.value for each in completed.get_completions([], "ta")]
+    assert "_PUSHHUB_COMPLETE" in typed("completion", "zsh")
