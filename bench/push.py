@@ -137,7 +137,7 @@ def events(queue: Any, batch: int, *, slow: bool = False) -> Iterator[dict[str, 
                 {
                     "messageId": str(next(sqs_ids)),
                     "receiptHandle": "none",
-                    "body": WorkOrder(message=message, subscriber_id=subscriber).encode(),
+                    "body": WorkOrder.carrying(message, subscriber).encode(),
                     "attributes": {"ApproximateReceiveCount": "1"},
                     "eventSourceARN": "arn:aws:sqs:us-east-1:1:" + os.environ["PUSH_QUEUE_URL"].rpartition("/")[2],
                 }

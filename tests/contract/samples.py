@@ -105,7 +105,7 @@ def first(of: Message, verdict: Verdict, **changes: Any) -> Delivery:
 
 def order(of: Message, subscriber_id: str | None = None) -> WorkOrder:
     """The work order of a delivery."""
-    return WorkOrder(message=of, subscriber_id=subscriber_id or of.delivery_subscribers[0])
+    return WorkOrder.carrying(of, subscriber_id or of.delivery_subscribers[0])
 
 
 def queue(name: str = "orders", **changes: Any) -> Queue:

@@ -21,6 +21,7 @@ from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import MessageStore, Once
 
@@ -28,9 +29,9 @@ from pushhub.engine.ports import MessageStore, Once
 @pytest.mark.parametrize("given", [message(), message(body=b""), message(body=b"\xff\x00"), full_message()])
 def test_a_message_is_found_again_with_every_field(message_store: MessageStore, given: Message) -> None:
     message_store.accept([given])
-    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
-    assert message_store.message(OTHER_PROJECT, QUEUE_UID, given.message_id) is None
-    assert message_store.message(PROJECT, "another00000", given.message_id) is None
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id)) == given
+    assert message_store.message(MessageKey(OTHER_PROJECT, QUEUE_UID, given.message_id)) is None
+    assert message_store.message(MessageKey(PROJECT, "another00000", given.message_id)) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 26, 100])
@@ -41,7 +42,7 @@ def test_accepting_many_stores_all_and_repeating_changes_nothing(message_store: 
     message_store.accept(given)
     message_store.accept(given)
     # Then each is there
-    stored = [message_store.message(PROJECT, QUEUE_UID, each.message_id) for each in given]
+    stored = [message_store.message(MessageKey(PROJECT, QUEUE_UID, each.message_id)) for each in given]
     assert stored == given
 
 
@@ -50,7 +51,7 @@ def test_an_id_that_belongs_to_another_message_is_a_conflict(message_store: Mess
     message_store.accept([given])
     with pytest.raises(Conflict):
         message_store.accept([replace(given, body=b"another")])
-    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id)) == given
 
 
 def test_a_message_of_the_hub_is_made_once_for_its_cause(message_store: MessageStore) -> None:
@@ -60,7 +61,7 @@ def test_a_message_of_the_hub_is_made_once_for_its_cause(message_store: MessageS
     # When it is made again for the same cause, then it counts as made, and for another one it does not
     assert message_store.accept_once(replace(given, body=b"later")) is Once.KNOWN
     assert message_store.accept_once(replace(given, cause="two")) is Once.TAKEN
-    assert message_store.message(PROJECT, QUEUE_UID, given.message_id) == given
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id)) == given
 
 
 def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore) -> None:
@@ -77,8 +78,8 @@ def test_a_delivery_is_found_again_with_every_field(message_store: MessageStore)
     cancelled = close(acknowledged, DeliveryState.CANCELLED, NOW + 6, "ümlaut")
     for state in (begun, polling, reserved, acknowledged, cancelled):
         message_store.save(state)
-        assert message_store.delivery(order(given)) == state
-        assert message_store.deliveries([order(given)]) == {state.key: state}
+        assert message_store.delivery(order(given).key) == state
+        assert message_store.deliveries([order(given).key]) == {state.key: state}
 
 
 def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: MessageStore) -> None:
@@ -90,11 +91,11 @@ def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: Mess
     for each in (*tried_ones, first(neighbour, Verdict.DELIVERED)):
         message_store.save(each)
     # Then it comes with those two
-    found = message_store.message_with_deliveries(PROJECT, QUEUE_UID, given.message_id)
+    found = message_store.message_with_deliveries(MessageKey(PROJECT, QUEUE_UID, given.message_id))
     assert found is not None
     assert found[0] == given
     assert sorted(found[1], key=lambda each: each.subscriber_id) == tried_ones[::-1]
-    assert message_store.message_with_deliveries(PROJECT, QUEUE_UID, "1") is None
+    assert message_store.message_with_deliveries(MessageKey(PROJECT, QUEUE_UID, "1")) is None
 
 
 def test_deliveries_of_many_orders_are_read_at_once(message_store: MessageStore) -> None:
@@ -108,7 +109,7 @@ def test_deliveries_of_many_orders_are_read_at_once(message_store: MessageStore)
         message_store.save(each)
     assert len(stored) == 61
     # Then the tried ones are found, and nothing else
-    assert message_store.deliveries([order(each) for each in [*messages, messages[0]]]) == stored
+    assert message_store.deliveries([order(each).key for each in [*messages, messages[0]]]) == stored
     assert message_store.deliveries([]) == {}
 
 
@@ -122,13 +123,13 @@ def test_a_write_needs_the_version_before_it(message_store: MessageStore) -> Non
         message_store.save(replace(once, tries=0))
     with pytest.raises(Conflict):
         message_store.save(replace(tried(once, Verdict.FAILED), version=3))
-    assert message_store.delivery(order(given)) == once
+    assert message_store.delivery(order(given).key) == once
     # When the next one is saved, then it stands and the old one does not come back
     twice = tried(once, Verdict.DELIVERED)
     message_store.save(twice)
     with pytest.raises(Conflict):
         message_store.save(once)
-    assert message_store.delivery(order(given)) == twice
+    assert message_store.delivery(order(given).key) == twice
 
 
 def test_a_later_version_needs_a_stored_one(message_store: MessageStore) -> None:
@@ -191,7 +192,7 @@ def test_unparking_leaves_the_delivery_as_it_is(message_store: MessageStore) -> 
     message_store.unschedule(scheduled)
     message_store.unschedule(scheduled)
     assert message_store.due(NOW + 60_000, 10) == []
-    assert message_store.delivery(order(given)) == replace(scheduled, scheduled=False)
+    assert message_store.delivery(order(given).key) == replace(scheduled, scheduled=False)
     # And the next attempt can be saved
     message_store.save(tried(scheduled, Verdict.DELIVERED))
 
@@ -309,15 +310,15 @@ def test_a_deleted_message_is_gone_and_its_id_stays_taken(message_store: Message
     message_store.delete(gone)
     message_store.delete(gone)
     # Then it is gone with what belongs to it, and the other is there
-    assert message_store.message(PROJECT, QUEUE_UID, gone.message_id) is None
-    assert message_store.message_with_deliveries(PROJECT, QUEUE_UID, gone.message_id) is None
-    assert message_store.message(PROJECT, QUEUE_UID, kept.message_id) == kept
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
+    assert message_store.message_with_deliveries(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, kept.message_id)) == kept
     # And it is not made anew for its cause, nor for another
     assert message_store.accept_once(gone) is Once.KNOWN
     assert message_store.accept_once(replace(gone, cause="another")) is Once.TAKEN
-    assert message_store.message(PROJECT, QUEUE_UID, gone.message_id) is None
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
     # And nothing comes of deleting what never was
     never = message()
     message_store.delete(never)
     assert message_store.accept_once(replace(never, cause="two")) is Once.STORED
-    assert message_store.message(PROJECT, QUEUE_UID, never.message_id) is not None
+    assert message_store.message(MessageKey(PROJECT, QUEUE_UID, never.message_id)) is not None

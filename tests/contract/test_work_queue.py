@@ -47,15 +47,15 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 def test_all_orders_arrive(bench: Bench, count: int) -> None:
     sent = [order(message()) for _ in range(count)]
     bench.queue.send([(each, 0) for each in sent])
-    arrived = [each.message.message_id for each, _ in bench.receive()]
-    assert sorted(arrived) == sorted(each.message.message_id for each in sent)
+    arrived = [each.key.message_id for each, _ in bench.receive()]
+    assert sorted(arrived) == sorted(each.key.message_id for each in sent)
 
 
 def test_an_order_arrives_as_it_was_sent(bench: Bench) -> None:
     sent = [order(message()), order(full_message(cause=None)), order(message(body=b"\xff\x00"))]
     bench.queue.send([(each, 0) for each in sent])
-    arrived = {each.message.message_id: each for each, _ in bench.receive()}
-    assert arrived == {each.message.message_id: each for each in sent}
+    arrived = {each.key.message_id: each for each, _ in bench.receive()}
+    assert arrived == {each.key.message_id: each for each in sent}
 
 
 def test_large_orders_are_spread_over_calls(bench: Bench) -> None:
@@ -78,8 +78,8 @@ def test_deferred_messages_come_back_when_told(bench: Bench) -> None:
     failed = bench.queue.defer([(handle, 0 if index < 2 else 3_600) for index, (_, handle) in enumerate(received)])
     # Then the two come back at once
     assert failed == set()
-    again = {each.message.message_id for each, _ in bench.receive()}
-    assert again == {each.message.message_id for each, _ in received[:2]}
+    again = {each.key.message_id for each, _ in bench.receive()}
+    assert again == {each.key.message_id for each, _ in received[:2]}
 
 
 def test_what_cannot_be_deferred_is_named(bench: Bench) -> None:

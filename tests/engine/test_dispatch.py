@@ -38,7 +38,7 @@ def test_a_hundred_messages_for_a_hundred_subscribers_are_queued_piece_by_piece(
     # When the stream hands it over
     world.dispatch_only()
     # Then each order is queued once, no more than a bounded amount was in memory at a time, and packs are full
-    sent = {(each.message.message_id, each.subscriber_id) for each, _ in queue.sent}
+    sent = {(each.key.message_id, each.key.subscriber_id) for each, _ in queue.sent}
     assert len(queue.sent) == len(sent) == 100 * len(ids)
     assert max(queue.held) < ORDERS_BYTES * 1.5
     assert len(queue) <= 2500

@@ -15,9 +15,9 @@ from pushhub.base.ids import push_reservation_id
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Subscriber
-from pushhub.engine.model.work import WorkOrder
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -398,7 +398,7 @@ def test_a_day_of_a_broken_store_gives_no_order_up() -> None:
     world.dispatch_only()
     readable = world.messages.deliveries
 
-    def broken(orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
+    def broken(keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         raise Unavailable("dynamodb:BatchGetItem")
 
     world.messages.deliveries = broken  # type: ignore[method-assign]
@@ -424,7 +424,7 @@ def test_an_order_that_our_own_code_fails_on_ends_in_the_dead_letter_queue() -> 
     world.sender.send = fault  # type: ignore[method-assign]
     world.run(seconds=86_400)
     # Then its order is not handed on for ever
-    assert [each.message.body for each in world.push_queue.dead] == [b"x"]
+    assert [each.message and each.message.body for each in world.push_queue.dead] == [b"x"]
 
 
 def test_an_old_message_is_replaced_before_its_queue_drops_it() -> None:

@@ -15,6 +15,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import Schedule
 from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings
 from pushhub.engine.model.record import RecordKind
@@ -25,7 +26,7 @@ HOUR_S, DAY_S = 3_600, 86_400
 
 
 def message_of(world: World, message_id: str) -> Message:
-    found = world.messages.message(PROJECT, "uid-q", message_id)
+    found = world.messages.message(MessageKey(PROJECT, "uid-q", message_id))
     assert found is not None
     return found
 
@@ -199,7 +200,7 @@ def test_what_cannot_be_tried_is_refused() -> None:
     message = message_of(world, message_id)
     world.make_queue("any", subscribers(A, B), unicast=True)
     [unicast_id] = world.post("any", b"x")
-    unicast = world.messages.message(PROJECT, "uid-any", unicast_id)
+    unicast = world.messages.message(MessageKey(PROJECT, "uid-any", unicast_id))
     assert unicast is not None
     with pytest.raises(Forbidden):
         world.hub.engine.resend.ask(unicast, "*")

@@ -89,7 +89,7 @@ def test_a_run_that_waits_for_an_endpoint_works_on_what_comes_meanwhile() -> Non
     # Then that same run has served it, and taken it off the queue
     assert len(world.sender.requests_to(VICTIM)) == 1
     assert keep == set()
-    assert [each.subscriber_id for each in world.push_queue.orders()] == ["s0"]
+    assert [each.key.subscriber_id for each in world.push_queue.orders()] == ["s0"]
     world.push_queue.delete([each.receipt_handle for each in batch])
     assert len(world.push_queue) == 0
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
@@ -108,7 +108,7 @@ def test_what_a_run_received_itself_and_what_failed_is_tried_again() -> None:
         post(world, "victim")
         push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
         [waiting] = world.retry_queue.orders()
-        assert waiting.message.queue == "victim"
+        assert waiting.queue == "victim"
         world.clock.advance(seconds=60)
         run(world, push, world.retry_queue)
     assert len(world.sender.requests_to(VICTIM)) == 2
@@ -134,7 +134,7 @@ def test_a_run_takes_on_nothing_that_might_outlast_it() -> None:
         hung.free.set()
         assert running.result(LONG_ENOUGH_S) == set()
     assert world.sender.requests_to(VICTIM) == []
-    assert [each.message.queue for each in world.push_queue.orders()] == ["hung0", "victim"]
+    assert [each.queue for each in world.push_queue.orders()] == ["hung0", "victim"]
 
 
 def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads() -> None:

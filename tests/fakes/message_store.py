@@ -8,14 +8,11 @@ from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Once
 
 __all__ = ["FakeMessageStore"]
-
-_MessageKey = tuple[str, str, str]
-_DeliveryKey = tuple[str, str, str, str]
 
 _WAITING = frozenset({DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING})
 _GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.HELD})
@@ -30,16 +27,16 @@ class FakeMessageStore:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._messages: dict[_MessageKey, Message] = {}
-        self._deleted: set[_MessageKey] = set()
-        self._deliveries: dict[_DeliveryKey, Delivery] = {}
+        self._messages: dict[MessageKey, Message] = {}
+        self._deleted: set[MessageKey] = set()
+        self._deliveries: dict[DeliveryKey, Delivery] = {}
         self._stream: list[Message] = []
         self.saved: list[Delivery] = []
 
     def accept(self, messages: Sequence[Message]) -> None:
         with self._lock:
             for message in messages:
-                stored = self._messages.get(_message_key(message))
+                stored = self._messages.get(message.key)
                 if stored is None:
                     self._insert(message)
                 elif len(messages) == 1 and stored != message:
@@ -47,21 +44,17 @@ class FakeMessageStore:
 
     def accept_once(self, message: Message) -> Once:
         with self._lock:
-            stored = self._messages.get(_message_key(message))
+            stored = self._messages.get(message.key)
             if stored is None:
                 self._insert(message)
                 return Once.STORED
             return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
-    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
-        key = (project_id, queue_uid, message_id)
+    def message(self, key: MessageKey) -> Message | None:
         return None if key in self._deleted else self._messages.get(key)
 
-    def message_with_deliveries(
-        self, project_id: str, queue_uid: str, message_id: str
-    ) -> tuple[Message, list[Delivery]] | None:
+    def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         with self._lock:
-            key = (project_id, queue_uid, message_id)
             message = self._messages.get(key)
             if message is None or key in self._deleted:
                 return None
@@ -69,22 +62,22 @@ class FakeMessageStore:
 
     def delete(self, message: Message) -> None:
         with self._lock:
-            key = _message_key(message)
+            key = message.key
             if key in self._messages:
                 self._messages[key] = replace(message, body=None, body_ref=None, headers={})
                 self._deleted.add(key)
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
-        stored = {order.key: self.delivery(order) for order in orders}
+    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+        stored = {key: self.delivery(key) for key in keys}
         return {key: delivery for key, delivery in stored.items() if delivery is not None}
 
-    def delivery(self, order: WorkOrder) -> Delivery | None:
-        return self._deliveries.get((*_message_key(order.message), order.subscriber_id))
+    def delivery(self, key: DeliveryKey) -> Delivery | None:
+        return self._deliveries.get(key)
 
     def save(self, delivery: Delivery) -> None:
         if delivery.scheduled and delivery.due_at is None:
             raise ValueError("only a delivery with a due time can be scheduled")
-        key = _delivery_key(delivery)
+        key = delivery.key
         with self._lock:
             stored = self._deliveries.get(key)
             if stored == delivery:
@@ -100,7 +93,7 @@ class FakeMessageStore:
             return [self._deliveries[key] for wakes_at, key in sorted(scheduled) if wakes_at <= now][:limit]
 
     def unschedule(self, delivery: Delivery) -> None:
-        key = _delivery_key(delivery)
+        key = delivery.key
         with self._lock:
             stored = self._deliveries.get(key)
             if stored is not None and stored.version == delivery.version:
@@ -109,7 +102,7 @@ class FakeMessageStore:
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
         """Parts by the message's id."""
         for message in self.all_messages():
-            if int(message.message_id) % parts == part and _message_key(message) not in self._deleted:
+            if int(message.message_id) % parts == part and message.key not in self._deleted:
                 owed = [
                     each
                     for each in self.all_deliveries()
@@ -157,16 +150,8 @@ class FakeMessageStore:
         return [each for _, each in sorted(self._deliveries.items()) if each.scheduled]
 
     def _insert(self, message: Message) -> None:
-        self._messages[_message_key(message)] = message
+        self._messages[message.key] = message
         self._stream.append(message)
-
-
-def _message_key(message: Message) -> _MessageKey:
-    return message.project, message.queue_uid, message.message_id
-
-
-def _delivery_key(delivery: Delivery) -> _DeliveryKey:
-    return delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id
 
 
 def _wakes_at(delivery: Delivery) -> int:

@@ -29,7 +29,7 @@ def received(world: HubWorld, url: str) -> Received:
     [mapping] = [each for each in world.settings.mappings(PROJECT) if each.url == url]
     queue = service_queue(mapping.mapping_id)
     message = next(each for each in world.messages.all_messages() if each.queue == queue)
-    order = WorkOrder(message=message, subscriber_id=mapping.mapping_id)
+    order = WorkOrder.carrying(message, mapping.mapping_id)
     return Received(order=order, sqs_id="again", receipt_handle="again", received_at=world.clock.now())
 
 

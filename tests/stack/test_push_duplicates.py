@@ -11,6 +11,7 @@ from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
@@ -30,9 +31,9 @@ def orders(stack: RunningStack, queue_name: str, message_id: str) -> list[str]:
     queue = DynamoDBConfigStore(dynamodb, stack.outputs["ConfigTableName"], clock).queue(stack.project_id, queue_name)
     assert queue is not None
     messages = DynamoDBMessageStore(dynamodb, stack.outputs["MessagesTableName"], clock)
-    message = messages.message(stack.project_id, queue.uid, message_id)
+    message = messages.message(MessageKey(stack.project_id, queue.uid, message_id))
     assert message is not None
-    return [WorkOrder(message=message, subscriber_id=each).encode() for each in message.delivery_subscribers]
+    return [WorkOrder.carrying(message, each).encode() for each in message.delivery_subscribers]
 
 
 def send(stack: RunningStack, queue: str, *bodies: str) -> None:

@@ -64,7 +64,7 @@ def test_work_orders_can_be_read(path: Path) -> None:
     for record in event_in(path)["Records"]:
         order = WorkOrder.decode(record["body"])
         assert order.group == record["attributes"]["MessageGroupId"]
-        assert order.message.project == "5b6c2f1d9e8a4c7b3d2e1f0a"
+        assert order.key.project == "5b6c2f1d9e8a4c7b3d2e1f0a"
 
 
 def test_wake_ups_can_be_read() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.work import PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
 
 
-def an_order(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str = "s0", **more: object) -> WorkOrder:
+def a_message(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str = "s0", **more: object) -> Message:
     fields: dict[str, object] = {
         "project": "p",
         "queue": "orders",
@@ -27,7 +30,11 @@ def an_order(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str =
         "subscriber_ids": (subscriber_id,),
         **more,
     }
-    return WorkOrder(message=Message(**fields), subscriber_id=subscriber_id)  # type: ignore[arg-type]
+    return Message(**fields)  # type: ignore[arg-type]
+
+
+def an_order(body: bytes | None = b"x", *, subscriber_id: str = "s0", **more: Any) -> WorkOrder:
+    return WorkOrder.carrying(a_message(body, subscriber_id=subscriber_id, **more), subscriber_id)
 
 
 @given(st.binary() | st.text().map(lambda text: text.encode(errors="replace")), st.text(max_size=20))
@@ -41,7 +48,21 @@ def test_a_claim_check_a_round_and_hops_come_through() -> None:
     order = an_order(None, body_ref=ref, hops=3, root="7", unicast=True, subscriber_ids=("b", "a"), subscriber_id="*")
     back = WorkOrder.decode(order.encode())
     assert back == order
-    assert back.carries_body
+    assert back.message is not None
+
+
+@pytest.mark.parametrize("manual", [False, True])
+def test_an_order_without_its_message_is_what_the_delivery_is_found_by(manual: bool) -> None:
+    order = WorkOrder(key=DeliveryKey("p", "u", "7", "*"), queue="orders", manual=manual)
+    assert WorkOrder.decode(order.encode()) == order
+
+
+def test_an_order_that_came_with_half_its_message_is_read_as_one_without() -> None:
+    # Given an order as wake sent it before orders were told apart: the message without its body, and some of its fields
+    fields = json.loads(an_order(b"x", subscriber_id="*", unicast=True, subscriber_ids=("a", "b")).encode())
+    del fields["body"]
+    # Then it is an order to look at that delivery
+    assert WorkOrder.decode(json.dumps(fields)) == WorkOrder(key=DeliveryKey("p", "u", "1", "*"), queue="orders")
 
 
 @given(st.text())
@@ -80,8 +101,8 @@ def test_packs_hold_every_order_once_in_order_and_stay_small(sizes: Sequence[tup
         assert len(inside) <= PACK_ORDERS
         assert len(inside) == 1 or len(text.encode()) <= PACK_BYTES + 2
     for to in ("a", "b"):
-        unpacked = [each for _, text in packs for each in decode_pack(text) if each.subscriber_id == to]
-        assert unpacked == [each for each in orders if each.subscriber_id == to]
+        unpacked = [each for _, text in packs for each in decode_pack(text) if each.key.subscriber_id == to]
+        assert unpacked == [each for each in orders if each.key.subscriber_id == to]
 
 
 @pytest.mark.parametrize(("unicast", "subscriber_ids"), [(False, ("a", "b", "c")), (True, ("a", "b", "c"))])
@@ -90,14 +111,15 @@ def test_deliveries_share_what_may_come_of_a_message_and_orders_carry_the_share(
     unicast: bool, subscriber_ids: tuple[str, ...], descendants: int
 ) -> None:
     # Given a message that may lead to so many others
-    message = replace(an_order(b"x").message, unicast=unicast, subscriber_ids=subscriber_ids, descendants=descendants)
+    message = replace(a_message(), unicast=unicast, subscriber_ids=subscriber_ids, descendants=descendants)
     shares = [message.allowance(each) for each in message.delivery_subscribers]
     # Then its deliveries may lead to as many together, and none to many more than another
     assert sum(shares) == descendants
     assert max(shares) - min(shares) <= 1
     # And whoever reads an order knows its share, also when the order is sent on
     for subscriber_id, share in zip(message.delivery_subscribers, shares, strict=True):
-        order = WorkOrder(message=message, subscriber_id=subscriber_id)
+        order = WorkOrder.carrying(message, subscriber_id)
         for _ in range(3):
             order = WorkOrder.decode(order.encode())
+            assert order.message is not None
             assert order.message.allowance(subscriber_id) == share

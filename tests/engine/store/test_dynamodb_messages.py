@@ -20,6 +20,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt, opening, schedule
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
@@ -237,9 +238,9 @@ def test_a_timeout_is_unavailable_though_it_took_effect(bench: Bench) -> None:
 
 def test_reads_that_decide_are_consistent(bench: Bench) -> None:
     given = message()
-    bench.store.message_with_deliveries(PROJECT, QUEUE_UID, given.message_id)
-    bench.store.delivery(order(given))
-    bench.store.message(PROJECT, QUEUE_UID, given.message_id)
+    bench.store.message_with_deliveries(MessageKey(PROJECT, QUEUE_UID, given.message_id))
+    bench.store.delivery(order(given).key)
+    bench.store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id))
     assert [call["ConsistentRead"] for _, call in bench.client.calls] == [True, True, True]
 
 

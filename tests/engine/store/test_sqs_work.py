@@ -87,8 +87,8 @@ def test_only_what_was_left_undone_is_sent_again(bench: Bench) -> None:
     bench.queue.send([(each, 0) for each in sent])
     # Then each arrived once
     assert [[entry["Id"] for entry in batch] for batch in bench.batches()] == [list("01234"), ["1", "3"], ["3"]]
-    arrived = [WorkOrder.decode(each["Body"]).message.message_id for each in bench.receive()]
-    assert sorted(arrived) == sorted(each.message.message_id for each in sent)
+    arrived = [WorkOrder.decode(each["Body"]).key.message_id for each in bench.receive()]
+    assert sorted(arrived) == sorted(each.key.message_id for each in sent)
     assert bench.clock.slept == [0.05, 0.1]
 
 

@@ -8,7 +8,7 @@ attempt (at least once, same id); after it, SQS hands the order over again and t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -37,7 +37,6 @@ from pushhub.engine.model.delivery import (
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import (
     BodyStore,
     Deliveries,
@@ -88,7 +87,7 @@ class _Job:
     """A delivery's surroundings while it is carried on."""
 
     received: Received
-    order: WorkOrder
+    message: Message
     queue: Queue
     push: PushSettings
 
@@ -155,33 +154,29 @@ class Deliver:
         Raises:
             Unavailable: One of our own calls failed; look again soon, the stored state decides.
         """
-        order = received.order
-        if stored is None or not order.carries_body:
-            message = order.message if order.carries_body else self._stored_message(order)
-            if message is None:
-                return self._without_message(stored)
-            order = replace(order, message=message)
-        delivery = stored or opening(order.message, order.subscriber_id)
-        queue = self._queue(order, is_first=stored is None)
-        if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
-            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_deleted")
-        if order.message.accepted_at <= queue.cleared_at:
-            return self._close(order.message, delivery, DeliveryState.CANCELLED, "queue_cleared")
-        return self._carry_on(
-            _Job(received=received, order=order, queue=queue, push=queue.push), delivery, remaining_ms
-        )
+        key = received.order.key
+        message = received.order.message or self._messages.message(key.message)
+        if message is None:
+            return self._without_message(stored)
+        delivery = stored or opening(message, key.subscriber_id)
+        queue = self._queue(message, key.subscriber_id, is_first=stored is None)
+        if queue is None or queue.push is None or queue.uid != message.queue_uid:
+            return self._close(message, delivery, DeliveryState.CANCELLED, "queue_deleted")
+        if message.accepted_at <= queue.cleared_at:
+            return self._close(message, delivery, DeliveryState.CANCELLED, "queue_cleared")
+        job = _Job(received=received, message=message, queue=queue, push=queue.push)
+        return self._carry_on(job, delivery, remaining_ms)
 
-    def _queue(self, order: WorkOrder, *, is_first: bool) -> Queue | None:
-        """The queue of an order: for a first attempt as it is remembered, if that fits the message, else as it is now.
+    def _queue(self, message: Message, subscriber_id: str, *, is_first: bool) -> Queue | None:
+        """The queue of a message: for a first attempt as it is remembered, if that fits the message, else as it is now.
 
         What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be taken
         for one that is gone, nor one that was disabled then for one that is. A retry is rare enough to see what its owner has changed since.
         """
-        message = order.message
         if is_first:
             queue = self._queues.queue(message.project, message.queue)
             if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
-                owed = message.subscriber_ids if message.unicast else (order.subscriber_id,)
+                owed = message.subscriber_ids if message.unicast else (subscriber_id,)
                 if all(_may_be_asked(queue.push.subscriber(each)) for each in owed):
                     return queue
         return self._queues.queue(message.project, message.queue, fresh=True)
@@ -192,15 +187,15 @@ class Deliver:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_of(delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
-            if job.order.manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
+            if job.received.order.manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
                 return Following(Follow.NOTHING)
             if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
-                return self._without_attempt(job.order.message, delivery, step)
+                return self._without_attempt(job.message, delivery, step)
             if not _may_be_asked(subscriber) and step.step is Step.ASKED_TRY:
                 delivery = self._saved_or_fresh(
                     job, without_asked_try(delivery, self._clock.now(), _unasked_reason(subscriber))
                 )
-                self._tell_watchers(job.order.message, delivery)
+                self._tell_watchers(job.message, delivery)
                 continue
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy)
@@ -210,7 +205,7 @@ class Deliver:
             if remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
                 return _look_again(delivery, self._clock.now())
             delivery = self._attempt(job, subscriber, delivery, policy)
-            self._tell_watchers(job.order.message, delivery)
+            self._tell_watchers(job.message, delivery)
             if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
 
@@ -229,10 +224,6 @@ class Deliver:
     def _tell_watchers(self, message: Message, delivery: Delivery) -> None:
         for each in self._watchers:
             each.seen(message, delivery)
-
-    def _stored_message(self, order: WorkOrder) -> Message | None:
-        message = order.message
-        return self._messages.message(message.project, message.queue_uid, message.message_id)
 
     def _without_message(self, delivery: Delivery | None) -> Following:
         """The message itself is no longer stored: its time was over."""
@@ -279,13 +270,13 @@ class Deliver:
         if moved.version == delivery.version:
             return moved, None
         if moved.due_at is None:
-            return moved, self._store_closed(job.order.message, moved)
+            return moved, self._store_closed(job.message, moved)
         moved = self._scheduled_if_long(moved)
         try:
             self._messages.save(moved)
         except Conflict:
             return moved, Following(Follow.LATER, self._clock.now())
-        self._tell_watchers(job.order.message, moved)
+        self._tell_watchers(job.message, moved)
         if moved.scheduled:
             return moved, Following(Follow.NOTHING)
         return moved, _look_again(moved, moved.due_at or self._clock.now())
@@ -293,7 +284,7 @@ class Deliver:
     def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, policy: RetryPolicy) -> Delivery:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
         try:
-            body = body_of(job.order.message, self._bodies)
+            body = body_of(job.message, self._bodies)
         except MessageNotFound:
             now = self._clock.now()
             gone = (
@@ -307,7 +298,7 @@ class Deliver:
             queue=job.queue,
             push=job.push,
             subscriber=subscriber,
-            message=job.order.message,
+            message=job.message,
             body=body,
             delivery=delivery,
         )
@@ -368,13 +359,13 @@ class Deliver:
         for each in self._subscriber_events:
             each.happened(event)
         self._telemetry.count("SubscribersDisabled")
-        self._telemetry.event("subscriber_disabled", **order_identity(job.order), reason=asked.reason)
+        self._telemetry.event("subscriber_disabled", **job.received.order.identity, reason=asked.reason)
 
     def _saved_or_fresh(self, job: _Job, after: Delivery) -> Delivery:
         try:
             self._messages.save(after)
         except Conflict:
-            return self._messages.delivery(job.order) or after
+            return self._messages.delivery(job.received.order.key) or after
         return after
 
     def _merge_attempt(
@@ -382,7 +373,7 @@ class Deliver:
     ) -> Delivery:
         """The delivery changed during the attempt: fold the attempt in where it still counts."""
         for _ in range(MERGE_ROUNDS):
-            current = self._messages.delivery(job.order)
+            current = self._messages.delivery(job.received.order.key)
             if current is None:
                 # Deleted by its time to live; there is nothing left to record.
                 return close(begun, DeliveryState.EXPIRED, self._clock.now())
@@ -426,7 +417,7 @@ class Deliver:
         last = after.last
         self._telemetry.event(
             "attempt",
-            **order_identity(job.order),
+            **job.received.order.identity,
             subscriber=subscriber.name,
             attempt=last.number if last else None,
             tries=after.tries,
@@ -467,14 +458,3 @@ def _look_again(delivery: Delivery, at: int) -> Following:
 def _when_settled(delivery: Delivery) -> Following:
     given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)
     return Following(Follow.ERROR if given_up else Follow.NOTHING)
-
-
-def order_identity(order: WorkOrder) -> dict[str, str]:
-    """The fields that say which delivery an event is about."""
-    message = order.message
-    return {
-        "project": message.project,
-        "queue": message.queue,
-        "message_id": message.message_id,
-        "subscriber_id": order.subscriber_id,
-    }

@@ -69,7 +69,7 @@ class Dispatch:
                 if message.due_at - now > MAX_DELAY_MS:
                     self._schedule(message, subscriber_id)
                     continue
-                order = WorkOrder(message=message, subscriber_id=subscriber_id)
+                order = WorkOrder.carrying(message, subscriber_id)
                 if self._internal(message.queue):
                     to_route.append(order)
                 elif message.due_at > now:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.model.record import DeliveryRecord
@@ -144,13 +145,11 @@ class MessageSink(Protocol):
 class Messages(Protocol):
     """Messages of push queues."""
 
-    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
+    def message(self, key: MessageKey) -> Message | None:
         """The message, or None. Its body may be a claim-check."""
         ...
 
-    def message_with_deliveries(
-        self, project_id: str, queue_uid: str, message_id: str
-    ) -> tuple[Message, list[Delivery]] | None:
+    def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...
 
@@ -162,11 +161,11 @@ class Messages(Protocol):
 class Deliveries(Protocol):
     """Deliveries, from their first outcome on."""
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
-        """Stored deliveries of many orders at once, by :attr:`WorkOrder.key`; untried ones are missing. Consistent."""
+    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+        """Many stored deliveries at once, read consistently; untried ones are missing."""
         ...
 
-    def delivery(self, order: WorkOrder) -> Delivery | None:
+    def delivery(self, key: DeliveryKey) -> Delivery | None:
         """One stored delivery, read consistently."""
         ...
 

@@ -18,10 +18,11 @@ from typing import Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.deliver import Deliver, Follow, Following, order_identity
+from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Received, WorkQueue
 from pushhub.engine.windows import Key, Windows
@@ -83,7 +84,7 @@ class _Run:
     waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
     running: dict[Future[Following], tuple[Received, Key, int]] = field(default_factory=dict)
     through: list[tuple[Received, Following]] = field(default_factory=list)
-    keys: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
+    keys: dict[DeliveryKey, bool] = field(default_factory=dict)
     handles: dict[str, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     keep: set[str] = field(default_factory=set)
@@ -155,7 +156,7 @@ class Push:
 
         The order for a try that a person asked for stands for nothing else, so it must not replace the automatic one.
         """
-        firsts: dict[tuple[str, str, str, str], Received] = {}
+        firsts: dict[DeliveryKey, Received] = {}
         behind: list[Received] = []
         for received in sorted(batch, key=lambda each: each.order.manual):
             order = received.order
@@ -167,7 +168,7 @@ class Push:
             run.keep |= self._wait([(each, self._clock.now() + ASIDE_MS) for each in behind], run.source)
         run.left.update(each.sqs_id for each in firsts.values())
         try:
-            stored = self._messages.deliveries([each.order for each in firsts.values()])
+            stored = self._messages.deliveries([*firsts])
         except Unavailable as error:
             self._call_failed("states_unreadable", error, orders=len(batch))
             run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
@@ -258,10 +259,10 @@ class Push:
         try:
             return self._deliver.run(received, stored, remaining_ms)
         except Unavailable as error:
-            self._call_failed("attempt_unrecorded", error, **order_identity(received.order))
+            self._call_failed("attempt_unrecorded", error, **received.order.identity)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
-            self._telemetry.event("push_fault", **described(error), **order_identity(received.order))
+            self._telemetry.event("push_fault", **described(error), **received.order.identity)
             return Following(Follow.FAULT, self._unsure(received))
         return Following(Follow.LATER, self._unsure(received))
 
@@ -335,4 +336,4 @@ class Push:
 
 
 def _window_key(order: WorkOrder) -> Key:
-    return order.message.project, order.message.queue_uid, order.subscriber_id
+    return order.key.project, order.key.queue_uid, order.key.subscriber_id

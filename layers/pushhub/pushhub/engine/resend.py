@@ -46,10 +46,9 @@ class Resend:
             Forbidden: Its time is over, it was cancelled, or it is none of one subscriber's.
             Unavailable: Nothing may be assumed; ask again.
         """
-        order = WorkOrder(message=replace(message, body=None, body_ref=None), subscriber_id=subscriber_id, manual=True)
         order = _order(message, subscriber_id, manual=True)
         for _ in range(ROUNDS):
-            stored = self._deliveries.delivery(order)
+            stored = self._deliveries.delivery(order.key)
             wanted = ask_for_try(stored or _untried(message, subscriber_id), self._clock.now())
             if wanted is stored or self._saved(wanted):
                 self._retry_queue.send([(order, 0)])
@@ -70,13 +69,13 @@ class Resend:
             Unavailable: Nothing may be assumed; add it again.
         """
         order = _order(message, subscriber_id)
-        stored = self._deliveries.delivery(order)
+        stored = self._deliveries.delivery(order.key)
         if subscriber_id in message.delivery_subscribers:
             return stored or opening(message, subscriber_id)
         if stored is None:
             stored = replace(added(message, subscriber_id, due_at=self._clock.now()), version=1)
             if not self._saved(stored):
-                return self._deliveries.delivery(order) or stored
+                return self._deliveries.delivery(order.key) or stored
         if not stored.attempts:
             self._retry_queue.send([(order, 0)])
         return stored
@@ -97,4 +96,4 @@ def _untried(message: Message, subscriber_id: str) -> Delivery:
 
 
 def _order(message: Message, subscriber_id: str, *, manual: bool = False) -> WorkOrder:
-    return WorkOrder(message=replace(message, body=None, body_ref=None), subscriber_id=subscriber_id, manual=manual)
+    return WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue, manual=manual)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.deliver import order_identity
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
@@ -90,9 +89,8 @@ class Sweep:
         """The deliveries of a message that are long due and still as they were."""
         before = self._clock.now() - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
-        bare = replace(message, body=None, body_ref=None)
         for subscriber_id in dict.fromkeys((*message.delivery_subscribers, *stored)):
-            order = WorkOrder(message=bare, subscriber_id=subscriber_id)
+            order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
             delivery = stored.get(subscriber_id)
             if delivery is None:
                 if message.due_at < before:
@@ -113,7 +111,7 @@ class Sweep:
             if orders:
                 queue.send(orders)
         for queue, order in found:
-            self._telemetry.event("delivery_swept", **order_identity(order), to=queue.name)
+            self._telemetry.event("delivery_swept", **order.identity, to=queue.name)
         if found:
             self._telemetry.count("DeliveriesSwept", len(found))
         return len(found)

@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import DueIndex, WorkQueue
 
@@ -90,18 +89,5 @@ def _key(delivery: Delivery) -> str:
 
 
 def _order(delivery: Delivery) -> WorkOrder:
-    """An order without the body: push reads the message, which is not needed until the attempt is really made."""
-    message = Message(
-        project=delivery.project,
-        queue=delivery.queue,
-        queue_uid=delivery.queue_uid,
-        message_id=delivery.message_id,
-        body=None,
-        body_size=0,
-        accepted_at=delivery.accepted_at,
-        due_at=delivery.due_at or delivery.accepted_at,
-        expires_at=delivery.expires_at,
-        subscriber_ids=delivery.targets,
-        unicast=delivery.subscriber_id == "*",
-    )
-    return WorkOrder(message=message, subscriber_id=delivery.subscriber_id)
+    """An order without the message, which is not needed until the attempt is really made."""
+    return WorkOrder(key=delivery.key, queue=delivery.queue)

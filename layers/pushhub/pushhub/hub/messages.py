@@ -11,6 +11,7 @@ from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
@@ -182,7 +183,7 @@ class HubMessages:
             NotFound: No such message in the store.
         """
         entry = self._entry(project_id, object_id)
-        message = self._messages.message(project_id, _uid(entry), entry.message_id)
+        message = self._messages.message(MessageKey(project_id, _uid(entry), entry.message_id))
         recorded = self._log.last_answer(project_id, entry.message_id)
         return MessageDetails(
             entry=entry,
@@ -201,7 +202,7 @@ class HubMessages:
             Unavailable: Nothing may be assumed; ask again.
         """
         message = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
-        order = WorkOrder(message=message, subscriber_id=message.subscriber_ids[0])
+        order = WorkOrder.carrying(message, message.subscriber_ids[0])
         try:
             self._retry_queue().send([(order, 0)])
         except Unavailable:
@@ -224,7 +225,7 @@ class HubMessages:
         entry = self._entry(project_id, object_id)
 
         def read() -> tuple[Message, Delivery]:
-            found = self._messages.message_with_deliveries(project_id, _uid(entry), entry.message_id)
+            found = self._messages.message_with_deliveries(MessageKey(project_id, _uid(entry), entry.message_id))
             if found is None or entry.mapping_id is None:
                 raise InvalidObject({"base": ["The message is not in the accepted queue"]})
             message, deliveries = found

@@ -49,18 +49,18 @@ class ErrorQueuePost:
             Unavailable: Try again later.
         """
         # What is remembered may be older than the message, and an error message skipped for that would be lost.
-        queue = self._config.queue(order.message.project, order.message.queue, fresh=True)
-        if queue is None or queue.push is None or queue.uid != order.message.queue_uid:
+        queue = self._config.queue(order.key.project, order.queue, fresh=True)
+        if queue is None or queue.push is None or queue.uid != order.key.queue_uid:
             self._skip(order, "queue_deleted")
             return
         if not queue.push.error_queue:
             self._skip(order, "no_error_queue")
             return
-        delivery = self._messages.delivery(order)
+        delivery = self._messages.delivery(order.key)
         if delivery is None or delivery.state not in GIVEN_UP or delivery.settled_at is None:
             self._skip(order, "not_given_up")
             return
-        message = self._messages.message(order.message.project, order.message.queue_uid, order.message.message_id)
+        message = self._messages.message(order.key.message)
         if message is None:
             self._skip(order, "message_gone")
             return
@@ -101,10 +101,7 @@ class ErrorQueuePost:
         """Nothing to post; the exhausted delivery stays in sight in the index of unsettled deliveries."""
         self._telemetry.event(
             "error_message_skipped",
-            project=order.message.project,
-            queue=order.message.queue,
-            message_id=order.message.message_id,
-            subscriber_id=order.subscriber_id,
+            **order.identity,
             reason=reason,
         )
 

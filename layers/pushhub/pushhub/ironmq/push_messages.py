@@ -14,6 +14,7 @@ from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, MessageStore
@@ -139,7 +140,7 @@ class PushMessages:
         raise Unavailable("deleting a message under contention")
 
     def _stored(self, queue: Queue, message_id: str) -> PushedMessage:
-        found = self._messages.message_with_deliveries(queue.project, queue.uid, message_id)
+        found = self._messages.message_with_deliveries(MessageKey(queue.project, queue.uid, message_id))
         if found is None or found[0].accepted_at <= queue.cleared_at:
             raise MessageNotFound
         message, stored = found

@@ -103,7 +103,6 @@ def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -
     )
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord  # noqa: PLC0415
 
-    from pushhub.engine.deliver import order_identity  # noqa: PLC0415
     from pushhub.engine.model.work import WorkOrder  # noqa: PLC0415
 
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
@@ -112,7 +111,7 @@ def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -
         identity: dict[str, str] = {}
         try:
             order = WorkOrder.decode(record.body)
-            identity = order_identity(order)
+            identity = order.identity
             for handler in handlers:
                 handler.run(order)
         except Exception as error:

@@ -28,6 +28,7 @@ from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 
 
@@ -188,9 +189,9 @@ class Delivery:
         return f"{self.message_id}.{self.subscriber_id}"
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """Unique in the hub: project, queue generation, message, subscriber. Ids that the hub derives may occur in two queues."""
-        return self.project, self.queue_uid, self.message_id, self.subscriber_id
+    def key(self) -> DeliveryKey:
+        """What it is found by."""
+        return DeliveryKey(self.project, self.queue_uid, self.message_id, self.subscriber_id)
 
     @property
     def settled(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
+
 MAX_HOPS = 10
 """How many queues a message may pass before it is taken for a loop."""
 
@@ -87,6 +89,15 @@ class Message:
     root: str | None = None
     descendants: int = DESCENDANTS
     cause: str | None = None
+
+    @property
+    def key(self) -> MessageKey:
+        """What it is found by."""
+        return MessageKey(self.project, self.queue_uid, self.message_id)
+
+    def delivery_key(self, subscriber_id: str) -> DeliveryKey:
+        """The key of its delivery to a subscriber (``*`` for unicast)."""
+        return DeliveryKey(*self.key, subscriber_id)
 
     @property
     def root_id(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
 
 PACK_ORDERS = 10
@@ -22,67 +23,54 @@ class WorkOrder:
     """One delivery to look at. Stale, early and duplicate orders are harmless: the stored state decides.
 
     Attributes:
-        message: The message; its body may be left out (``body`` and ``body_ref`` None), then it is read from the store.
-        subscriber_id: Which of its deliveries.
+        key: Which delivery.
+        queue: Name of its queue.
+        message: The whole message, its body or the body's claim-check included, so that a first attempt reads nothing else; None: it is read
+            from the store.
         manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order of its own.
     """
 
-    message: Message
-    subscriber_id: str
+    key: DeliveryKey
+    queue: str
+    message: Message | None = None
     manual: bool = False
 
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """The :attr:`pushhub.engine.model.delivery.Delivery.key` of the delivery to look at."""
-        return self.message.project, self.message.queue_uid, self.message.message_id, self.subscriber_id
+    @classmethod
+    def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
+        """The order for a delivery of a message, which travels with it."""
+        return cls(key=message.delivery_key(subscriber_id), queue=message.queue, message=message)
 
     @property
-    def carries_body(self) -> bool:
-        """Whether the message came with its bytes (or their claim-check); if not, it is read from the store."""
-        return self.message.body is not None or self.message.body_ref is not None
+    def identity(self) -> dict[str, str]:
+        """The fields that say which delivery an event of the log is about."""
+        return {
+            "project": self.key.project,
+            "queue": self.queue,
+            "message_id": self.key.message_id,
+            "subscriber_id": self.key.subscriber_id,
+        }
 
     @property
     def group(self) -> str:
         """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
-        subscriber = self.subscriber_id if self.subscriber_id != "*" else "any"
+        subscriber = self.key.subscriber_id if self.key.subscriber_id != "*" else "any"
         # Internal queues, which have a slash in their name, are of the same generation in every project.
-        project = f"{self.message.project}." if "/" in self.message.queue else ""
-        return f"{project}{self.message.queue_uid}.{subscriber}"
+        project = f"{self.key.project}." if "/" in self.queue else ""
+        return f"{project}{self.key.queue_uid}.{subscriber}"
 
     def encode(self) -> str:
         """The SQS message body (JSON)."""
-        message = self.message
         fields: dict[str, Any] = {
-            "project": message.project,
-            "queue": message.queue,
-            "queue_uid": message.queue_uid,
-            "message_id": message.message_id,
-            "subscriber_id": self.subscriber_id,
-            "accepted_at": message.accepted_at,
-            "due_at": message.due_at,
-            "expires_at": message.expires_at,
-            "body_size": message.body_size,
+            "project": self.key.project,
+            "queue": self.queue,
+            "queue_uid": self.key.queue_uid,
+            "message_id": self.key.message_id,
+            "subscriber_id": self.key.subscriber_id,
         }
         if self.manual:
             fields["manual"] = True
-        if message.unicast:
-            fields["targets"] = list(message.subscriber_ids)
-        if message.headers:
-            fields["headers"] = dict(message.headers)
-        if message.hops:
-            fields["hops"] = message.hops
-        if message.root is not None:
-            fields["root"] = message.root
-        # Whoever reads the order knows of one delivery only, so what the others may lead to is taken off here.
-        allowance = message.allowance(self.subscriber_id)
-        if allowance != DESCENDANTS:
-            fields["descendants"] = allowance
-        if message.body_ref is not None:
-            ref = message.body_ref
-            fields["body_ref"] = [ref.key, ref.offset, ref.length]
-        elif message.body is not None:
-            text = _as_text(message.body)
-            fields |= {"body_base64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
+        if self.message is not None:
+            fields |= _carried(self.message, self.key.subscriber_id)
         return _dumped(fields)
 
     @classmethod
@@ -98,35 +86,78 @@ class WorkOrder:
     def read(cls, fields: Mapping[str, Any]) -> WorkOrder:
         """Read the JSON object of an order. Raises as :meth:`decode`."""
         try:
-            subscriber_id = fields["subscriber_id"]
-            body: bytes | None = None
-            if "body" in fields:
-                body = fields["body"].encode()
-            elif "body_base64" in fields:
-                body = base64.b64decode(fields["body_base64"], validate=True)
-            ref = fields.get("body_ref")
-            unicast = subscriber_id == "*"
-            message = Message(
-                project=fields["project"],
+            key = DeliveryKey(*(str(fields[name]) for name in DeliveryKey._fields))
+            # An order without a body may come with a part of its message: older ones did.
+            whole = not _BODIES.isdisjoint(fields)
+            return cls(
+                key=key,
                 queue=fields["queue"],
-                queue_uid=fields["queue_uid"],
-                message_id=fields["message_id"],
-                body=body,
-                body_ref=BodyRef(key=ref[0], offset=ref[1], length=ref[2]) if ref else None,
-                body_size=int(fields["body_size"]),
-                headers=fields.get("headers", {}),
-                accepted_at=int(fields["accepted_at"]),
-                due_at=int(fields["due_at"]),
-                expires_at=int(fields["expires_at"]),
-                subscriber_ids=tuple(fields["targets"]) if unicast else (subscriber_id,),
-                unicast=unicast,
-                hops=int(fields.get("hops", 0)),
-                root=fields.get("root"),
-                descendants=int(fields.get("descendants", DESCENDANTS)),
+                message=_message(fields, key) if whole else None,
+                manual=bool(fields.get("manual")),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error
-        return cls(message=message, subscriber_id=subscriber_id, manual=bool(fields.get("manual")))
+
+
+_BODIES = frozenset({"body", "body_base64", "body_ref"})
+"""Fields of an order one of which its message's body is in."""
+
+
+def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
+    """The fields of an order that carry its message."""
+    fields: dict[str, Any] = {
+        "accepted_at": message.accepted_at,
+        "due_at": message.due_at,
+        "expires_at": message.expires_at,
+        "body_size": message.body_size,
+    }
+    if message.unicast:
+        fields["targets"] = list(message.subscriber_ids)
+    if message.headers:
+        fields["headers"] = dict(message.headers)
+    if message.hops:
+        fields["hops"] = message.hops
+    if message.root is not None:
+        fields["root"] = message.root
+    # Whoever reads the order knows of one delivery only, so what the others may lead to is taken off here.
+    allowance = message.allowance(subscriber_id)
+    if allowance != DESCENDANTS:
+        fields["descendants"] = allowance
+    if message.body_ref is not None:
+        ref = message.body_ref
+        fields["body_ref"] = [ref.key, ref.offset, ref.length]
+    elif message.body is not None:
+        text = _as_text(message.body)
+        fields |= {"body_base64": base64.b64encode(message.body).decode()} if text is None else {"body": text}
+    return fields
+
+
+def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
+    body: bytes | None = None
+    if "body" in fields:
+        body = fields["body"].encode()
+    elif "body_base64" in fields:
+        body = base64.b64decode(fields["body_base64"], validate=True)
+    ref = fields.get("body_ref")
+    unicast = key.subscriber_id == "*"
+    return Message(
+        project=key.project,
+        queue=fields["queue"],
+        queue_uid=key.queue_uid,
+        message_id=key.message_id,
+        body=body,
+        body_ref=BodyRef(key=ref[0], offset=ref[1], length=ref[2]) if ref else None,
+        body_size=int(fields["body_size"]),
+        headers=fields.get("headers", {}),
+        accepted_at=int(fields["accepted_at"]),
+        due_at=int(fields["due_at"]),
+        expires_at=int(fields["expires_at"]),
+        subscriber_ids=tuple(fields["targets"]) if unicast else (key.subscriber_id,),
+        unicast=unicast,
+        hops=int(fields.get("hops", 0)),
+        root=fields.get("root"),
+        descendants=int(fields.get("descendants", DESCENDANTS)),
+    )
 
 
 def _as_text(body: bytes) -> str | None:

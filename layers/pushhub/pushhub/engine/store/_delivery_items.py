@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
 SHARDS = tuple(f"{shard:x}" for shard in range(16))
@@ -29,9 +30,9 @@ _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 """What states are called in items written before records had schema version 2."""
 
 
-def delivery_key(project: str, queue_uid: str, message_id: str, subscriber_id: str) -> Item:
+def delivery_key(key: DeliveryKey) -> Item:
     """The key of a delivery's item."""
-    return {"pk": text(f"{project}#{queue_uid}#{message_id}"), "sk": text(f"D#{subscriber_id}")}
+    return {"pk": text(f"{key.project}#{key.queue_uid}#{key.message_id}"), "sk": text(f"D#{key.subscriber_id}")}
 
 
 def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ def encode_delivery(delivery: Delivery) -> Item:
     Raises:
         ValueError: It is scheduled without a due time.
     """
-    item = delivery_key(delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id)
+    item = delivery_key(delivery.key)
     item |= {
         "kind": text("delivery"),
         "queue": text(delivery.queue),

@@ -15,8 +15,8 @@ from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
     SCHEDULED,
@@ -71,16 +71,14 @@ class DynamoDBMessageStore:
             return Once.STORED
         return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
-    def message(self, project_id: str, queue_uid: str, message_id: str) -> Message | None:
-        item = self._table.get(_message_key(project_id, queue_uid, message_id))
+    def message(self, key: MessageKey) -> Message | None:
+        item = self._table.get(_message_key(key))
         return decode_message(item) if item and _DELETED not in item else None
 
-    def message_with_deliveries(
-        self, project_id: str, queue_uid: str, message_id: str
-    ) -> tuple[Message, list[Delivery]] | None:
+    def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         items = self._table.items(
             KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": _message_key(project_id, queue_uid, message_id)["pk"]},
+            ExpressionAttributeValues={":pk": _message_key(key)["pk"]},
             ConsistentRead=True,
         )
         message: Message | None = None
@@ -99,12 +97,12 @@ class DynamoDBMessageStore:
         with suppress(ConditionRefused):
             self._table.put(left, ConditionExpression="attribute_exists(pk)")
 
-    def deliveries(self, orders: Sequence[WorkOrder]) -> dict[tuple[str, str, str, str], Delivery]:
-        keys = {each.key: _order_key(each) for each in orders}
-        return {each.key: each for each in map(decode_delivery, self._table.get_many(list(keys.values())))}
+    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+        items = self._table.get_many([delivery_key(each) for each in dict.fromkeys(keys)])
+        return {each.key: each for each in map(decode_delivery, items)}
 
-    def delivery(self, order: WorkOrder) -> Delivery | None:
-        item = self._table.get(_order_key(order))
+    def delivery(self, key: DeliveryKey) -> Delivery | None:
+        item = self._table.get(delivery_key(key))
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
@@ -139,7 +137,7 @@ class DynamoDBMessageStore:
         """Only the attributes of the due index go; the version stays, for nothing was decided."""
         try:
             self._table.update(
-                _key_of(delivery),
+                delivery_key(delivery.key),
                 UpdateExpression=f"REMOVE {SCHEDULED}, due_shard, due_key",
                 ConditionExpression="#version = :version",
                 ExpressionAttributeNames={"#version": "version"},
@@ -224,19 +222,9 @@ class DynamoDBMessageStore:
         )
 
 
-def _message_key(project_id: str, queue_uid: str, message_id: str) -> Item:
-    return {"pk": text(f"{project_id}#{queue_uid}#{message_id}"), "sk": text(_MESSAGE)}
+def _message_key(key: MessageKey) -> Item:
+    return {"pk": text(f"{key.project}#{key.queue_uid}#{key.message_id}"), "sk": text(_MESSAGE)}
 
 
 def _encode_message(message: Message) -> Item:
-    key = _message_key(message.project, message.queue_uid, message.message_id)
-    return key | {"kind": text("message")} | encode_fields(message)
-
-
-def _key_of(delivery: Delivery) -> Item:
-    return delivery_key(delivery.project, delivery.queue_uid, delivery.message_id, delivery.subscriber_id)
-
-
-def _order_key(order: WorkOrder) -> Item:
-    message = order.message
-    return delivery_key(message.project, message.queue_uid, message.message_id, order.subscriber_id)
+    return _message_key(message.key) | {"kind": text("message")} | encode_fields(message)
