@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import requests
 from local.projects import Credentials
-from playwright.sync_api import Browser, Dialog, Page, Request
+from playwright.sync_api import Browser, Dialog, Page, Request, expect
 from tests.stack.running import RunningStack
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -124,14 +124,17 @@ class Console:
         self.page.get_by_label("Project id").fill(self.project.id)
         self.page.get_by_label("Token").fill(self.project.token)
         self.page.get_by_role("button", name="Sign in").click()
-        self.page.get_by_role("button", name="Sign out").wait_for(state="attached")
+        self.page.locator("main[data-address]").wait_for()
 
     def open(self, *segments: str) -> None:
         """Follow a link to a page, signed in by its project's token."""
         if self.page.url == "about:blank":
             self.page.goto(f"{self.url}#project={self.project.id}&token={self.project.token}")
-            self.page.get_by_role("button", name="Sign out").wait_for(state="attached")
-        self.page.goto(self.link(*segments))
+            self.page.locator("main[data-address]").wait_for()
+        address = self.link(*segments)
+        self.page.goto(address)
+        # The page of the address before is there until the console has seen the new one.
+        expect(self.page.locator("main")).to_have_attribute("data-address", address.removeprefix(self.url))
 
     def link(self, *segments: str) -> str:
         """The address of a page."""

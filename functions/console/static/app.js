@@ -6,17 +6,28 @@ import { applyTheme, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
 import { QueueMessage } from "./pages/message.js";
 import { Queue, Queues } from "./pages/queues.js";
+import { Reports } from "./pages/reports.js";
+import { Search } from "./pages/search.js";
 import { SignIn } from "./pages/signin.js";
+import { Store, StoreMessage } from "./pages/store.js";
+import { Today } from "./pages/today.js";
+import { Live, Topics } from "./pages/topics.js";
 
-const PROJECT_NAV = [["queues", "Queues"]];
+const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
-function pageOf({ segments: [first = "queues", ...rest], query }) {
+function pageOf({ segments: [first = "today", ...rest], query }) {
   const shown = { segments: rest, query };
-  if (first === "queues") {
-    if (rest[1] === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
-    return rest.length ? html`<${Queue} ...${shown} key=${rest[0]} />` : html`<${Queues} ...${shown} />`;
-  }
+  const [one, two] = rest;
+  if (first === "today") return html`<${Today} />`;
+  if (first === "queues" && two === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
+  if (first === "queues") return rest.length ? html`<${Queue} ...${shown} key=${one} />` : html`<${Queues} ...${shown} key="queues" />`;
+  if (first === "store" && one === "messages" && two) return html`<${StoreMessage} ...${shown} key=${two} />`;
+  if (first === "store") return html`<${Store} ...${shown} key="store" />`;
+  if (first === "topics") return html`<${Topics} ...${shown} />`;
+  if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
+  if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
+  if (first === "reports") return html`<${Reports} />`;
   return html`<${Page} title="Not found"><${Notice} kind="warn">The console has no such page.<//><//>`;
 }
 
@@ -43,7 +54,7 @@ function Frame({ who, route }) {
         <button type="button" onClick=${() => signOut()}>Sign out</button>
       </div>
     </header>
-    <main id="main" tabindex="-1">${pageOf(route)}</main>
+    <main id="main" tabindex="-1" data-address=${route.address}>${pageOf(route)}</main>
   </div>`;
 }
 

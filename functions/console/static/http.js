@@ -36,12 +36,12 @@ const AUTHORIZATIONS = {
  * @param protocol Whose way of showing a token and of wording refusals it is.
  * @param method HTTP method.
  * @param url Path below the base URL.
- * @param options query (undefined, null and "" are left out), body (sent as JSON), signal (AbortSignal), headers,
+ * @param options query (undefined, null and "" are left out), body (sent as JSON), signal (AbortSignal), headers, keepalive (outlives the page),
  *   who (whose token is shown, that of the session unless given).
  * @returns What the answer's JSON is; null when there is none.
  * @throws Refused
  */
-export async function call(protocol, method, url, { query = {}, body, signal, headers = {}, who = session() } = {}) {
+export async function call(protocol, method, url, { query = {}, body, signal, headers = {}, keepalive = false, who = session() } = {}) {
   if (!who) throw new Refused(401, "You are signed out.");
   const asked = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const address = asked.length ? `${url}?${new URLSearchParams(asked)}` : url;
@@ -60,6 +60,7 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
       credentials: "omit",
       cache: "no-store",
+      keepalive,
       redirect: "error",
       referrerPolicy: "no-referrer",
     });

@@ -133,7 +133,8 @@ export function Time({ at }) {
   const moment = at ? new Date(at) : null;
   if (!moment || Number.isNaN(moment.getTime())) return html`<span>–</span>`;
   const seconds = (moment - now) / 1000;
-  const said = Math.abs(seconds) < 2 ? "now" : seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`;
+  const past = seconds < -60 ? duration(-seconds).replace(/^(\S+ \S+) .*/, "$1") : duration(-seconds);
+  const said = Math.abs(seconds) < 2 ? "now" : seconds < 0 ? `${past} ago` : `in ${duration(seconds)}`;
   return html`<time datetime=${moment.toISOString()} title=${moment.toLocaleString()}>${said}</time>`;
 }
 
@@ -372,20 +373,20 @@ export function FanOut({ from, branches }) {
   const height = Math.max(80, rows * 46 + 20);
   const middle = height / 2;
   const said = branches.map((each) => `${each.name}: ${each.state}`).join("; ");
-  return html`<svg class="picture" viewBox="0 0 620 ${height}" role="img" aria-label="${from} goes to ${branches.length}: ${said}">
+  return html`<svg class="picture" viewBox="0 0 480 ${height}" role="img" aria-label="${from} goes to ${branches.length}: ${said}">
     ${shown.map((each, index) => {
       const y = rowAt(index, rows, height);
       const kind = kindOf(each.state);
       return html`<g key=${index}>
-        <path class="edge ${kind}" d="M150 ${middle} C 250 ${middle}, 240 ${y}, 330 ${y}" />
-        <circle class="dot ${kind}" cx="334" cy=${y} r="6" />
-        <text x="350" y=${y - 1}>${shorten(each.name, 36)}</text>
-        <text class="soft" x="350" y=${y + 15}>${shorten(`${each.state}${each.detail ? ` · ${each.detail}` : ""}`, 44)}</text>
+        <path class="edge ${kind}" d="M140 ${middle} C 185 ${middle}, 165 ${y}, 206 ${y}" />
+        <circle class="dot ${kind}" cx="210" cy=${y} r="6" />
+        <text x="226" y=${y - 1}>${shorten(each.name, 34)}</text>
+        <text class="soft" x="226" y=${y + 15}>${shorten(`${each.state}${each.detail ? ` · ${each.detail}` : ""}`, 44)}</text>
       </g>`;
     })}
-    ${left > 0 && html`<text class="soft" x="350" y=${rowAt(rows - 1, rows, height) + 4}>and ${left} more</text>`}
-    <rect class="node" x="10" y=${middle - 22} width="140" height="44" rx="9" />
-    <text x="80" y=${middle + 5} text-anchor="middle">${shorten(from, 18)}</text>
+    ${left > 0 && html`<text class="soft" x="226" y=${rowAt(rows - 1, rows, height) + 4}>and ${left} more</text>`}
+    <rect class="node" x="10" y=${middle - 22} width="130" height="44" rx="9" />
+    <text x="75" y=${middle + 5} text-anchor="middle">${shorten(from, 16)}</text>
   </svg>`;
 }
 

@@ -12,7 +12,7 @@ export function go(...segments) {
   location.hash = href(...segments);
 }
 
-/** Where the address leads: {segments, query}. */
+/** Where the address leads: {address, segments, query}. */
 export function currentRoute() {
   const text = location.hash.startsWith("#/") ? location.hash.slice(2) : "";
   const [path, query = ""] = text.split("?", 2);
@@ -23,5 +23,5 @@ export function currentRoute() {
       return each;
     }
   });
-  return { segments, query: Object.fromEntries(new URLSearchParams(query)) };
+  return { address: `#/${text}`, segments, query: Object.fromEntries(new URLSearchParams(query)) };
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,12 +50,18 @@ def codes(hub: Hub, message_id: str, queue: str = "q") -> list[int | None]:
     return [each.get("status_code") for each in hub.statuses(queue, message_id)]
 
 
+def seconds_between(earlier: str, later: str) -> float:
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+
+
 def test_statuses_exist_before_the_first_try_in_the_order_of_subscribers(hub: Hub) -> None:
     hub.make_push("q", A, B)
     [message_id] = hub.post("q", "x")
-    assert hub.statuses("q", message_id) == [
-        {"name": f"s{n}", "subscriber_name": f"s{n}", "url": url, "retries_remaining": 3, "tries": 0}
-        for n, url in enumerate((A, B))
+    statuses = hub.statuses("q", message_id)
+    assert [each.pop("next_try_at").startswith("2026-") for each in statuses] == [True, True]
+    untried = {"retries_remaining": 3, "tries": 0, "state": "pending"}
+    assert statuses == [
+        {"name": f"s{n}", "subscriber_name": f"s{n}", "url": url, **untried} for n, url in enumerate((A, B))
     ]
 
 
@@ -73,6 +80,7 @@ def test_statuses_of_success_and_failure(hub: Hub, world: World) -> None:
         "url": A,
         "retries_remaining": 3,
         "tries": 1,
+        "state": "delivered",
         "status_code": 200,
         "msg": "Message was pushed successfully.",
     }
@@ -83,6 +91,9 @@ def test_statuses_of_success_and_failure(hub: Hub, world: World) -> None:
         3,
     )
     assert hub.info("q")["size"] == 1
+    # And it says that another one comes, and when: ten seconds after the end of the last
+    assert bad["state"] == "retrying"
+    assert seconds_between(bad["last_try_at"], bad["next_try_at"]) == 10
     # And each retry takes one, down to none at the end
     seen = []
     for _ in range(3):
@@ -90,6 +101,8 @@ def test_statuses_of_success_and_failure(hub: Hub, world: World) -> None:
         seen.append((hub.statuses("q", message_id)[1]["tries"], hub.statuses("q", message_id)[1]["retries_remaining"]))
     assert seen == [(2, 2), (3, 1), (4, 0)]
     # And nothing waits any more, everything was counted, and the message stays readable
+    exhausted = hub.statuses("q", message_id)[1]
+    assert (exhausted["state"], "next_try_at" in exhausted) == ("exhausted", False)
     assert (hub.info("q")["size"], hub.info("q")["total_messages"]) == (0, 1)
     message = hub.call("GET", f"/queues/q/messages/{message_id}").body["message"]
     assert (message["id"], message["body"]) == (message_id, "x")

@@ -1,6 +1,6 @@
 // The life of a message in an IronMQ queue: what it says, whom it went to, what they answered, what comes next.
 import * as ironmq from "../ironmq.js";
-import { Badge, Body, Card, Confirmed, Copy, Doing, duration, Facts, FanOut, Loaded, Page, Time, Timeline, toast, useLoad } from "../parts.js";
+import { Body, Card, Confirmed, Copy, Doing, duration, Facts, FanOut, Loaded, Page, Time, Timeline, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html } from "../view.js";
 
@@ -41,18 +41,9 @@ export function QueueMessage({ segments: [name, , id] }) {
   <//>`;
 }
 
-/** How a subscriber stands with a message; the state where the hub says it, else what its last answer means. */
-export function stateOf(status) {
-  if (status.state) return status.state;
-  if (status.status === "expired") return "expired";
-  if (status.status_code === undefined) return "pending";
-  if (status.status_code >= 200 && status.status_code < 300) return status.status_code === 202 ? "reserved" : "delivered";
-  return status.retries_remaining > 0 ? "retrying" : "exhausted";
-}
-
 function branch(status) {
   const answered = status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer";
-  return { name: status.subscriber_name || "a removed subscriber", state: stateOf(status), detail: [answered, status.tries ? `${status.tries} tries` : ""].filter(Boolean).join(" · ") };
+  return { name: status.subscriber_name || "a removed subscriber", state: status.state, detail: [answered, status.tries ? `${status.tries} tries` : ""].filter(Boolean).join(" · ") };
 }
 
 /** What is known of a message's life, in order: each subscriber's last try, and the next one. */
@@ -60,24 +51,24 @@ function life(id, statuses, queue) {
   const told = statuses
     .filter((each) => each.last_try_at)
     .map((each) => ({
-      kind: { delivered: "good", acknowledged: "good", reserved: "warn" }[stateOf(each)] ?? "bad",
+      kind: { delivered: "good", acknowledged: "good", reserved: "warn" }[each.state] ?? "bad",
       what: `${each.subscriber_name || "A removed subscriber"}: ${each.status_code ? `HTTP ${each.status_code}` : "no answer"}`,
       at: each.last_try_at,
       detail: html`${each.tries === 1 ? "First try" : `Try ${each.tries}`} of at most ${each.tries + each.retries_remaining}. ${each.msg}`,
     }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   const ahead = statuses
-    .filter((each) => ["pending", "retrying", "reserved"].includes(stateOf(each)))
+    .filter((each) => ["pending", "retrying", "reserved"].includes(each.state))
     .map((each) => ({
       kind: "ahead",
       what: each.tries ? `${each.subscriber_name}: the next try` : `${each.subscriber_name || "A removed subscriber"}: the first try`,
-      at: each.next_try_at ?? next(each, queue),
+      at: each.next_try_at,
       detail: each.tries
         ? `The queue waits ${duration(queue.push?.retries_delay ?? 60)} after the end of a try; ${each.retries_remaining} left.`
         : "It waits for its turn.",
     }));
   const given = statuses
-    .filter((each) => stateOf(each) === "exhausted")
+    .filter((each) => each.state === "exhausted")
     .map((each) => ({
       kind: "bad",
       what: `${each.subscriber_name}: given up`,
@@ -86,11 +77,6 @@ function life(id, statuses, queue) {
         : "Its tries are used up, and the queue has no error queue.",
     }));
   return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, and owed to its subscribers." }, ...told, ...given, ...ahead];
-}
-
-function next(status, queue) {
-  if (!status.last_try_at || !queue.push) return null;
-  return new Date(Date.parse(status.last_try_at) + queue.push.retries_delay * 1000).toISOString();
 }
 
 // An id is 41 bits of milliseconds since 2020, from the first number of 19 digits on, then 22 bits that tell ids apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.engine.model.delivery import DeliveryState
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
@@ -55,6 +56,7 @@ _STATUS = {
     "url": "https://shop.example/in",
     "retries_remaining": 2,
     "tries": 1,
+    "state": "delivered",
     "status_code": 200,
     "msg": "Message was pushed successfully.",
     "last_try_at": "2026-11-18T11:06:40.000Z",
@@ -172,8 +174,12 @@ _SCHEMAS: dict[str, Schema] = {
             "msg": text("What the last try came to."),
             "last_try_at": text("When it was.", format="date-time"),
             "status": text("There only when the message expired.", enum=["expired"]),
+            "state": text(
+                "How the delivery stands; in unicast the one delivery of all subscribers.", enum=list(DeliveryState)
+            ),
+            "next_try_at": text("When it is asked next.", format="date-time"),
         },
-        lacks=("status_code", "msg", "last_try_at", "status"),
+        lacks=("status_code", "msg", "last_try_at", "status", "next_try_at"),
         means="What a subscriber last answered.",
     ),
 }

@@ -1,7 +1,8 @@
 """Push statuses on the wire: what each subscriber of a message last answered.
 
 The documents call the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``, ``msg`` and
-``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired first.
+``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired first. ``state`` and ``next_try_at``
+are the hub's own: how the delivery stands (in unicast the one delivery of all subscribers), and when this subscriber is asked next.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
         if queue.push
         else 0,
         "tries": target.tries,
+        "state": delivery.state.value,
     }
+    if delivery.due_at is not None and not delivery.settled and delivery.targets[delivery.cursor] == subscriber_id:
+        shown["next_try_at"] = iso_time(delivery.due_at)
     if target.status_code is not None:
         code = target.status_code
         delivered = delivery.state is DeliveryState.DELIVERED and 200 <= code < 300 and code != RESERVED_STATUS

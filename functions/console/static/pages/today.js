@@ -1,0 +1,90 @@
+// Today: what waits, what fails, and what a person has to decide, each with its button.
+import * as ironmq from "../ironmq.js";
+import * as hub from "../hub.js";
+import { Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
+import { href } from "../route.js";
+import { Fragment, html } from "../view.js";
+import { acceptedAt } from "./message.js";
+
+const QUEUES_LOOKED_AT = 100;
+const AT_ONCE = 4;
+
+async function look(signal) {
+  const [store, held, names] = await Promise.all([
+    hub.counts(signal),
+    hub.listMessages("accepted", { state: "parked" }, signal),
+    ironmq.listQueues({ per_page: QUEUES_LOOKED_AT }, signal),
+  ]);
+  const queues = [];
+  for (let start = 0; start < names.length; start += AT_ONCE) {
+    queues.push(...await Promise.all(names.slice(start, start + AT_ONCE).map((each) => ironmq.showQueue(each.name, signal).catch(() => null))));
+  }
+  const known = queues.filter(Boolean);
+  const failing = known.filter((each) => each.push && each.size > 0);
+  const oldest = await Promise.all(failing.slice(0, AT_ONCE * 2).map((each) => ironmq.peek(each.name, signal).then(([first]) => first && { queue: each.name, id: first.id, at: acceptedAt(first.id) }).catch(() => null)));
+  const feeds = new Set(known.map((each) => each.push?.error_queue).filter(Boolean));
+  return {
+    store,
+    held: held.messages,
+    more: held.pages > 1,
+    queues: known,
+    failing,
+    complete: names.length < QUEUES_LOOKED_AT,
+    oldest: oldest.filter((each) => each?.at).sort((a, b) => a.at.localeCompare(b.at)),
+    errors: known.filter((each) => feeds.has(each.name) && each.size > 0),
+  };
+}
+
+export function Today() {
+  const now = useLoad(look, [], { every: 15_000 });
+  const decide = async (row, what, done) => {
+    await hub.decide(row.id, what);
+    toast(done);
+    await now.reload({ quietly: true });
+  };
+  return html`<${Page} title="Today" lead="What is under way in this project, and what needs a person."
+    actions=${html`<button type="button" onClick=${() => now.reload()}>Refresh</button>`}>
+    <${Loaded} from=${now}>${(told) => {
+      const sum = (queues) => queues.reduce((total, each) => total + each.size, 0);
+      const [oldest] = told.oldest;
+      return html`<${Fragment}>
+        <${Figures} of=${[
+          ["Failing, to be retried", sum(told.failing) + told.store.failing],
+          ["Waiting for consumers", sum(told.queues.filter((each) => !each.push))],
+          ["Store: on their way", told.store.incoming + told.store.pending + told.store.scheduled],
+          ["Wait for a person", told.store.parked + sum(told.errors)],
+          ["Oldest failing", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
+        ]} />
+        ${!told.complete && html`<${Notice} kind="warn">The first ${QUEUES_LOOKED_AT} queues are counted here. <a href=${href("queues")}>All queues</a><//>`}
+        <${Card} title="Needs a person" flush>
+          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length ? "No message of the store." : "Nothing does."}
+            columns=${[
+              ["Message", (each) => html`<a href=${href("store", "messages", each.id)}>${each.message}</a>`],
+              ["For", (each) => each.consumer],
+              ["Since", (each) => html`<${Time} at=${each.attempt_at ?? each.created_at} />`],
+              ["Last error", (each) => shorten(each.last_error ?? "–", 70)],
+              ["", (each) => html`<span class="actions">
+                <${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />
+                <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived, and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
+              </span>`],
+            ]} />
+          ${told.more && html`<div class="inside"><a href=${href("store", { queue: "accepted", state: "parked" })}>All that wait for a person</a></div>`}
+        <//>
+        ${told.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>
+          <${Table} label="Error queues" rows=${told.errors} keyed=${(each) => each.name} columns=${[
+            ["Error queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
+            ["Deliveries given up", (each) => each.size, { number: true }],
+          ]} />
+        <//>`}
+        <${Card} title="Failing now" flush>
+          <${Table} label="Failing now" rows=${told.failing} keyed=${(each) => each.name} empty="No push queue has a failing delivery." columns=${[
+            ["Queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
+            ["Failing", (each) => each.size, { number: true }],
+            ["Oldest", (each) => html`<${Time} at=${told.oldest.find((other) => other.queue === each.name)?.at} />`],
+            ["Tried again", (each) => `${each.push.retries} times, ${each.push.retries_delay} s apart`],
+          ]} />
+        <//>
+      <//>`;
+    }}<//>
+  <//>`;
+}

@@ -1,0 +1,129 @@
+"""What holds for every page: it can be read by a screen reader, in light and dark, on a phone, and has an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.console import DESKTOP, HOSTILE, PHONE, Console, Project, new_project, tab
+from tests.stack.endpoints import Recorder
+from tests.stack.running import RunningStack
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A project with something on every page."""
+
+    project: Project
+    message: str
+    order: str
+
+
+@pytest.fixture(scope="module")
+def filled(stack: RunningStack) -> Iterator[Filled]:
+    project = new_project(stack)
+    with Recorder() as recorder:
+        good, bad = recorder.endpoint(200).url, recorder.endpoint(500).url
+        project.push_queue("orders", warehouse=good, billing=bad, **{HOSTILE: bad})
+        (message,) = project.post("orders", '{"order": "SO-1"}')
+        project.post("audit", "one", "two")
+        held = {"retries_allowed": False}
+        mapping = {"name": "acme.ship", "url": bad, "token": "k", "messages": ["order:new"], "options": held}
+        project.hub("POST", "/mappings", {"mapping": mapping})
+        project.hub("POST", "/schedulers", {"scheduler": {"key": "acme:order:poll", "count": 1, "interval": "hours"}})
+        order = project.hub("POST", "/messages", {"message": "order:new", "payload": {"order": {"number": "R1"}}})
+        project.notifications("POST", "/subscriptions", {"context": "tenant", "subscription": "machines"})
+        yield Filled(project, message, order["id"])
+
+
+PAGES: dict[str, tuple[str, ...]] = {
+    "today": ("today",),
+    "queues": ("queues",),
+    "queue": ("queues", "orders"),
+    "pull queue": ("queues", "audit"),
+    "subscribers": ("queues", "orders", "subscribers"),
+    "settings": ("queues", "orders", "settings"),
+    "message": ("queues", "orders", "messages", "{message}"),
+    "store": ("store",),
+    "mappings": ("store", "mappings"),
+    "notices": ("store", "notices"),
+    "schedulers": ("store", "schedulers"),
+    "message of the store": ("store", "messages", "{order}"),
+    "topics": ("topics",),
+    "live": ("live", "machines"),
+    "search": ("search",),
+    "reports": ("reports",),
+    "nowhere": ("no-such-page",),
+}
+
+
+def at(filled: Filled, name: str) -> list[str]:
+    return [each.format(message=filled.message, order=filled.order) for each in PAGES[name]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_violations_on_a_desktop(
+    stack: RunningStack, chromium: Browser, filled: Filled, scheme: str
+) -> None:
+    found: dict[str, list[str]] = {}
+    with tab(stack, chromium, filled.project, viewport=DESKTOP, color_scheme=scheme) as console:
+        console.page.goto(console.url)
+        expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()
+        found["sign in"] = console.violations()
+        console.sign_in()
+        for name in PAGES:
+            look_at(console, at(filled, name))
+            found[name] = console.violations()
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_pages_fit_a_phone(stack: RunningStack, chromium: Browser, filled: Filled) -> None:
+    wrong: dict[str, object] = {}
+    with tab(stack, chromium, filled.project, viewport=PHONE, has_touch=True, is_mobile=True) as console:
+        for name in PAGES:
+            look_at(console, at(filled, name))
+            if console.too_wide() or (violations := console.violations()):
+                wrong[name] = "too wide" if console.too_wide() else violations
+        # And the other pages are reached by the menu
+        console.page.get_by_role("button", name="Menu").click()
+        console.page.get_by_role("link", name="Topics").click()
+        expect(console.page.get_by_role("heading", name="Topics")).to_be_visible()
+        expect(console.page.get_by_role("link", name="Search")).to_be_hidden()
+    assert wrong == {}
+
+
+def test_a_dialog_has_no_violations_keeps_the_keyboard_and_closes_by_it(console: Console) -> None:
+    page = console.page
+    console.open("queues")
+    console.loaded()
+    page.get_by_role("button", name="New queue").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert console.violations() == []
+    # Given a person with a keyboard: what they type is in the dialog, wherever they go
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_person_chooses_light_or_dark_and_that_is_remembered(console: Console) -> None:
+    page = console.page
+    background = "getComputedStyle(document.body).backgroundColor"
+    console.open("reports")
+    light = page.evaluate(background)
+    page.get_by_label("Colours").select_option("dark")
+    dark = page.evaluate(background)
+    assert dark != light
+    page.reload()
+    expect(page.get_by_label("Colours")).to_have_value("dark")
+    assert page.evaluate(background) == dark
+
+
+def look_at(console: Console, segments: list[str]) -> None:
+    console.open(*segments)
+    expect(console.page.get_by_role("heading", level=1)).to_be_visible()
+    console.loaded()

@@ -1,0 +1,87 @@
+"""A store: what comes in, where it goes, what a person decides."""
+
+from __future__ import annotations
+
+import time
+
+from playwright.sync_api import expect
+from tests.browser.console import HOSTILE, Console
+from tests.stack.endpoints import Recorder
+
+
+def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
+    console: Console, recorder: Recorder
+) -> None:
+    page, project = console.page, console.project
+    # Given a service that fails, and a mapping to it that a person makes, with a mistake first
+    service = recorder.endpoint(500, 500)
+    console.open("store", "mappings")
+    page.get_by_role("button", name="New mapping").click()
+    page.get_by_label("Name", exact=True).fill("acme.ship")
+    page.get_by_label("URL of the service").fill("ftp://acme.example")
+    page.get_by_label("Token it is shown").fill("k1")
+    page.get_by_label("Types").fill("order:new")
+    page.get_by_label("Options").fill('{"retries_allowed": false}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("must be an http or https URL")).to_be_visible()
+    expect(page.get_by_label("URL of the service")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("URL of the service").fill(service.url)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="acme.ship")).to_be_visible()
+    # When an order is pushed
+    page.get_by_role("button", name="Push a message").click()
+    page.get_by_label("Type", exact=True).fill("order:new")
+    page.get_by_label("Payload").fill('{"order": {"note": "<b>&lt;bold</b>"}}')
+    page.get_by_role("button", name="Push", exact=True).click()
+    # Then its page shows where it went, and the way to the copy that failed
+    expect(page.get_by_role("heading", name="order:new")).to_be_visible()
+    expect(page.get_by_role("img", name="acme.ship: parked")).to_be_visible()
+    expect(page.locator("pre.body")).to_contain_text('"<b>&lt;bold</b>"')
+    page.get_by_role("link", name="acme.ship").click()
+    life = page.get_by_role("list", name="Its life")
+    expect(life.get_by_text("Attempt 1: HTTP 500")).to_be_visible()
+    expect(life.get_by_text("Waits for a person")).to_be_visible()
+    # When it is tried again from there, then the service gets it again
+    page.get_by_role("button", name="Try now").click()
+    service.wait(2)
+    expect(life.get_by_text("Attempt 2: HTTP 500")).to_be_visible()
+    # And on the page of today it is among what needs a person, and can be given up there
+    console.open("today")
+    needs = page.get_by_role("region", name="Needs a person")
+    expect(needs.get_by_role("link", name="order:new")).to_be_visible()
+    needs.get_by_role("button", name="Archive").click()
+    page.get_by_role("dialog").get_by_role("button", name="Archive").click()
+    expect(page.get_by_text("Nothing does.")).to_be_visible()
+    assert project.hub("GET", "/queues")["parked"] == 0
+
+
+def test_a_mapping_is_paused_and_resumed(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    mapping = {"name": HOSTILE, "url": recorder.endpoint(200).url, "token": "k", "messages": ["order:new"]}
+    project.hub("POST", "/mappings", {"mapping": mapping})
+    console.open("store", "mappings")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    assert project.hub("GET", "/mappings")[0]["enabled"] is False
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert project.hub("GET", "/mappings")[0]["enabled"] is True
+
+
+def test_what_went_nowhere_is_found_by_type_and_state_and_says_why(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given a message that no mapping wants
+    project.hub("POST", "/messages", {"message": "stock:low", "payload": {}})
+    nowhere = "/queues/archived.json?source=incoming&state=never_processed"
+    for _ in range(60):
+        if project.hub("GET", nowhere):
+            break
+        time.sleep(0.5)
+    # When a person looks for it
+    console.open("search")
+    page.get_by_label("Type").fill("stock:low")
+    page.get_by_label("State").select_option("never_processed")
+    page.get_by_role("button", name="Search", exact=True).click()
+    # Then it is found, and says why
+    page.get_by_role("region", name="Messages of the store").get_by_role("link", name="stock:low").click()
+    expect(page.get_by_text("Why it went nowhere")).to_be_visible()
