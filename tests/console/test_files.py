@@ -62,7 +62,7 @@ def test_a_module_makes_no_markup_of_text_and_imports_its_neighbours_only(path: 
     text = path.read_text(encoding="utf-8")
     banned = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|\bstyle="
     assert not re.search(banned, text)
-    for imported in re.findall(r"""(?:from|import)\s*\(?["']([^"']+)["']""", text):
+    for imported in re.findall(r"""(?:from|import)\s+\(?["']([^"']+)["']""", text):
         assert imported.startswith(("./", "../")), imported
         assert (path.parent / imported).resolve().is_file(), imported
 
