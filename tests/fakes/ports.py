@@ -28,6 +28,7 @@ from tests.fakes.sockets import FakeSockets
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
+from tests.fakes.webhook_tasks import FakePortalTokens
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
@@ -128,6 +129,7 @@ class FakePorts:
         self.applications = FakeWebhooksSettings()
         self.idempotency_keys = FakeIdempotencyKeys()
         self.vault = FakeVault()
+        self.portal_tokens = FakePortalTokens()
         self.idempotency_ms = 12 * 3_600_000
 
     @property

@@ -438,6 +438,14 @@ def _no_event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {}, {}
 
 
+def _in_a_portal(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    """The caller shows an application's token, a new one each time."""
+    api.token = api.world.token
+    names, _ = _application(api)
+    api.token = ask(api, "webhooks.dashboard_access", app=names["app"]).body["token"]
+    return {}, {}
+
+
 WEBHOOKS = {
     "webhooks.health": Good(),
     "webhooks.ping": Good(),
@@ -464,6 +472,22 @@ WEBHOOKS = {
     "webhooks.replace_event_type": Good(_event_type, EVENT_TYPE),
     "webhooks.patch_event_type": Good(_event_type, EVENT_TYPE),
     "webhooks.delete_event_type": Good(_event_type, query={"expunge": "true"}),
+    "webhooks.portal_access": Good(
+        _application,
+        {
+            "capabilities": ["ViewBase"],
+            "expiry": 3600,
+            "featureFlags": ["beta"],
+            "sessionId": "s",
+            "readOnly": False,
+            "application": APPLICATION,
+        },
+    ),
+    "webhooks.dashboard_access": Good(_application),
+    "webhooks.logout": Good(_in_a_portal),
+    "webhooks.expire_portal": Good(_application, {"expiry": 60, "sessionIds": ["s"]}),
+    "webhooks.export_environment": Good(_event_type),
+    "webhooks.import_environment": Good(body={"eventTypes": [EVENT_TYPE], "settings": {}, "connectors": []}),
 }
 
 GOOD: dict[str, Good] = {**IRONMQ, **HUB, **NOTIFICATIONS, **WEBHOOKS}

@@ -271,7 +271,7 @@ def test_the_first_of_repeated_query_fields_counts(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
-@pytest.mark.parametrize("port", ["config", "lines", "bodies", "messages"])
+@pytest.mark.parametrize("port", ["config", "pull", "bodies", "messages"])
 def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     # Given a hub in which the first call of one service fails
     stores = World()

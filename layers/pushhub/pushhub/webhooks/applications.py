@@ -100,6 +100,27 @@ class WebhooksApplications:
         """
         return found_application(self._store, project_id, name)
 
+    def named_or_brought(self, project_id: str, name: str, fields: Fields) -> Application:
+        """The application with an id or uid; one that is not there is made of the field ``application`` of a request about it.
+
+        Raises:
+            NotFound: There is none, and none was brought.
+            Unprocessable: A field of the one that was brought breaks a rule, or it has another uid.
+        """
+        there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
+        brought = fields.section("application")
+        if there is not None or brought is None:
+            return there or found_application(self._store, project_id, name)
+        given = parse_application(brought)
+        if given.uid is None:
+            raise brought.refuse("The application needs a uid", "uid", kind="application_uid_missing")
+        if given.uid != name:
+            raise brought.refuse("The uid differs from that in the path", "uid", kind="application_uid_mismatch")
+        try:
+            return self.make(project_id, given)
+        except UidTaken:
+            return found_application(self._store, project_id, name)
+
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[Application, bool]:
         """Replace all fields of an application; one that is not there is made of them.
 

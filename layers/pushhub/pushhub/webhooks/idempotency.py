@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, Vault
 
 __all__ = ["Repeats", "digest_of"]
 
@@ -43,14 +45,16 @@ class Repeats:
         keys: Remembers them.
         clock: Time.
         kept_ms: How long.
+        vault: Encrypts answers that hold a secret.
     """
 
-    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int) -> None:
+    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Vault) -> None:
         self._keys = keys
+        self._vault = vault
         self._clock = clock
         self._kept_ms = kept_ms
 
-    def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer]) -> KeptAnswer:
+    def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], *, secret: bool = False) -> KeptAnswer:
         """Do the work of a request, or answer as the first time.
 
         Only success is kept: a request that is refused does not use up its key, and one that fails may be made again.
@@ -59,6 +63,7 @@ class Repeats:
             project_id: The caller's project.
             digest: See :func:`digest_of`.
             work: Makes the answer; what it raises releases the key.
+            secret: Whether the answer holds a secret, and is kept encrypted.
 
         Raises:
             Unavailable: The first request with the key does not end.
@@ -69,17 +74,28 @@ class Repeats:
             except KeyBusy:
                 self._clock.sleep(POLL_S)
                 continue
-            return kept or self._first(project_id, digest, work)
+            return self._opened(project_id, kept, secret) if kept else self._first(project_id, digest, work, secret)
         raise Unavailable("waiting for a request with the same idempotency key")
 
-    def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer]) -> KeptAnswer:
+    def _opened(self, project_id: str, kept: KeptAnswer, secret: bool) -> KeptAnswer:
+        if not secret:
+            return kept
+        return replace(kept, body=self._vault.open(project_id, base64.b64decode(kept.body)).decode())
+
+    def _sealed(self, project_id: str, answer: KeptAnswer, secret: bool) -> KeptAnswer:
+        if not secret:
+            return answer
+        return replace(answer, body=base64.b64encode(self._vault.seal(project_id, answer.body.encode())).decode())
+
+    def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], secret: bool) -> KeptAnswer:
         try:
             answer = work()
         except Exception:
             self._keys.release(project_id, digest)
             raise
         if 200 <= answer.status < 300 and len(answer.body) <= LARGEST_KEPT:
-            self._keys.keep(project_id, digest, answer, until=self._clock.now() + self._kept_ms)
+            kept = self._sealed(project_id, answer, secret)
+            self._keys.keep(project_id, digest, kept, until=self._clock.now() + self._kept_ms)
         else:
             self._keys.release(project_id, digest)
         return answer

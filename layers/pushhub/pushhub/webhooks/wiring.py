@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.dialect import WebhooksDialect
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.portal import Portal, PortalTokens
     from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, IdempotencyKeys, Vault
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
@@ -58,6 +60,11 @@ class WebhooksPorts(Protocol):
     @property
     def vault(self) -> Vault:
         """Encrypts signing keys."""
+        ...
+
+    @property
+    def portal_tokens(self) -> PortalTokens:
+        """Tokens of the owners of applications."""
         ...
 
     @property
@@ -107,6 +114,13 @@ class AwsWebhooksPorts:
         from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 
         return DynamoDBIdempotencyKeys(*self._table, self._aws.clock)
+
+    @cached_property
+    def portal_tokens(self) -> PortalTokens:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
+
+        return DynamoDBPortalTokens(*self._table, self._aws.clock)
 
     @cached_property
     def vault(self) -> Vault:
@@ -195,14 +209,33 @@ class Webhooks:
         """Answers repeated requests."""
         from pushhub.webhooks.idempotency import Repeats
 
-        return Repeats(keys=self.ports.idempotency_keys, clock=self._outside.clock, kept_ms=self.ports.idempotency_ms)
+        ports = self.ports
+        return Repeats(
+            keys=ports.idempotency_keys, clock=self._outside.clock, kept_ms=ports.idempotency_ms, vault=ports.vault
+        )
+
+    @cached_property
+    def portal(self) -> Portal:
+        """Tokens of the owners of applications."""
+        from pushhub.webhooks.portal import Portal
+
+        return Portal(tokens=self.ports.portal_tokens, clock=self._outside.clock)
+
+    @cached_property
+    def environments(self) -> Environments:
+        """What a project has, given out and taken in."""
+        from pushhub.webhooks.environment import Environments
+
+        return Environments(event_types=self.event_types, clock=self._outside.clock)
 
     @cached_property
     def dialect(self) -> WebhooksDialect:
         """Knows the callers."""
         from pushhub.webhooks.api.dialect import WebhooksDialect
 
-        return WebhooksDialect(tokens=self._outside.config, applications=self.ports.applications)
+        return WebhooksDialect(
+            tokens=self._outside.config, portal=lambda: self.portal, applications=self.ports.applications
+        )
 
     @cached_property
     def api(self) -> WebhooksApi:
@@ -215,5 +248,8 @@ class Webhooks:
             endpoints=self.endpoints,
             event_types=self.event_types,
             repeats=self.repeats,
+            portal=self.portal,
+            environments=self.environments,
+            base_url=self._outside.base_url,
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect)

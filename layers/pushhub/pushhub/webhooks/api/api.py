@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pushhub.web.api import Api, Function, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api import applications, endpoints, event_types, health
+from pushhub.webhooks.api import applications, endpoints, environment, event_types, health, portal
 from pushhub.webhooks.api.call import WebhooksCall
 from pushhub.webhooks.api.dialect import WebhooksDialect
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -20,6 +20,8 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *applications.ROUTES,
     *endpoints.ROUTES,
     *event_types.ROUTES,
+    *portal.ROUTES,
+    *environment.ROUTES,
 )
 """Every route of the webhooks API; where two paths fit, the first counts."""
 
@@ -36,15 +38,15 @@ class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
 
     def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:
         routes = (
-            replace(each, handler=_once(each.handler))
-            if each.method == "POST" and each.function is Function.CONTROL
+            replace(each, handler=_once(each.handler, secret=each.name in endpoints.SECRET_ANSWERS))
+            if each.method == "POST" and each.function is Function.CONTROL and each.name not in portal.UNKEPT
             else each
             for each in ROUTES
         )
         super().__init__(routes=routes, use_cases=use_cases, dialect=dialect)
 
 
-def _once(handler: Handler) -> Handler:
+def _once(handler: Handler, *, secret: bool) -> Handler:
     """A handler whose requests may be repeated with an ``Idempotency-Key``."""
 
     def handle(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -59,7 +61,7 @@ def _once(handler: Handler) -> Handler:
             body = json.dumps(response.body, ensure_ascii=False)
             return KeptAnswer(status=response.status, body=body, headers=response.headers)
 
-        answer = hub.repeats.run(call.project, digest, work)
+        answer = hub.repeats.run(call.project, digest, work, secret=secret)
         return Response(status=answer.status, body=json.loads(answer.body), headers=answer.headers)
 
     return handle

@@ -22,6 +22,7 @@ from pushhub.web.description import (
     whole,
 )
 from pushhub.webhooks.model.page import MAX_LIMIT
+from pushhub.webhooks.model.portal import Capability
 
 __all__ = ["DESCRIPTION", "TEXTS", "listed", "listing"]
 
@@ -86,6 +87,11 @@ _EVENT_TYPE: dict[str, Any] = {
     "createdAt": _AT,
     "updatedAt": _AT,
     "featureFlag": None,
+}
+
+_ACCESS = {
+    "url": "https://hub.example/portal#key=eyJhcHBJZCI6Li4ufQ==",
+    "token": "appsk_5f0000000000000000000001_3MRPxozw7TPC3MSkZFTrdbEFpc6_5rF0bqzYz1h3mKpX",
 }
 
 _APPLICATION_FIELDS: dict[str, Schema] = {
@@ -155,6 +161,7 @@ _SCHEMAS: dict[str, Schema] = {
         lacks=("featureFlags", "groupName"),
     ),
     "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
+    "WebhooksAccess": answer({"url": text("Of the portal."), "token": text("Opens one application.")}),
     "WebhooksKey": answer({"key": text("The secret; of an Ed25519 key, the public half.")}),
 }
 
@@ -279,6 +286,60 @@ _ROUTES: Mapping[str, Described] = {
         answered=_EVENT_TYPE,
     ),
     "webhooks.delete_event_type": Described(means="It is archived, or with `expunge` removed."),
+    "webhooks.portal_access": Described(
+        means="The token opens this application only, for a week unless said otherwise. One that is not there is made of `application`.",
+        request=request(
+            {
+                "capabilities": nullable(array(text(enum=[each.value for each in Capability]))),
+                "expiry": nullable(whole("Seconds.", 3_600, 604_800)),
+                "featureFlags": nullable(array(text())),
+                "sessionId": nullable(text("Your own name for the session, to end it by.", minLength=1, maxLength=64)),
+                "readOnly": nullable(boolean("The old way to ask for `ViewBase` alone.")),
+                "application": nullable(request(_APPLICATION_FIELDS, needs=("name", "uid"))),
+            }
+        ),
+        sent={"capabilities": ["ViewBase", "ManageEndpoint"], "expiry": 3600},
+        answer=ref("WebhooksAccess"),
+        answered=_ACCESS,
+    ),
+    "webhooks.dashboard_access": Described(answer=ref("WebhooksAccess"), answered=_ACCESS),
+    "webhooks.logout": Described(
+        means="Only tokens of applications are ended in this way.", refusals={403: "The token is the project's"}
+    ),
+    "webhooks.expire_portal": Described(
+        request=request(
+            {
+                "expiry": nullable(whole("Seconds that they may go on.", 0, 259_200)),
+                "sessionIds": nullable(array(text(), "Of which sessions; all when left out.", maxItems=1_000)),
+            }
+        ),
+        sent={"sessionIds": ["user-7"]},
+    ),
+    "webhooks.export_environment": Described(
+        answer=answer(
+            {
+                "version": whole(),
+                "createdAt": TIME,
+                "eventTypes": array(_EVENT_TYPE_SHOWN),
+                "settings": nullable(obj()),
+                "connectors": array(obj()),
+            }
+        ),
+        answered={"version": 1, "createdAt": _AT, "eventTypes": [_EVENT_TYPE], "settings": None, "connectors": []},
+    ),
+    "webhooks.import_environment": Described(
+        means="Event types are added or replaced, none is deleted. Settings and connectors are left aside.",
+        request=request(
+            {
+                "eventTypes": nullable(
+                    array(request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")))
+                ),
+                "settings": nullable(obj()),
+                "connectors": nullable(array(obj())),
+            }
+        ),
+        sent={"eventTypes": [{"name": "user.created", "description": "A user was created"}]},
+    ),
 }
 
 DESCRIPTION = ApiDescription(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from pushhub.base.errors import Conflict, Invalid, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.engine.ports import TokenStore
@@ -12,6 +12,7 @@ from pushhub.engine.tokens import token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
+from pushhub.webhooks.model.portal import PortalAccess, capability_for, named_by
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, not_found
 from pushhub.webhooks.ports import ReadApplications
 
@@ -28,18 +29,28 @@ _CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
 )
 
 
+class FindAccess(Protocol):
+    """Knows the tokens of the owners of applications."""
+
+    def find(self, token: str) -> PortalAccess | None:
+        """What a token opens now, or None."""
+        ...
+
+
 class WebhooksDialect(Dialect[WebhooksCall]):
     """Svix API v1: Bearer tokens, errors as ``{"code", "detail"}``, and callers in browsers.
 
     Args:
         tokens: Tokens of projects.
+        portal: Tokens of the owners of applications; asked for when the first of them is shown.
         applications: Finds the application of a path for callers who may act on one only.
     """
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, *, tokens: TokenStore, applications: ReadApplications) -> None:
+    def __init__(self, *, tokens: TokenStore, portal: Callable[[], FindAccess], applications: ReadApplications) -> None:
         self._tokens = tokens
+        self._portal = portal
         self._applications = applications
 
     def path(self, request: Request) -> str:
@@ -52,30 +63,44 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
         caller = self._caller(request.headers.get("authorization", ""))
         if caller.app_id is not None:
-            self._admit_application(caller, route, names)
+            self._admit_application(caller, route, request.method, names)
         return WebhooksCall(request=request, names=names, caller=caller)
 
     def _caller(self, authorization: str) -> Caller:
         scheme, _, token = authorization.strip().partition(" ")
         token = token.strip()
+        if scheme.lower() == "bearer" and named_by(token):
+            return self._portal_caller(token)
         project = self._tokens.project_of(token_hash(token)) if scheme.lower() == "bearer" and token else None
         if project is None:
             raise Unauthorized("Invalid token")
         return Caller(project=project)
 
-    def _admit_application(self, caller: Caller, route: Route[Any, WebhooksCall], names: Mapping[str, str]) -> None:
-        """See that a caller with an application's token stays within it.
+    def _portal_caller(self, token: str) -> Caller:
+        access = self._portal().find(token)
+        if access is None:
+            raise Unauthorized("Invalid token")
+        capabilities = frozenset[str](access.capabilities)
+        return Caller(project=access.project, app_id=access.app_id, flags=access.flags, capabilities=capabilities)
+
+    def _admit_application(
+        self, caller: Caller, route: Route[Any, WebhooksCall], method: str, names: Mapping[str, str]
+    ) -> None:
+        """See that a caller with an application's token stays within it, and does what it may.
 
         Raises:
-            Refused: The route is the organization's (403).
+            Refused: The route is the organization's, or needs a capability that the token lacks (403).
             NotFound: The path names another application.
         """
         if route.auth is Auth.PROJECT:
-            raise Refused(403, "insufficient access", "Insufficient access for the given operation.")
+            raise _insufficient()
         if "app" in names and names["app"] != caller.app_id:
             found = self._applications.application(caller.project, names["app"])
             if found is None or found.app_id != caller.app_id:
                 raise not_found()
+        needed = capability_for(method, route.path.split("/"))
+        if caller.capabilities is not None and needed not in caller.capabilities:
+            raise _insufficient()
 
     def refused(self, error: RequestRefused) -> Response:
         """A validation has a list and no code, everything else a code and a text."""
@@ -120,3 +145,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             "Vary": "Origin",
         }
         return replace(response, headers={**response.headers, **cross_origin})
+
+
+def _insufficient() -> Refused:
+    return Refused(403, "insufficient access", "Insufficient access for the given operation.")

@@ -67,6 +67,9 @@ def _change_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return NOTHING
 
 
+SECRET_ANSWERS = frozenset({"webhooks.rotate_secret"})
+"""Routes whose answers hold a secret."""
+
 _route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
 HEADERS = ENDPOINT + "/headers"
 SECRET = ENDPOINT + "/secret"

@@ -170,9 +170,9 @@ class Fields:
         """A field as it was sent; None when absent."""
         return self._value.get(name)
 
-    def refuse(self, text: str, *where: str) -> Unprocessable:
+    def refuse(self, text: str, *where: str, kind: str = "value_error") -> Unprocessable:
         """A refusal of what lies at a place below this object."""
-        return unprocessable(text, *self._where, *where)
+        return unprocessable(text, *self._where, *where, kind=kind)
 
     def chosen(self, *names: str) -> str:
         """The first of a field's names, new ones first, whose value is not null; or else the first that was sent; or else the first."""

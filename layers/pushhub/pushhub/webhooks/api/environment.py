@@ -1,0 +1,39 @@
+"""Webhooks API: what a project has, given out and taken in."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pushhub.web.api import Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+
+
+def _export(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.environments.export(call.project))
+
+
+def _import(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.environments.take_in(call.project, call.fields)
+    return Response(status=204, body={})
+
+
+_route = partial(Route, "POST")
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    _route(
+        ROOT + "/environment/export",
+        _export,
+        name="webhooks.export_environment",
+        summary="Export event types",
+    ),
+    _route(
+        ROOT + "/environment/import",
+        _import,
+        name="webhooks.import_environment",
+        summary="Import event types",
+        body=Body.JSON,
+        status=204,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Tokens of an application's owner, for a portal in a browser: what they may do, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = [
+    "EVERYTHING",
+    "READING",
+    "Capability",
+    "PortalAccess",
+    "capability_for",
+    "named_by",
+    "portal_token",
+]
+
+_PREFIX = "appsk"
+_SECRETS = frozenset({"secret"})
+_ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})
+
+
+class Capability(StrEnum):
+    """What the holder of a token may do, in the words of the API."""
+
+    VIEW_BASE = "ViewBase"
+    VIEW_SECRET = "ViewEndpointSecret"  # noqa: S105 (a name)
+    MANAGE_SECRET = "ManageEndpointSecret"  # noqa: S105 (a name)
+    MANAGE_TRANSFORMATIONS = "ManageTransformations"
+    CREATE_ATTEMPTS = "CreateAttempts"
+    MANAGE_ENDPOINT = "ManageEndpoint"
+
+
+EVERYTHING = frozenset(Capability)
+READING = frozenset({Capability.VIEW_BASE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalAccess:
+    """What is known of a token.
+
+    Attributes:
+        project: Owner of the application.
+        app_id: The one application it opens.
+        digest: SHA-256 of the token, hexadecimal; the token itself is nowhere.
+        capabilities: What its holder may do.
+        flags: Event types with a feature flag are shown to it if it is one of these.
+        session: The owner's own name for the session, to end it by; None for none.
+        created_at: Epoch milliseconds.
+        expires_at: Epoch milliseconds from which it opens nothing.
+    """
+
+    project: str
+    app_id: str
+    digest: str = field(repr=False)
+    capabilities: frozenset[Capability] = EVERYTHING
+    flags: frozenset[str] = frozenset()
+    session: str | None = None
+    created_at: int
+    expires_at: int
+
+
+def portal_token(project_id: str, app_id: str, secret: str) -> str:
+    """The text of a token: it names its project and application, so one read finds it."""
+    return "_".join((_PREFIX, project_id, app_id.removeprefix("app_"), secret))
+
+
+def named_by(token: str) -> tuple[str, str] | None:
+    """The project and the application's id that a token names; None for a text that is no such token. Neither need exist."""
+    parts = token.split("_", 3)
+    if len(parts) != 4 or parts[0] != _PREFIX or not all(parts):
+        return None
+    return parts[1], f"app_{parts[2]}"
+
+
+def capability_for(method: str, segments: Collection[str]) -> Capability:
+    """What a request of a portal needs.
+
+    Args:
+        method: In upper case.
+        segments: Of the route's path.
+    """
+    if "auth" in segments:
+        return Capability.VIEW_BASE
+    if not _SECRETS.isdisjoint(segments):
+        return Capability.VIEW_SECRET if method == "GET" else Capability.MANAGE_SECRET
+    if method in ("GET", "HEAD"):
+        return Capability.VIEW_BASE
+    return Capability.CREATE_ATTEMPTS if not _ATTEMPTS.isdisjoint(segments) else Capability.MANAGE_ENDPOINT

@@ -1,0 +1,111 @@
+"""Background tasks: work on many messages that goes on after the request that asked for it was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+__all__ = ["Task", "TaskAsk", "TaskKind", "TaskStatus", "allowance"]
+
+
+class TaskKind(StrEnum):
+    """What a task does, in the words of the API."""
+
+    RECOVER = "endpoint.recover"
+    """Messages that failed and never succeeded are sent again."""
+    REPLAY_MISSING = "endpoint.replay"
+    """Messages that were never sent to the endpoint are."""
+    BULK_REPLAY = "endpoint.bulk-replay"
+    """Messages are sent again, whatever became of them."""
+    EXPUNGE = "application.purge_content"
+    """The contents of all messages of an application are erased."""
+    APP_STATS = "application.stats"
+    EVENT_TYPES = "event-type.aggregate"
+
+
+class TaskStatus(StrEnum):
+    """How it stands with a task, in the words of the API, which has none for a task that was cancelled: it failed."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAsk:
+    """Which messages a task is about, and how fast it may go.
+
+    Attributes:
+        since: Messages made at or after this moment, epoch milliseconds.
+        until: And before this one.
+        event_types: Of these types only; empty for all.
+        channel: Of this channel only.
+        tag: With this tag only.
+        status: Only what stands so with the endpoint, a number of the API; None for any.
+        status_code_class: Only whose last attempt was answered so: 0, 100 ... 500; None for any.
+        rate: Messages per second; None for as fast as it goes.
+        dry_run: Nothing is sent, only counted.
+        apps: Ids of applications, for statistics.
+    """
+
+    since: int
+    until: int
+    event_types: tuple[str, ...] = ()
+    channel: str | None = None
+    tag: str | None = None
+    status: int | None = None
+    status_code_class: int | None = None
+    rate: int | None = None
+    dry_run: bool = False
+    apps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task.
+
+    Attributes:
+        project: Owner.
+        task_id: See :mod:`pushhub.webhooks.model.ids`.
+        kind: What it does.
+        app_id: The application it is about; empty for none.
+        endpoint_id: The endpoint it is about; empty for none.
+        ask: Which messages.
+        status: How it stands.
+        cursor: Id of the last message that was dealt with; empty before the first.
+        looked: Messages that were looked at.
+        sent: Messages that were sent, or erased.
+        result: What else its owner is told in the end.
+        leased_until: Until when one worker has it, epoch milliseconds.
+        created_at: Epoch milliseconds.
+        updated_at: Epoch milliseconds.
+        version: Raised by each write.
+    """
+
+    project: str
+    task_id: str
+    kind: TaskKind
+    app_id: str = ""
+    endpoint_id: str = ""
+    ask: TaskAsk
+    status: TaskStatus = TaskStatus.RUNNING
+    cursor: str = ""
+    looked: int = 0
+    sent: int = 0
+    result: Mapping[str, object] = field(default_factory=dict)
+    leased_until: int = 0
+    created_at: int
+    updated_at: int
+    version: int = 0
+
+    def ended(self, status: TaskStatus, now: int, **result: object) -> Task:
+        """The task once nothing more is done about it."""
+        return replace(self, status=status, result={**self.result, **result}, updated_at=now, leased_until=0)
+
+
+def allowance(task: Task, now: int) -> int | None:
+    """How many messages a task may send now: its rate since it began, less what it sent; None for no bound."""
+    if task.ask.rate is None:
+        return None
+    return max(0, (now - task.created_at) * task.ask.rate // 1000 + task.ask.rate - task.sent)

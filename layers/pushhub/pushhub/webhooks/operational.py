@@ -1,0 +1,168 @@
+"""What the hub itself tells a project, as webhooks of an application that no list shows: endpoints that come and go, messages that keep failing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from pushhub.base.errors import Conflict, HubError, Unavailable
+from pushhub.base.ports import Clock, Telemetry
+from pushhub.base.times import iso_time
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.ids import attempt_id, message_id
+from pushhub.webhooks.model.task import Task
+from pushhub.webhooks.ports import Applications
+from pushhub.webhooks.wire.task import task_view
+
+__all__ = ["OPERATIONAL_APP", "Operational", "Say", "ToldCounts"]
+
+OPERATIONAL_APP = "app_" + "0" * 27
+"""Id of the application in each project that tells what the hub has to say; it sorts before all others."""
+
+MOST_A_MINUTE = 20
+"""Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails, a few say as much as thousands."""
+
+FAILING_TRIES = 4
+"""After so many failures a message is told of."""
+
+Say = Callable[[Application, str, Mapping[str, object], str, int], None]
+"""Posts a message to an application: the application, the event's type, its payload, what it is told for (the same each time) and since when.
+Repeating the call does not post it again."""
+
+
+class ToldCounts(Protocol):
+    """Counts what was told."""
+
+    def count(self, project_id: str, what: str, minute: int) -> int:
+        """Count one more; how many there were of it in that minute (since 1970)."""
+        ...
+
+
+class Operational:
+    """Tells projects.
+
+    Args:
+        applications: Where the application is kept.
+        say: Posts to it.
+        counts: Counts events about messages.
+        clock: Time.
+        telemetry: Metrics.
+    """
+
+    def __init__(
+        self, *, applications: Applications, say: Say, counts: ToldCounts, clock: Clock, telemetry: Telemetry
+    ) -> None:
+        self._applications = applications
+        self._say = say
+        self._counts = counts
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def ensure(self, project_id: str) -> Application:
+        """The application of a project that tells it; made at its first use."""
+        found = self._applications.application(project_id, OPERATIONAL_APP)
+        if found is not None:
+            return found
+        now = self._clock.now()
+        made = Application(
+            project=project_id,
+            app_id=OPERATIONAL_APP,
+            fields=ApplicationFields(name="operational webhooks"),
+            created_at=now,
+            updated_at=now,
+        )
+        with suppress(Conflict):  # somebody else makes it
+            return self._applications.put_application(made, None)
+        found = self._applications.application(project_id, OPERATIONAL_APP)
+        if found is None:
+            raise Unavailable("making the application of operational webhooks")
+        return found
+
+    def endpoint(self, event: str, application: Application, endpoint: Endpoint, **more: object) -> None:
+        """Tell what became of an endpoint. What cannot be told now is lost: the change itself was made, and must not be made again for it.
+
+        Args:
+            event: ``endpoint.created`` and the like.
+            application: Whose it is.
+            endpoint: As it is now.
+            more: On top of the ids.
+        """
+        if application.app_id == OPERATIONAL_APP:
+            return
+        data = {
+            "appId": application.app_id,
+            "appUid": application.uid,
+            "endpointId": endpoint.endpoint_id,
+            "endpointUid": endpoint.uid,
+            **more,
+        }
+        cause = f"{event}/{endpoint.endpoint_id}/{endpoint.version}/{endpoint.updated_at}"
+        self._try(application.project, event, data, cause, endpoint.updated_at)
+
+    def task(self, task: Task) -> None:
+        """Tell that a background task ended; lost as in :meth:`endpoint`."""
+        shown = task_view(task)
+        data = {"taskId": task.task_id, **{name: shown[name] for name in ("task", "status", "data")}}
+        event = "background_task.finished"
+        self._try(task.project, event, data, f"{event}/{task.task_id}", task.updated_at)
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Tell of a message that failed several times, is given up, or was delivered after all: of each once, and not of too many.
+
+        Raises:
+            Unavailable: Tell again.
+        """
+        event, last = _told_of(delivery), delivery.last
+        if event is None or last is None or message.queue.endswith(OPERATIONAL_APP):
+            return
+        app_id = message.queue.partition("/")[2]
+        operational = self._applications.application(message.project, OPERATIONAL_APP)
+        application = self._applications.application(message.project, app_id) if operational else None
+        if operational is None or application is None:
+            return
+        minute = self._clock.now() // 60_000
+        if self._counts.count(message.project, f"{event}/{delivery.subscriber_id}", minute) > MOST_A_MINUTE:
+            self._telemetry.count("OperationalEventsWithheld")
+            return
+        data = {
+            "appId": application.app_id,
+            "appUid": application.uid,
+            "msgId": message_id(message.message_id),
+            "msgEventId": message.headers.get("event-id"),
+            "endpointId": delivery.subscriber_id,
+            "lastAttempt": _attempt(message, delivery.subscriber_id, last),
+        }
+        payload = {"type": event, "data": data}
+        self._say(operational, event, payload, f"{event}/{delivery.delivery_id}", last.finished_at)
+
+    def _try(self, project_id: str, event: str, data: Mapping[str, object], cause: str, at: int) -> None:
+        try:
+            operational = self._applications.application(project_id, OPERATIONAL_APP)
+            if operational is not None:
+                self._say(operational, event, {"type": event, "data": data}, cause, at)
+        except HubError as error:
+            self._telemetry.count("OperationalEventsLost")
+            self._telemetry.event("operational_event_lost", project=project_id, event=event, error=str(error))
+
+
+def _told_of(delivery: Delivery) -> str | None:
+    """The event that a delivery as it stands is told with, if it is."""
+    if delivery.state is DeliveryState.EXHAUSTED:
+        return "message.attempt.exhausted"
+    if delivery.state is DeliveryState.DELIVERED and delivery.tries > FAILING_TRIES:
+        return "message.attempt.recovered"
+    if delivery.state is DeliveryState.RETRYING and delivery.tries == FAILING_TRIES:
+        return "message.attempt.failing"
+    return None
+
+
+def _attempt(message: Message, subscriber_id: str, last: Attempt) -> dict[str, object]:
+    return {
+        "id": attempt_id(message.message_id, subscriber_id, last.number, last.started_at),
+        "responseStatusCode": last.status_code,
+        "timestamp": iso_time(last.started_at),
+    }

@@ -1,0 +1,184 @@
+"""Access for the owners of applications: tokens that open one application for a while, and can be taken back at once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pushhub.base.ids import is_project_id
+from pushhub.base.ports import Clock
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.ids import Kind, is_id
+from pushhub.webhooks.model.portal import EVERYTHING, READING, Capability, PortalAccess, named_by, portal_token
+from pushhub.webhooks.wire.fields import NAME, Fields
+
+__all__ = ["Portal", "PortalAsk", "PortalTokens", "parse_expire", "parse_portal_ask"]
+
+DEFAULT_EXPIRY_S = MAX_EXPIRY_S = 604_800
+MIN_EXPIRY_S = 3_600
+MAX_GRACE_S = 259_200
+"""How much longer a token may open anything once its end was asked for."""
+MAX_SESSIONS = 1_000
+MAX_FLAGS = 100
+_SECRET_BYTES = 24
+_SESSION = re.compile(r"[a-zA-Z0-9@_\-]{1,64}")
+_CAPABILITIES = {each.value: each for each in Capability}
+
+
+class PortalTokens(Protocol):
+    """Keeps what is known of tokens. A read counts all that was written before. May raise ``Unavailable``."""
+
+    def put_access(self, access: PortalAccess) -> None:
+        """Keep a new token."""
+        ...
+
+    def shorten_access(self, access: PortalAccess) -> None:
+        """Keep when a token ends, unless it is gone."""
+        ...
+
+    def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
+        """A token by its digest, or None; one that expired may still be found."""
+        ...
+
+    def accesses(self, project_id: str, app_id: str) -> Iterable[PortalAccess]:
+        """All tokens of an application, in no order."""
+        ...
+
+    def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
+        """Forget tokens; one that is not there is no error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalAsk:
+    """What a token is asked for with.
+
+    Attributes:
+        capabilities: What its holder may do.
+        flags: Feature flags.
+        session: A name to end it by; None for none.
+        expiry_s: Seconds from now.
+    """
+
+    capabilities: frozenset[Capability] = EVERYTHING
+    flags: frozenset[str] = frozenset()
+    session: str | None = None
+    expiry_s: int = DEFAULT_EXPIRY_S
+
+
+class Portal:
+    """Makes, knows and ends tokens.
+
+    Args:
+        tokens: Keeps them.
+        clock: Time.
+    """
+
+    def __init__(self, *, tokens: PortalTokens, clock: Clock) -> None:
+        self._tokens = tokens
+        self._clock = clock
+
+    def open(self, application: Application, ask: PortalAsk) -> str:
+        """Make a token. It is returned this once; only its digest is kept."""
+        now = self._clock.now()
+        token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
+        self._tokens.put_access(
+            PortalAccess(
+                project=application.project,
+                app_id=application.app_id,
+                digest=_digest(token),
+                capabilities=ask.capabilities,
+                flags=ask.flags,
+                session=ask.session,
+                created_at=now,
+                expires_at=now + ask.expiry_s * 1000,
+            )
+        )
+        return token
+
+    def find(self, token: str) -> PortalAccess | None:
+        """What a token opens now, or None. Read at each request, so a token that was taken back opens nothing from then on."""
+        named = named_by(token)
+        if named is None or not is_project_id(named[0]) or not is_id(Kind.APPLICATION, named[1]):
+            return None
+        access = self._tokens.access(*named, _digest(token))
+        return access if access and access.expires_at > self._clock.now() else None
+
+    def close(self, token: str) -> None:
+        """End one token."""
+        access = self.find(token)
+        if access:
+            self._tokens.remove_accesses([access])
+
+    def expire(self, application: Application, *, grace_s: int = 0, sessions: Sequence[str] | None = None) -> None:
+        """End all tokens of an application, or those of some sessions.
+
+        Args:
+            application: Whose.
+            grace_s: Seconds that they may go on; none is made to last longer.
+            sessions: Of which sessions only; None for all.
+        """
+        ends_at = self._clock.now() + grace_s * 1000
+        found = self._tokens.accesses(application.project, application.app_id)
+        chosen = [each for each in found if sessions is None or each.session in sessions]
+        if grace_s == 0:
+            self._tokens.remove_accesses(chosen)
+            return
+        for each in chosen:
+            if each.expires_at > ends_at:
+                self._tokens.shorten_access(replace(each, expires_at=ends_at))
+
+
+def parse_portal_ask(fields: Fields) -> PortalAsk:
+    """What a request asks a token for.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    expiry = fields.whole("expiry", least=MIN_EXPIRY_S, most=MAX_EXPIRY_S)
+    flags = None if fields.raw("featureFlags") == [] else fields.names("featureFlags", NAME, most=MAX_FLAGS)
+    return PortalAsk(
+        capabilities=_capabilities(fields),
+        flags=frozenset(flags or ()),
+        session=_session(fields),
+        expiry_s=DEFAULT_EXPIRY_S if expiry is None else expiry,
+    )
+
+
+def parse_expire(fields: Fields) -> tuple[int, tuple[str, ...] | None]:
+    """The seconds that tokens may go on, and the sessions whose tokens end; None for all.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    grace = fields.whole("expiry", least=0, most=MAX_GRACE_S) or 0
+    if fields.raw("sessionIds") in (None, []):
+        return grace, None
+    return grace, fields.names("sessionIds", _SESSION, most=MAX_SESSIONS)
+
+
+def _capabilities(fields: Fields) -> frozenset[Capability]:
+    if fields.raw("capabilities") is None:
+        return READING if fields.raw("readOnly") is True else EVERYTHING
+    if fields.raw("capabilities") == []:
+        return READING
+    names = fields.names("capabilities", NAME, most=len(_CAPABILITIES)) or ()
+    unknown = [each for each in names if each not in _CAPABILITIES]
+    if unknown:
+        raise fields.refuse(f"There is no capability {unknown[0]}", "capabilities")
+    return frozenset(_CAPABILITIES[each] for each in names) | READING
+
+
+def _session(fields: Fields) -> str | None:
+    session = fields.optional_text("sessionId", least=1, most=64)
+    if session is not None and _SESSION.fullmatch(session) is None:
+        raise fields.refuse("A session has 1 to 64 letters, digits and @ _ -", "sessionId")
+    return session
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

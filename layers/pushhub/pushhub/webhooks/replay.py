@@ -1,0 +1,276 @@
+"""Background tasks that go through an application's messages, oldest first: those sent again, those never sent, contents erased, messages counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from pushhub.base.errors import Forbidden
+from pushhub.base.ports import Clock
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.endpoint import Endpoint, wants
+from pushhub.webhooks.model.ids import Kind, first_id
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
+from pushhub.webhooks.ports import ReadEndpoints
+
+__all__ = ["Counting", "Erasing", "LoggedMessage", "MessageLog", "Replay", "Tries", "is_chosen"]
+
+BATCH = 25
+"""Messages of one step: a task that is cancelled sends no more than these."""
+
+_SUCCESS, _FAIL, _SENDING = 0, 2, 3
+_ARRIVED = frozenset({DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED})
+
+
+class LoggedMessage(Protocol):
+    """What the log of an application tells of a message."""
+
+    @property
+    def message_id(self) -> str:
+        """As clients know it."""
+        ...
+
+    @property
+    def event_type(self) -> str:
+        """Its event type."""
+        ...
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Its channels."""
+        ...
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags."""
+        ...
+
+
+class MessageLog(Protocol):
+    """The messages of applications."""
+
+    def logged(self, project_id: str, app_id: str, span: Span) -> Iterator[LoggedMessage]:
+        """The messages of an application with ids in a span, in its direction."""
+        ...
+
+    def expunge(self, project_id: str, app_id: str, message_id: str) -> bool:
+        """Erase the content of a message; whether it was there."""
+        ...
+
+
+class Tries(Protocol):
+    """Deliveries of messages, and tries of them."""
+
+    def delivery(
+        self, project_id: str, app_id: str, message_id: str, endpoint_id: str
+    ) -> tuple[Message, Delivery | None] | None:
+        """A message with its delivery to an endpoint, if there is one yet; None for a message whose content is gone."""
+        ...
+
+    def ask(self, message: Message, endpoint_id: str) -> object:
+        """Have one try made at once.
+
+        Raises:
+            Forbidden: It cannot be tried again.
+        """
+        ...
+
+    def add(self, message: Message, endpoint_id: str) -> object:
+        """Owe a message that was never owed, with all automatic tries."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Some messages, and whether they are the last ones."""
+
+    messages: list[LoggedMessage]
+    last: bool
+
+
+def _part(log: MessageLog, task: Task, app_id: str, most: int) -> _Part:
+    """The next messages of a task."""
+    begin = first_id(Kind.MESSAGE, task.ask.since)
+    # An id that could be made at the very beginning counts; the span leaves its bounds out.
+    span = Span(above=task.cursor or begin[:-1], below=first_id(Kind.MESSAGE, task.ask.until))
+    found = list(islice(log.logged(task.project, app_id, span), most + 1))
+    return _Part(messages=found[:most], last=len(found) <= most)
+
+
+def _advanced(task: Task, part: _Part, now: int, sent: int) -> Task:
+    """A task after some messages."""
+    if part.messages:
+        looked = task.looked + len(part.messages)
+        cursor = part.messages[-1].message_id
+        task = replace(task, cursor=cursor, looked=looked, sent=task.sent + sent, updated_at=now)
+    return task.ended(TaskStatus.FINISHED, now) if part.last else task
+
+
+def is_chosen(ask: TaskAsk, message: LoggedMessage) -> bool:
+    """Whether a task is about a message, as far as the message itself tells."""
+    return (
+        (not ask.event_types or message.event_type in ask.event_types)
+        and (ask.channel is None or ask.channel in message.channels)
+        and (ask.tag is None or ask.tag in message.tags)
+    )
+
+
+def _stands_so(ask: TaskAsk, delivery: Delivery | None) -> bool:
+    if ask.status_code_class is not None:
+        code = delivery.last.status_code if delivery and delivery.last else None
+        if code is None or code // 100 * 100 != ask.status_code_class:
+            return False
+    return ask.status is None or ask.status == _standing(delivery)
+
+
+def _standing(delivery: Delivery | None) -> int | None:
+    """How it stands with a delivery, as a number of the API; None before its first try."""
+    if delivery is None or not delivery.attempts:
+        return None
+    if delivery.state in _ARRIVED:
+        return _SUCCESS
+    return _FAIL if delivery.settled else _SENDING
+
+
+class Replay:
+    """Sends messages again, or those that were never sent.
+
+    Args:
+        endpoints: Finds the endpoint.
+        log: The messages.
+        tries: Has them tried.
+        clock: Time.
+    """
+
+    def __init__(self, *, endpoints: ReadEndpoints, log: MessageLog, tries: Tries, clock: Clock) -> None:
+        self._endpoints = endpoints
+        self._log = log
+        self._tries = tries
+        self._clock = clock
+
+    def step(self, task: Task) -> Task:
+        """Deal with the next messages. A try that an earlier, interrupted step asked for is not asked for again."""
+        now = self._clock.now()
+        endpoint = self._endpoints.endpoint(task.project, task.app_id, task.endpoint_id)
+        if endpoint is None or not endpoint.active:
+            why = "The endpoint is deleted" if endpoint is None else "The endpoint is disabled"
+            return task.ended(TaskStatus.FAILED, now, detail=why)
+        allowed = allowance(task, now)
+        if allowed == 0:
+            return task
+        part = _part(self._log, task, task.app_id, BATCH if allowed is None else min(BATCH, allowed))
+        sent = sum(self._sent(task, endpoint, each) for each in part.messages)
+        return _advanced(task, part, now, sent)
+
+    def _sent(self, task: Task, endpoint: Endpoint, logged: LoggedMessage) -> bool:
+        if not is_chosen(task.ask, logged):
+            return False
+        found = self._tries.delivery(task.project, task.app_id, logged.message_id, endpoint.endpoint_id)
+        if found is None:
+            return False
+        message, delivery = found
+        if not _is_due(task, endpoint, logged, message, delivery):
+            return False
+        if not task.ask.dry_run and not _is_done(task, delivery):
+            try:
+                send = self._tries.add if task.kind is TaskKind.REPLAY_MISSING else self._tries.ask
+                send(message, endpoint.endpoint_id)
+            except Forbidden:
+                return False
+        return True
+
+
+def _is_due(task: Task, endpoint: Endpoint, logged: LoggedMessage, message: Message, delivery: Delivery | None) -> bool:
+    """Whether a task sends a message."""
+    if task.kind is TaskKind.BULK_REPLAY:
+        return _stands_so(task.ask, delivery)
+    if task.kind is TaskKind.RECOVER:
+        return _standing(delivery) in (_FAIL, _SENDING) or (delivery is not None and _is_done(task, delivery))
+    owed = endpoint.endpoint_id in message.delivery_subscribers
+    never = not owed and (delivery is None or delivery.added)
+    return (
+        never and wants(endpoint, logged.event_type, logged.channels) and (delivery is None or _is_done(task, delivery))
+    )
+
+
+def _is_done(task: Task, delivery: Delivery | None) -> bool:
+    """Whether this task, or somebody since it began, has had the delivery tried."""
+    if delivery is None:
+        return False
+    if task.kind is TaskKind.REPLAY_MISSING:
+        return delivery.added and (delivery.last is None or delivery.last.started_at >= task.created_at)
+    return delivery.last is not None and delivery.last.manual and delivery.last.started_at >= task.created_at
+
+
+class Erasing:
+    """Erases the contents of all messages of an application.
+
+    Args:
+        log: The messages.
+        clock: Time.
+    """
+
+    def __init__(self, *, log: MessageLog, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+
+    def step(self, task: Task) -> Task:
+        """Erase the next ones. Safe to repeat."""
+        part = _part(self._log, task, task.app_id, BATCH)
+        erased = [self._log.expunge(task.project, task.app_id, each.message_id) for each in part.messages]
+        return _advanced(task, part, self._clock.now(), sum(erased))
+
+
+COUNTED = 500
+"""Messages that one step counts."""
+
+
+class Counting:
+    """Counts messages by application, or by event type.
+
+    Args:
+        next_app: The id of a project's first application whose id is greater than one given, or None.
+        log: The messages.
+        clock: Time.
+    """
+
+    def __init__(self, *, next_app: Callable[[str, str], str | None], log: MessageLog, clock: Clock) -> None:
+        self._next_app = next_app
+        self._log = log
+        self._clock = clock
+
+    def step(self, task: Task) -> Task:
+        """Count the next messages of one application, or go on to the next one. The cursor is ``application`` or ``application/message``."""
+        now = self._clock.now()
+        app_id, inside, message_id = task.cursor.partition("/")
+        if not inside:
+            following = self._following(task, app_id)
+            if following is None:
+                return task.ended(TaskStatus.FINISHED, now)
+            app_id = following
+        part = _part(self._log, replace(task, cursor=message_id), app_id, COUNTED)
+        counted = _counted(task.result, task.kind, app_id, part.messages)
+        looked = task.looked + len(part.messages)
+        cursor = app_id if part.last else f"{app_id}/{part.messages[-1].message_id}"
+        return replace(task, cursor=cursor, result=counted, looked=looked, updated_at=now)
+
+    def _following(self, task: Task, app_id: str) -> str | None:
+        if not task.ask.apps:
+            return self._next_app(task.project, app_id)
+        return next((each for each in sorted(task.ask.apps) if each > app_id), None)
+
+
+def _counted(
+    before: Mapping[str, object], kind: TaskKind, app_id: str, messages: list[LoggedMessage]
+) -> dict[str, object]:
+    name = "messagesByApp" if kind is TaskKind.APP_STATS else "messagesByEventType"
+    stored = before.get(name)
+    counts: dict[str, int] = dict(stored) if isinstance(stored, dict) else {}
+    for each in messages:
+        key = app_id if kind is TaskKind.APP_STATS else each.event_type
+        counts[key] = counts.get(key, 0) + 1
+    return {**before, name: counts}

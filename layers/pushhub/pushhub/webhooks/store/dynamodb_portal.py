@@ -1,0 +1,89 @@
+"""Portal tokens on DynamoDB: an item for each, ``PORTAL#{digest}`` in its application's partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.webhooks.model.portal import Capability, PortalAccess
+from pushhub.webhooks.store._items import app_pk, doc, key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_PREFIX = "PORTAL#"
+
+
+class DynamoDBPortalTokens:
+    """Implements :class:`pushhub.webhooks.portal.PortalTokens`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def put_access(self, access: PortalAccess) -> None:
+        """See the port."""
+        self._table.put(_encoded(access))
+
+    def shorten_access(self, access: PortalAccess) -> None:
+        """See the port."""
+        # A token that was taken back meanwhile stays gone.
+        with suppress(ConditionRefused):
+            self._table.put(_encoded(access), ConditionExpression="attribute_exists(pk)")
+
+    def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
+        """See the port."""
+        item = self._table.get(key(app_pk(project_id, app_id), _PREFIX + digest))
+        return _decoded(item) if item else None
+
+    def accesses(self, project_id: str, app_id: str) -> Iterator[PortalAccess]:
+        """See the port."""
+        found = self._table.items(
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues={":pk": text(app_pk(project_id, app_id)), ":prefix": text(_PREFIX)},
+            ConsistentRead=True,
+        )
+        return map(_decoded, found)
+
+    def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
+        """See the port."""
+        self._table.delete_many([_key(each) for each in accesses])
+
+
+def _key(access: PortalAccess) -> Item:
+    return key(app_pk(access.project, access.app_id), _PREFIX + access.digest)
+
+
+def _encoded(access: PortalAccess) -> Item:
+    value = {
+        "capabilities": sorted(access.capabilities),
+        "flags": sorted(access.flags),
+        "session": access.session,
+        "at": [access.created_at, access.expires_at],
+    }
+    return _key(access) | {"doc": doc(value), "ttl": number(access.expires_at // 1000 + 1)}
+
+
+def _decoded(item: Item) -> PortalAccess:
+    value = json.loads(item["doc"]["S"])
+    _, project, app_id = item["pk"]["S"].split("#")
+    return PortalAccess(
+        project=project,
+        app_id=app_id,
+        digest=item["sk"]["S"].removeprefix(_PREFIX),
+        capabilities=frozenset(map(Capability, value["capabilities"])),
+        flags=frozenset(value["flags"]),
+        session=value["session"],
+        created_at=value["at"][0],
+        expires_at=value["at"][1],
+    )

@@ -1,0 +1,171 @@
+"""Background tasks on DynamoDB, and what else is counted: ``TASK#{task id}`` in the project's partition, and a mark of each that is not ended in one partition of all projects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
+from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
+from pushhub.webhooks.store._items import between, doc, key, project_pk
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_PREFIX = "TASK#"
+_RUNNING = "RUNNING"
+_PAGE = 100
+_KEPT_S = 91 * 86_400
+"""Tasks are listed for 90 days."""
+_COUNTED_S = 3_600
+"""Counts of a minute are kept this long."""
+
+
+class DynamoDBTasks:
+    """Implements :class:`pushhub.webhooks.tasks.TaskStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def task(self, project_id: str, task_id: str) -> Task | None:
+        """See the port."""
+        item = self._table.get(key(project_pk(project_id), _PREFIX + task_id))
+        return _decoded(item) if item else None
+
+    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+        """See the port."""
+        if span.empty:
+            return
+        for item in self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span)):
+            task = _decoded(item)
+            if span.has(task.task_id):
+                yield task
+
+    def put_task(self, task: Task) -> Task:
+        """See the port. The mark goes with the write that ends the task, so none that runs is ever without one."""
+        raised = replace(task, version=task.version + 1)
+        put: dict[str, Any] = {"Item": _encoded(raised), "ConditionExpression": "attribute_not_exists(pk)"}
+        if task.version:
+            put |= {
+                "ConditionExpression": "#version = :before",
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": {":before": number(task.version)},
+            }
+        mark = key(_RUNNING, f"{task.project}#{task.task_id}")
+        writes: list[tuple[str, dict[str, Any]]] = [("Put", put)]
+        if task.version == 0:
+            writes.append(("Put", {"Item": mark}))
+        if task.status is not TaskStatus.RUNNING:
+            writes.append(("Delete", {"Key": mark}))
+        try:
+            self._table.write_together(writes)
+        except WritesRefused as refused:
+            raise Conflict(f"task {task.task_id} changed") from refused
+        return raised
+
+    def running_tasks(self) -> Iterator[Task]:
+        """See the port."""
+        marks = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": text(_RUNNING)},
+            ConsistentRead=True,
+        )
+        for mark in marks:
+            project_id, _, task_id = mark["sk"]["S"].partition("#")
+            task = self.task(project_id, task_id)
+            if task is not None:
+                yield task
+
+
+class DynamoDBToldCounts:
+    """Implements :class:`pushhub.webhooks.operational.ToldCounts`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def count(self, project_id: str, what: str, minute: int) -> int:
+        """See the port."""
+        item = self._table.update(
+            key(f"TOLD#{project_id}#{what}", str(minute)),
+            UpdateExpression="ADD #count :one SET #ttl = :ttl",
+            ExpressionAttributeNames={"#count": "count", "#ttl": "ttl"},
+            ExpressionAttributeValues={":one": number(1), ":ttl": number(minute * 60 + _COUNTED_S)},
+        )
+        return int(item["count"]["N"])
+
+
+def _encoded(task: Task) -> Item:
+    ask = task.ask
+    value = {
+        "kind": task.kind,
+        "app": task.app_id,
+        "endpoint": task.endpoint_id,
+        "window": [ask.since, ask.until],
+        "types": ask.event_types,
+        "channel": ask.channel,
+        "tag": ask.tag,
+        "only": [ask.status, ask.status_code_class],
+        "rate": ask.rate,
+        "dry": ask.dry_run,
+        "apps": ask.apps,
+        "status": task.status,
+        "cursor": task.cursor,
+        "count": [task.looked, task.sent],
+        "result": dict(task.result),
+        "lease": task.leased_until,
+        "at": [task.created_at, task.updated_at],
+    }
+    return key(project_pk(task.project), _PREFIX + task.task_id) | {
+        "version": number(task.version),
+        "doc": doc(value),
+        "ttl": number(task.created_at // 1000 + _KEPT_S),
+    }
+
+
+def _decoded(item: Item) -> Task:
+    value = json.loads(item["doc"]["S"])
+    return Task(
+        project=item["pk"]["S"].removeprefix("P#"),
+        task_id=item["sk"]["S"].removeprefix(_PREFIX),
+        kind=TaskKind(value["kind"]),
+        app_id=value["app"],
+        endpoint_id=value["endpoint"],
+        ask=TaskAsk(
+            since=value["window"][0],
+            until=value["window"][1],
+            event_types=tuple(value["types"]),
+            channel=value["channel"],
+            tag=value["tag"],
+            status=value["only"][0],
+            status_code_class=value["only"][1],
+            rate=value["rate"],
+            dry_run=value["dry"],
+            apps=tuple(value["apps"]),
+        ),
+        status=TaskStatus(value["status"]),
+        cursor=value["cursor"],
+        looked=value["count"][0],
+        sent=value["count"][1],
+        result=value["result"],
+        leased_until=value["lease"],
+        created_at=value["at"][0],
+        updated_at=value["at"][1],
+        version=int(item["version"]["N"]),
+    )

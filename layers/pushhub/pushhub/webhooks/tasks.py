@@ -1,0 +1,194 @@
+"""Background tasks: kept, listed, watched, cancelled, and worked on in slices, so that none outlives its function and each goes on after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, HubError, Unavailable
+from pushhub.base.ports import Clock
+from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
+from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.refusals import Refused, not_found
+from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
+
+__all__ = ["SLICE_MS", "Step", "TaskStore", "Tasks", "Worker"]
+
+KEPT_MS = 90 * 86_400_000
+"""Tasks are listed this long."""
+SLICE_MS = 3_000
+"""How long the request that asks for a task may work on it before it is answered."""
+LEASE_MS = 120_000
+"""How long a worker that went away keeps others from its task; a slice is shorter."""
+MARGIN_MS = 10_000
+"""Kept free at the end of an invocation."""
+
+
+class TaskStore(Protocol):
+    """Keeps tasks. A read counts all that was written before. May raise ``Unavailable``."""
+
+    def task(self, project_id: str, task_id: str) -> Task | None:
+        """A task, or None."""
+        ...
+
+    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+        """The tasks of a project with ids in a span, in its direction."""
+        ...
+
+    def put_task(self, task: Task) -> Task:
+        """Store a task in place of its version (0 for a new one); returns it with its version raised.
+
+        Raises:
+            Conflict: The stored one has another version.
+        """
+        ...
+
+    def running_tasks(self) -> Iterator[Task]:
+        """The tasks of all projects that are not ended, oldest first in each project."""
+        ...
+
+
+Step = Callable[[Task], Task]
+"""Does a small part of a task and returns it as it stands then, ended when nothing is left; unchanged when it has to wait. Safe to repeat."""
+
+
+class Worker(Protocol):
+    """Knows how the tasks of some kinds are done."""
+
+    def step(self, task: Task) -> Task:
+        """See :data:`Step`.
+
+        Raises:
+            HubError: It cannot be done now.
+        """
+        ...
+
+
+class Tasks:
+    """The tasks of projects.
+
+    Args:
+        store: Where they are kept.
+        workers: Who does them, by kind; made when first needed.
+        ended: Told of each task that ended.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: TaskStore,
+        workers: Mapping[TaskKind, Callable[[], Worker]],
+        ended: Callable[[Task], None],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._workers = workers
+        self._ended = ended
+        self._clock = clock
+
+    def begin(self, project_id: str, kind: TaskKind, ask: TaskAsk, *, app_id: str = "", endpoint_id: str = "") -> Task:
+        """Keep a new task and work on it for a moment; returns it as it was when it was begun.
+
+        Raises:
+            Unavailable: It may not be kept.
+        """
+        now = self._clock.now()
+        begun = self._store.put_task(
+            Task(
+                project=project_id,
+                task_id=new_id(Kind.TASK, now),
+                kind=kind,
+                app_id=app_id,
+                endpoint_id=endpoint_id,
+                ask=ask,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+        # It is kept, so that it is done is certain, only not when.
+        with suppress(HubError):
+            self._work(begun, now + SLICE_MS)
+        return begun
+
+    def task(self, project_id: str, task_id: str) -> Task:
+        """A task.
+
+        Raises:
+            NotFound: There is none.
+        """
+        found = self._store.task(project_id, task_id) if is_id(Kind.TASK, task_id) else None
+        if found is None:
+            raise not_found()
+        return found
+
+    def page(self, project_id: str, window: Window, *, kind: str = "", status: str = "") -> Page[Task]:
+        """A part of a project's tasks of the last 90 days.
+
+        Args:
+            project_id: Owner.
+            window: Which part.
+            kind: Of this kind only, unless empty.
+            status: Of this status only, unless empty.
+        """
+        span = span_of(window, above=first_id(Kind.TASK, self._clock.now() - KEPT_MS))
+        found = self._store.tasks(project_id, span)
+        chosen = (each for each in found if kind in ("", each.kind) and status in ("", each.status))
+        return page_of(chosen, window, lambda each: each.task_id)
+
+    def cancel(self, project_id: str, task_id: str) -> Task:
+        """End a task as it stands; what it sent stays sent. Whoever works on it notices before the next part.
+
+        Raises:
+            NotFound: There is none.
+            Refused: It has ended already (409).
+            Unavailable: It changed all the time.
+        """
+        for _ in range(ROUNDS):
+            task = self.task(project_id, task_id)
+            if task.status is not TaskStatus.RUNNING:
+                raise Refused(409, "conflict", f"The task is {task.status} already")
+            try:
+                ended = self._store.put_task(task.ended(TaskStatus.FAILED, self._clock.now(), canceled=True))
+            except Conflict:
+                continue
+            self._ended(ended)
+            return ended
+        raise Unavailable(f"task {task_id} changes all the time")
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Go on with every task that is not ended, each as far as its share of the time allows; how many were worked on.
+
+        Raises:
+            Unavailable: The next run goes on.
+        """
+        running = list(self._store.running_tasks())
+        for number, task in enumerate(running):
+            left = remaining_ms() - MARGIN_MS
+            if left <= 0:
+                return number
+            # One that cannot be done now does not keep the others; the next run goes on with it.
+            with suppress(HubError):
+                self._work(task, self._clock.now() + left // (len(running) - number))
+        return len(running)
+
+    def _work(self, task: Task, until: int) -> None:
+        """Do parts of a task until it has ended, has to wait, is somebody else's, or the time is up."""
+        if task.status is not TaskStatus.RUNNING or task.leased_until > self._clock.now():
+            return
+        worker = self._workers[task.kind]()
+        # Another worker has it, or its owner ended it: nothing is left to do here.
+        with suppress(Conflict):
+            task = self._store.put_task(replace(task, leased_until=self._clock.now() + LEASE_MS))
+            while self._clock.now() < until:
+                after = worker.step(task)
+                if after == task:
+                    break
+                task = self._store.put_task(after)
+                if task.status is not TaskStatus.RUNNING:
+                    self._ended(task)
+                    return
+            self._store.put_task(replace(task, leased_until=0))

@@ -1,0 +1,92 @@
+"""Portal tokens and background tasks, in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict
+from pushhub.webhooks.model.page import Span, taken
+from pushhub.webhooks.model.portal import PortalAccess
+from pushhub.webhooks.model.task import Task, TaskStatus
+
+__all__ = ["FakePortalTokens", "FakeTasks", "FakeToldCounts"]
+
+
+class FakePortalTokens:
+    """Keeps tokens in a dictionary."""
+
+    def __init__(self) -> None:
+        self._accesses: dict[tuple[str, str, str], PortalAccess] = {}
+
+    def put_access(self, access: PortalAccess) -> None:
+        """See the port."""
+        self._accesses[_key(access)] = access
+
+    def shorten_access(self, access: PortalAccess) -> None:
+        """See the port."""
+        if _key(access) in self._accesses:
+            self._accesses[_key(access)] = access
+
+    def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
+        """See the port."""
+        return self._accesses.get((project_id, app_id, digest))
+
+    def accesses(self, project_id: str, app_id: str) -> list[PortalAccess]:
+        """See the port."""
+        return [each for key, each in self._accesses.items() if key[:2] == (project_id, app_id)]
+
+    def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
+        """See the port."""
+        for each in accesses:
+            self._accesses.pop(_key(each), None)
+
+
+class FakeTasks:
+    """Keeps tasks in a dictionary."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tasks: dict[tuple[str, str], Task] = {}
+
+    def task(self, project_id: str, task_id: str) -> Task | None:
+        """See the port."""
+        return self._tasks.get((project_id, task_id))
+
+    def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
+        """See the port."""
+        found = [each for key, each in self._tasks.items() if key[0] == project_id]
+        return iter(taken(found, lambda each: each.task_id, span))
+
+    def put_task(self, task: Task) -> Task:
+        """See the port."""
+        with self._lock:
+            stored = self._tasks.get((task.project, task.task_id))
+            if (stored.version if stored else 0) != task.version:
+                raise Conflict("it changed")
+            raised = replace(task, version=task.version + 1)
+            self._tasks[task.project, task.task_id] = raised
+            return raised
+
+    def running_tasks(self) -> Iterator[Task]:
+        """See the port."""
+        running = [each for each in self._tasks.values() if each.status is TaskStatus.RUNNING]
+        return iter(sorted(running, key=lambda each: (each.project, each.task_id)))
+
+
+class FakeToldCounts:
+    """Counts in a dictionary."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, int]] = Counter()
+
+    def count(self, project_id: str, what: str, minute: int) -> int:
+        """See the port."""
+        self._counts[project_id, what, minute] += 1
+        return self._counts[project_id, what, minute]
+
+
+def _key(access: PortalAccess) -> tuple[str, str, str]:
+    return access.project, access.app_id, access.digest

@@ -1,0 +1,110 @@
+"""The webhooks world behind a port of this machine, so that a client in a process of its own can use it, and turn its clock."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+from tests.fakes import Reply
+from tests.webhooks.world import WebhooksWorld
+
+__all__ = ["ServedWorld"]
+
+
+class ServedWorld:
+    """A server, as a context manager. Time stands still but for what it is told.
+
+    Besides the API there are ``POST /turn {"seconds"}``, which lets that much time pass, ``POST /answers {"url", "answers"}``, which says what an
+    endpoint answers (a list of ``[status, headers, ms, error class]``), and ``POST /sent {"url"}``, which answers what was sent there.
+    """
+
+    def __init__(self, world: WebhooksWorld) -> None:
+        self.world = world
+        self._lock = threading.Lock()
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status, headers, content = served.answer(self.command, self.path, dict(self.headers.items()), body)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 (the base class's names)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+
+    @property
+    def base_url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(
+        self, method: str, target: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Answer one request after the other."""
+        path, query = urlsplit(target).path, urlsplit(target).query
+        with self._lock:
+            if path in ("/turn", "/answers", "/sent"):
+                told = getattr(self, path[1:])(**json.loads(body))
+                return 200, {}, json.dumps(told).encode()
+            result = self.world.api.handle(
+                {
+                    "rawPath": unquote(path),
+                    "rawQueryString": query,
+                    "headers": {name.lower(): value for name, value in headers.items()},
+                    "body": base64.b64encode(body).decode(),
+                    "isBase64Encoded": True,
+                    "requestContext": {"stage": "$default", "http": {"method": method}},
+                }
+            )
+        content = result["body"]
+        return (
+            result["statusCode"],
+            result["headers"],
+            base64.b64decode(content) if result["isBase64Encoded"] else content.encode(),
+        )
+
+    def turn(self, seconds: float) -> float:
+        """Let time pass, and what is due happen; the time then, in seconds since 1970."""
+        self.world.run(seconds=seconds)
+        return self.world.clock.now() / 1000
+
+    def answers(self, url: str, answers: list[Any]) -> None:
+        """Say what an endpoint answers."""
+        replies = [
+            Reply(status_code=status, headers=headers, takes_ms=ms, error_class=error)
+            for status, headers, ms, error in answers
+        ]
+        self.world.sender.script(url, *replies)
+
+    def sent(self, url: str) -> list[Any]:
+        """What was sent to an endpoint."""
+        return [
+            {"headers": {name.lower(): value for name, value in dict(each.headers).items()}, "body": each.body.decode()}
+            for each in self.world.sender.requests_to(url)
+        ]
