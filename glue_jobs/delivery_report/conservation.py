@@ -140,7 +140,8 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     asked = F.col("kind").isin("attempt", "poll")
     wins = (asked & (F.col("verdict") == "delivered")) | F.col("kind").isin("acknowledged", "delivered")
     ends = F.col("state").isin(*SETTLED) & ~(asked & (F.col("state") == "acknowledged"))
-    goes_on = ~F.col("accepted") & ~ends & ~(asked & (F.col("state") == "acknowledged"))
+    by_itself = ~F.coalesce("manual", F.lit(False))
+    goes_on = by_itself & ~F.col("accepted") & ~ends & ~(asked & (F.col("state") == "acknowledged"))
     label = F.concat_ws(" ", "kind", "attempt", F.concat(F.lit("at "), F.date_format("at", "yyyy-MM-dd HH:mm:ss.SSS")))
     lives = events.groupBy(*IDENTITY).agg(
         F.sort_array(F.collect_set("step")).alias("steps"),
@@ -151,8 +152,8 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
         F.max(F.col("pull").cast("int")).alias("pull"),
         F.count(F.lit(1)).alias("records"),
         F.array_sort(F.collect_set("record_id")).alias("record_ids"),
-        F.array_sort(F.collect_list(F.when(wins, label))).alias("wins"),
-        F.array_sort(F.collect_list(F.when(ends, label))).alias("ends"),
+        F.array_sort(F.collect_list(F.when(wins & by_itself, label))).alias("wins"),
+        F.array_sort(F.collect_list(F.when(ends & by_itself, label))).alias("ends"),
         F.max(F.when(ends, F.col("rank"))).alias("end"),
         F.array_sort(F.collect_list(F.when(goes_on, F.struct("rank", label.alias("label"))))).alias("others"),
     )

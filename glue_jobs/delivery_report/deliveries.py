@@ -131,6 +131,8 @@ def delivery_rows(records: DataFrame) -> DataFrame:
     asked = kind.isin("attempt", "poll")
     # An attempt never settles as acknowledged: its acknowledgement came first and has a record of its own.
     settles = state.isin(*SETTLED) & ~(asked & (state == "acknowledged"))
+    # What a person asked for may follow an end, and arrive a second time: it is counted, but contradicts nothing.
+    by_itself = ~F.coalesce("manual", F.lit(False))
     wins = (asked & (F.col("verdict") == "delivered")) | kind.isin("acknowledged", "delivered")
     states = F.array(*map(F.lit, STATES))
     code = F.greatest(F.call_function("array_position", states, state), F.lit(1)) - 1
@@ -158,13 +160,13 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             F.max(F.when(asked & (F.col("verdict") == "reserved"), F.col("finished_at"))).alias("held_at"),
             F.max(F.when(kind == "acknowledged", F.col("at"))).alias("acknowledged_at"),
             F.max("at").alias("last_record_at"),
-            _total(accepted & (F.col("place") == 0)).alias("leads_message"),
+            _total(accepted & (F.col("place") == 0) & by_itself).alias("leads_message"),
             _total(accepted & (F.col("owed_count") > 0)).alias("owed"),
             _total(accepted).alias("acceptances"),
-            _total(settles).alias("settlements"),
-            _total(wins).alias("wins"),
+            _total(settles & by_itself).alias("settlements"),
+            _total(wins & by_itself).alias("wins"),
             F.max(F.when(settles, F.col("rank"))).alias("end"),
-            F.max(F.when(~settles & ~(asked & (state == "acknowledged")), F.col("rank"))).alias("open"),
+            F.max(F.when(~settles & ~(asked & (state == "acknowledged")) & by_itself, F.col("rank"))).alias("open"),
             F.count("step").alias("steps"),
             F.max(F.when(accepted & F.col("pull"), F.col("reservations"))).alias("base_step"),
             # What ends or gives back a pull message tells how often it was reserved, which shows reservations lost at the end of a life.

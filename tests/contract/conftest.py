@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore
+from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, SubscriberStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
 from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
@@ -50,6 +52,15 @@ def message_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[
         return
     with aws.dynamodb() as client:
         yield DynamoDBMessageStore(client, aws.MESSAGES_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def subscriber_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[SubscriberStore]:
+    if request.param == "fake":
+        yield FakeSubscribers()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBSubscribers(client, aws.CONFIG_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

@@ -11,6 +11,7 @@ from tests.fakes.clock import START_MS
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
+from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
@@ -21,6 +22,7 @@ from pushhub.engine.model.queue import (
     QueueType,
     Subscriber,
 )
+from pushhub.engine.model.seats import Limits
 from pushhub.engine.model.work import WorkOrder
 
 PROJECT = "5c1f0a9e2b7d4c3f8a6e1d20"
@@ -142,6 +144,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                         slow_down_s=0.5, on_status=(StatusRule(first=400, last=409, then=OnStatus.STOP),)
                     ),
                     disabled=True,
+                    limits=Limits(rate_per_s=0.5, concurrency=3),
                 ),
                 Subscriber(
                     subscriber_id="b1b2b3b4b5b6", name="b", url="ironmq:///b", retry=FixedDelay(retries=1, delay_s=9)
@@ -152,13 +155,17 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
                     url="ironmq:///c",
                     retry=Exponential(base_s=0.5, cap_s=60, max_attempts=5, spread=0.1, holds=True),
                 ),
-                Subscriber(subscriber_id="d1d2d3d4d5d6", name="d", url="ironmq:///d"),
+                Subscriber(subscriber_id="d1d2d3d4d5d6", name="d", url="ironmq:///d", limits=Limits(concurrency=1)),
+                Subscriber(subscriber_id="e1e2e3e4e5e6", name="e", url="ironmq:///e"),
             ),
             retries=0,
             retries_delay=3,
             error_queue="errors of 'fan out'",
             retry=SCHEDULES["standard-webhooks"],
             rules=STANDARD_RULES,
+            circuit=Circuit(
+                failures=3, share=0.25, least=7, window_s=9, probe_s=2, most_probe_s=8, disable_after_s=None
+            ),
         ),
     )
 

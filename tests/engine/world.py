@@ -16,6 +16,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.dispatch import Dispatch
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
@@ -155,6 +156,7 @@ class World:
         expiration: int = 604_800,
         retry: RetryPolicy | None = None,
         rules: AnswerRules | None = None,
+        circuit: Circuit | None = None,
     ) -> Queue:
         """A push queue."""
         queue = Queue(
@@ -171,6 +173,7 @@ class World:
                 error_queue=error_queue,
                 retry=retry,
                 rules=rules or AnswerRules(),
+                circuit=circuit,
             ),
             secret="5ec3e7",
             created_at=self.clock.now(),
@@ -202,6 +205,8 @@ class World:
             queues = (self.push_queue, self.retry_queue, self.poll_queue, self.route_queue, self.errors_queue)
             moments = [each.next_at() for each in queues]
             scheduled = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.scheduled()]
+            if [*self.ports.subscribers.looked_after()]:
+                moments.append(self._woken_at + 60_000)
             coming = [moment for moment in [*moments, *scheduled] if moment is not None and moment > self.clock.now()]
             following = min([*coming, end])
             if following >= end:
@@ -273,6 +278,6 @@ class World:
             return False
         self._woken_at = self.clock.now()
         try:
-            return self.wake.run(lambda: ENDLESS_MS) > 0
+            return self.hub.engine.recover.run(lambda: ENDLESS_MS) + self.wake.run(lambda: ENDLESS_MS) > 0
         except (Crash, Unavailable):
             return True

@@ -25,6 +25,7 @@ from tests.fakes.patterns import re_matches
 from tests.fakes.pull_store import FakePullStore
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
+from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
@@ -45,6 +46,7 @@ STRUCK = {
     "config": "config",
     "messages": "messages",
     "pull": "pull",
+    "subscribers": "subscribers",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -103,6 +105,7 @@ class FakePorts:
         self.config = config or FakeConfigStore(self.clock)
         self.messages = FakeMessageStore()
         self.pull = FakePullStore()
+        self.subscribers = FakeSubscribers()
         self.waits = FakeWaits()
         self.bodies = FakeBodyStore()
         self.kept_bodies = self.bodies

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock
+from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import a_push_queue, post
 from tests.notifications.store import aws_notifications
 
 from local import template
+from pushhub.engine.model.circuit import Circuit, CircuitState
+from pushhub.engine.model.seats import Limits
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,6 +149,39 @@ def test_the_engine_is_allowed_what_it_does(functions: Functions, sink: Sink, re
         )
     run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
     run_and_check(functions, "errors", functions.sqs_event("ERRORS_QUEUE_URL"))
+
+
+def test_the_engine_is_allowed_to_protect_a_subscriber(functions: Functions, sink: Sink) -> None:
+    # Given a failing subscriber with a circuit and limits
+    queue = a_push_queue(sink.url, retries=3, retries_delay=3)
+    assert queue.push is not None
+    [plain] = queue.push.subscribers
+    limited = replace(plain, limits=Limits(rate_per_s=100, concurrency=10))
+    whole().engine.ports.config.update_queue(
+        replace(queue, version=1, push=replace(queue.push, subscribers=(limited,), circuit=Circuit(failures=1)))
+    )
+    sink.status = 500
+    post(b"x")
+    run_and_check(functions, "dispatch", functions.stream_event())
+    # When its circuit opens and something waits on it, then push may do what that takes
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    post(b"y")
+    run_and_check(functions, "dispatch", functions.stream_event())
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    [key] = whole().engine.ports.subscribers.looked_after()
+    assert len(whole().engine.ports.subscribers.waiting(key, 9)) == 1
+    # And when it is probed, ramps and closes, then wake may do its part
+    sink.status = 200
+    for seconds in (70, 70, 70):
+        turn_clock(seconds=seconds)
+        run_and_check(functions, "wake", {})
+        if whole().engine.ports.subscribers.waiting(key, 9) == []:
+            event = functions.sqs_event("RETRY_QUEUE_URL")
+            if event["Records"]:
+                run_and_check(functions, "push", event)
+    health = whole().engine.ports.subscribers.health(key)
+    assert health is not None
+    assert health.state is CircuitState.CLOSED
 
 
 def run_and_check(functions: Functions, name: str, event: dict[str, Any]) -> None:

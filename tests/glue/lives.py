@@ -15,7 +15,9 @@ from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     acknowledge,
+    after_asked_try,
     after_attempt,
+    ask_for_try,
     close,
     merge_attempt,
     opening,
@@ -128,6 +130,26 @@ class Lives:
             subscriber=name,
         )
         return self.became(delivery, scheduled(after) if schedule and after.due_at else after, start + took)
+
+    def resend(self, delivery: Delivery, status: int, *, at: int) -> Delivery:
+        """A person has it tried once, whatever became of it."""
+        asked = self.became(delivery, ask_for_try(delivery, at), at)
+        answer = Answer(status_code=status, message="", started_at=at, finished_at=at + 100)
+        verdict = Verdict.DELIVERED if status < 300 else Verdict.FAILED
+        return self.became(asked, after_asked_try(asked, answer, verdict), at + 100)
+
+    def add(self, delivery: Delivery, subscriber_id: str, *, at: int) -> Delivery:
+        """Owe the message of a delivery to another subscriber too."""
+        later = replace(
+            delivery,
+            subscriber_id=subscriber_id,
+            targets=(subscriber_id,),
+            due_at=at,
+            version=0,
+            attempts=0,
+            added=True,
+        )
+        return self.became(later, replace(later, version=1), at)
 
     def acknowledge(self, delivery: Delivery, at: int, attempt: int | None = None) -> Delivery:
         """Its subscriber acknowledges its last attempt, or another."""

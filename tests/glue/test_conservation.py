@@ -214,6 +214,33 @@ def test_a_delivery_settled_twice_or_gone_on_with_is_named(spark: SparkSession) 
     ]
 
 
+def test_what_a_person_asked_for_contradicts_nothing(spark: SparkSession) -> None:
+    # Given deliveries that gave up, arrived or wait, each resent well and in vain, and one that was owed later
+    lives = Lives()
+    (given_up,) = lives.post()
+    for _ in range(3):
+        given_up = lives.attempt(given_up, 503)
+    lives.resend(lives.resend(given_up, 503, at=NOON + HOUR), 200, at=NOON + 2 * HOUR)
+    (arrived,) = lives.post()
+    lives.resend(lives.resend(lives.attempt(arrived), 200, at=NOON + HOUR), 503, at=NOON + 2 * HOUR)
+    (waits,) = lives.post()
+    lives.attempt(lives.resend(lives.attempt(waits, 503), 503, at=NOON + 1_000))
+    (elsewhere,) = lives.post()
+    later = lives.add(elsewhere, "s9", at=NOON + HOUR)
+    lives.attempt(later)
+    lives.attempt(elsewhere)
+    # Then there are no findings, all have arrived, and the message that was owed later counts once
+    assert findings(spark, lives) == []
+    stands = standings(spark, lives, NOON + DAY)
+    assert len(stands) == 5
+    assert set(stands.values()) == {"delivered"}
+    rows = rows_of(delivery_rows(records_frame(spark, lives.records)))
+    assert sum(row["leads_message"] for row in rows) == 4
+    # But an automatic attempt after a person's success would be one
+    lives.attempt(replace(lives.deliveries[waits.delivery_id], version=9), 503, at=NOON + DAY)
+    assert {each[0] for each in findings(spark, lives)} >= {"went_on_after_end"}
+
+
 def test_two_records_of_one_id_that_differ(spark: SparkSession) -> None:
     lives = Lives()
     (delivery,) = lives.post()

@@ -16,8 +16,11 @@ from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
+from pushhub.engine.circuits import Circuits, Gate
+from pushhub.engine.limiter import Limiter
 from pushhub.engine.model.answer_rules import Asked, Stops
 from pushhub.engine.model.backoff import RetryPolicy, holds_in_queue
+from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
@@ -43,6 +46,7 @@ from pushhub.engine.ports import (
     Messages,
     QueueSource,
     Received,
+    SubscriberBacklog,
     SubscriberEvents,
     Watcher,
     WorkQueue,
@@ -54,6 +58,9 @@ DEADLINE_MARGIN_MS = 5_000
 
 MERGE_ROUNDS = 8
 """How often an outcome is folded into a delivery that keeps changing before the order is left for later."""
+
+PROBE_MARGIN_MS = 60_000
+"""What a probe may take beyond its subscriber's timeout, until another one is made."""
 
 CLOCK_SKEW_MS = 60_000
 """How far the clocks of two functions may be apart."""
@@ -91,6 +98,21 @@ class _Job:
     queue: Queue
     push: PushSettings
 
+    @property
+    def watched(self) -> bool:
+        """Whether the subscriber has a circuit."""
+        return self.push.circuit is not None and self.received.order.key.subscriber_id != "*"
+
+    @property
+    def subscriber_key(self) -> SubscriberKey:
+        """The subscriber owed."""
+        return SubscriberKey(
+            project=self.queue.project,
+            queue=self.queue.name,
+            queue_uid=self.queue.uid,
+            subscriber_id=self.received.order.key.subscriber_id,
+        )
+
 
 class _Stored(Messages, Deliveries, Protocol):
     """Messages, and deliveries from their first outcome on."""
@@ -108,6 +130,9 @@ class Deliver:
         in_flight_limit: From this many messages in flight in the retry queue on, every wait is scheduled.
         watchers: Told of every delivery.
         subscriber_events: Told what becomes of subscribers.
+        circuits: Say who may be attempted.
+        backlog: Where orders wait whose subscriber may not.
+        limiter: Says when.
     """
 
     def __init__(
@@ -123,7 +148,13 @@ class Deliver:
         in_flight_limit: int,
         watchers: Sequence[Watcher] = (),
         subscriber_events: Sequence[SubscriberEvents] = (),
+        circuits: Circuits,
+        backlog: SubscriberBacklog,
+        limiter: Limiter,
     ) -> None:
+        self._limiter = limiter
+        self._circuits = circuits
+        self._backlog = backlog
         self._watchers = watchers
         self._subscriber_events = subscriber_events
         self._queues = queues
@@ -191,23 +222,44 @@ class Deliver:
                 return Following(Follow.NOTHING)
             if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
                 return self._without_attempt(job.message, delivery, step)
-            if not _may_be_asked(subscriber) and step.step is Step.ASKED_TRY:
-                delivery = self._saved_or_fresh(
-                    job, without_asked_try(delivery, self._clock.now(), _unasked_reason(subscriber))
-                )
-                self._tell_watchers(job.message, delivery)
-                continue
             if subscriber is None or subscriber.disabled:
-                delivery, changed = self._without_subscriber(job, delivery, policy)
+                delivery, changed = self._without_subscriber(job, delivery, policy, step.step)
                 if changed:
                     return changed
                 continue
             if remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
                 return _look_again(delivery, self._clock.now())
-            delivery = self._attempt(job, subscriber, delivery, policy)
+            after = self._attempt_if_let(job, subscriber, delivery, step.step)
+            if isinstance(after, Following):
+                return after
+            delivery = after
             self._tell_watchers(job.message, delivery)
             if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
+
+    def _attempt_if_let(
+        self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
+    ) -> Delivery | Following:
+        """An attempt, if the subscriber's circuit and limits let it through; what follows if not. A person who asks for one knows about the circuit."""
+        key = job.subscriber_key
+        gate = Gate.GO
+        if job.watched and step is Step.ATTEMPT:
+            gate = self._circuits.gate(key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
+        if gate is Gate.WAIT:
+            self._backlog.add(key, job.received.order, self._clock.now())
+            self._telemetry.count("DeliveriesWaiting")
+            return Following(Follow.NOTHING)
+        if gate is Gate.PROBE or subscriber.limits is None or delivery.subscriber_id == "*":
+            return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
+        longest_ms = subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS
+        wait_ms = self._limiter.begin(key, subscriber.limits, longest_ms=longest_ms)
+        if wait_ms:
+            self._telemetry.count("DeliveriesPutAside")
+            return _look_again(delivery, self._clock.now() + wait_ms)
+        try:
+            return self._attempt(job, subscriber, delivery)
+        finally:
+            self._limiter.end(key)
 
     def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
         if step.step is Step.CLOSE and step.closes_as is not None:
@@ -259,9 +311,16 @@ class Deliver:
         return _when_settled(closed)
 
     def _without_subscriber(
-        self, job: _Job, delivery: Delivery, policy: RetryPolicy
+        self, job: _Job, delivery: Delivery, policy: RetryPolicy, step: Step
     ) -> tuple[Delivery, Following | None]:
         """The delivery when the subscriber that is next was removed or disabled, and what follows; None when another one is next."""
+        if job.watched:
+            self._circuits.start_over(job.subscriber_key)
+        if step is Step.ASKED_TRY:
+            reason = _unasked_reason(job.push.subscriber(delivery.target))
+            tried = self._saved_or_fresh(job, without_asked_try(delivery, self._clock.now(), reason))
+            self._tell_watchers(job.message, tried)
+            return tried, None
         here = {each.subscriber_id for each in job.push.subscribers if not each.disabled}
         reason = _unasked_reason(job.push.subscriber(delivery.target))
         moved = without_target(
@@ -281,8 +340,9 @@ class Deliver:
             return moved, Following(Follow.NOTHING)
         return moved, _look_again(moved, moved.due_at or self._clock.now())
 
-    def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, policy: RetryPolicy) -> Delivery:
+    def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False) -> Delivery:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
+        policy = job.push.policy_of(delivery.subscriber_id)
         try:
             body = body_of(job.message, self._bodies)
         except MessageNotFound:
@@ -342,6 +402,9 @@ class Deliver:
             self._messages.save(after)
         except Conflict:
             after = self._merge_attempt(job, delivery, outcome, attempted)
+        if job.watched and job.push.circuit is not None:
+            failure = outcome.verdict is Verdict.FAILED and asked.stops is not Stops.DELIVERY
+            self._circuits.ended(job.subscriber_key, job.push.circuit, failure=failure, probe=probe)
         self._tell(job, subscriber, delivery, after, outcome)
         return after
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.seats import Seats
 from pushhub.engine.model.subscriber_event import SubscriberEvent
 from pushhub.engine.model.work import WorkOrder
 
@@ -369,3 +371,80 @@ class SubscriberEvents(Protocol):
             Unavailable: The event comes again.
         """
         ...
+
+
+class Healths(Protocol):
+    """What is known of subscribers whose circuits are watched."""
+
+    def health(self, key: SubscriberKey) -> Health | None:
+        """A subscriber's health, read consistently; None when nothing was ever wrong with it."""
+        ...
+
+    def save(self, health: Health) -> None:
+        """Write a health if the stored one still has version ``health.version - 1`` (absent when that is 0).
+
+        Raises:
+            Conflict: The stored one has another version.
+        """
+        ...
+
+    def look_after(self, key: SubscriberKey) -> None:
+        """Enter a subscriber into the list of those that :meth:`looked_after` names; safe to repeat."""
+        ...
+
+    def looked_after(self) -> Iterator[SubscriberKey]:
+        """Subscribers whose circuits were opened, until they leave."""
+        ...
+
+    def leave(self, key: SubscriberKey) -> None:
+        """Take a subscriber from that list; safe to repeat."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An order that waits on its subscriber.
+
+    Attributes:
+        order: The order, without the message's body.
+        place: Where it stands.
+    """
+
+    order: WorkOrder
+    place: str
+
+
+class SubscriberBacklog(Protocol):
+    """Orders that wait on their subscriber because its circuit is open."""
+
+    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
+        """Let an order wait; it takes the last place. The body is left out."""
+        ...
+
+    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+        """Those that have waited longest, about in their order; so many at most."""
+        ...
+
+    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+        """Take orders away; one that waits again by now has another place and stays. Safe to repeat."""
+        ...
+
+
+class SeatStore(Protocol):
+    """Who shares the limits of subscribers."""
+
+    def seats(self, key: SubscriberKey) -> Seats | None:
+        """The seats of a subscriber, read consistently."""
+        ...
+
+    def save_seats(self, seats: Seats) -> None:
+        """Write seats if the stored ones still have version ``seats.version - 1`` (absent when that is 0).
+
+        Raises:
+            Conflict: The stored ones have another version.
+        """
+        ...
+
+
+class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Protocol):
+    """All of them, as one table keeps them; for whoever puts the hub together."""

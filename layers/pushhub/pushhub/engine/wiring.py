@@ -16,9 +16,19 @@ from pushhub.cloud.settings import Setting, Settings, listed, number, optional_t
 
 if TYPE_CHECKING:
     from pushhub.engine.accept import Accept
+    from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
-    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, RecordStore, WorkQueue
+    from pushhub.engine.limiter import Limiter
+    from pushhub.engine.ports import (
+        BodyStore,
+        ConfigStore,
+        MessageStore,
+        RecordStore,
+        SubscriberEvents,
+        SubscriberStore,
+        WorkQueue,
+    )
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
@@ -113,6 +123,11 @@ class EnginePorts(Protocol):
     @property
     def messages(self) -> MessageStore:
         """Messages of push queues and their deliveries."""
+        ...
+
+    @property
+    def subscribers(self) -> SubscriberStore:
+        """What is known of subscribers, and what waits on them."""
         ...
 
     @property
@@ -222,6 +237,13 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
         return DynamoDBMessageStore(self.clients.of("dynamodb"), self.settings[MESSAGES_TABLE], self.clock)
+
+    @cached_property
+    def subscribers(self) -> SubscriberStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
+
+        return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock)
 
     @cached_property
     def bodies(self) -> BodyStore:
@@ -336,6 +358,41 @@ class Engine:
             executor=ports.executor,
         )
 
+    @cached_property
+    def _subscriber_events(self) -> list[SubscriberEvents]:
+        return [each.subscriber_events() for each in self.protocols if each.subscriber_events]
+
+    @cached_property
+    def circuits(self) -> Circuits:
+        """Circuits of subscribers, as this execution environment sees them."""
+        from pushhub.engine.circuits import Circuits
+
+        ports = self.ports
+        return Circuits(
+            healths=ports.subscribers, events=self._subscriber_events, clock=ports.clock, telemetry=ports.telemetry
+        )
+
+    @cached_property
+    def _limiter(self) -> Limiter:
+        """One for all functions of this execution environment."""
+        from pushhub.engine.limiter import Limiter
+
+        return Limiter(seats=self.ports.subscribers, clock=self.ports.clock)
+
+    @cached_property
+    def recover(self) -> Recover:
+        """Sees each minute to circuits that are not closed."""
+        from pushhub.engine.circuits import Recover
+
+        ports = self.ports
+        return Recover(
+            healths=ports.subscribers,
+            backlog=ports.subscribers,
+            retry_queue=ports.retry_queue,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+        )
+
     def _deliver(self, waiting: WorkQueue) -> Deliver:
         from pushhub.engine.deliver import Deliver
         from pushhub.engine.protocol import AllQueues
@@ -351,7 +408,10 @@ class Engine:
             telemetry=ports.telemetry,
             in_flight_limit=ports.in_flight_limit,
             watchers=[make() for protocol in self.protocols for make in protocol.watchers],
-            subscriber_events=[each.subscriber_events() for each in self.protocols if each.subscriber_events],
+            subscriber_events=self._subscriber_events,
+            circuits=self.circuits,
+            backlog=ports.subscribers,
+            limiter=self._limiter,
         )
 
     @cached_property

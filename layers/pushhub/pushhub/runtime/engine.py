@@ -79,7 +79,7 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     remaining_ms = context.get_remaining_time_in_millis
     half = remaining_ms() // 2
     ticks = [make() for protocol in hub.engine.protocols for make in protocol.ticks]
-    ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
+    ticked = sum(each.run(lambda: remaining_ms() - half) for each in (hub.engine.recover, *ticks))
     return {"woken": hub.engine.wake.run(remaining_ms), "ticked": ticked}
 
 

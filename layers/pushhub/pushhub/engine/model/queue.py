@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.seats import Limits
 
 
 def dialect_of(queue: str) -> str:
@@ -79,6 +81,7 @@ class Subscriber:
         timeout_s: Seconds to wait for the whole answer (1..180).
         retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all subscribers.
         rules: What its answers may ask for; None leaves it to the queue's.
+        limits: What it is sent at most. Not used in unicast.
         disabled: Nothing is sent to it: what is owed to it ends when its time comes.
     """
 
@@ -89,6 +92,7 @@ class Subscriber:
     timeout_s: int = 10
     retry: RetryPolicy | None = None
     rules: AnswerRules | None = None
+    limits: Limits | None = None
     disabled: bool = False
 
 
@@ -103,6 +107,7 @@ class PushSettings:
         error_queue: Name of the error queue; empty means none.
         retry: The retry policy; None for ``retries`` tries ``retries_delay`` apart.
         rules: What answers may ask for.
+        circuit: How its subscribers are protected when they fail; None for not at all: each delivery keeps its own waits. Not used in unicast.
     """
 
     subscribers: tuple[Subscriber, ...]
@@ -111,6 +116,7 @@ class PushSettings:
     error_queue: str = ""
     retry: RetryPolicy | None = None
     rules: AnswerRules = NO_RULES
+    circuit: Circuit | None = None
 
     @property
     def policy(self) -> RetryPolicy:

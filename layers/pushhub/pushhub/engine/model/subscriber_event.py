@@ -9,6 +9,8 @@ from enum import StrEnum
 class SubscriberEventKind(StrEnum):
     """What happened."""
 
+    FAILING = "failing"
+    """Nothing but failures came from it for so long that its owner is warned; each warning is the same event however often it is told."""
     DISABLE = "disable"
     """It is to be disabled: it asked for it, or nothing but failures came from it for too long. From then on ``Subscriber.disabled`` is to be True."""
 
@@ -24,7 +26,9 @@ class SubscriberEvent:
         queue_uid: Its generation.
         subscriber_id: The subscriber.
         at: Epoch milliseconds.
-        reason: Why, in a word: ``status_410``, ``asked_to_disable``.
+        reason: Why, in a word: ``status_410``, ``asked_to_disable``, ``failing``.
+        failing_since: When the first failure since the last success was, epoch milliseconds; None where that does not matter.
+        percent: How much of the time is used up after which it is disabled.
     """
 
     kind: SubscriberEventKind
@@ -34,3 +38,10 @@ class SubscriberEvent:
     subscriber_id: str
     at: int
     reason: str
+    failing_since: int | None = None
+    percent: int | None = None
+
+    @property
+    def cause(self) -> str:
+        """What it is told for: the same each time it is told again, so that what follows from it can be made once."""
+        return f"{self.queue_uid}/{self.subscriber_id}/{self.kind}/{self.reason}/{self.failing_since or self.at}/{self.percent or ''}"

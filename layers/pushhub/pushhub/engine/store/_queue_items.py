@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
+from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.seats import Limits
+
+_CIRCUIT_NUMBERS = ("failures", "least", "window_s", "probe_s", "most_probe_s")
 
 
 def encode_project(project: Project) -> Item:
@@ -50,6 +54,7 @@ def encode_queue(queue: Queue) -> Item:
                 "retries_delay": number(queue.push.retries_delay),
                 "error_queue": text(queue.push.error_queue),
                 **_encode_retry(queue.push.retry),
+                **_encode_circuit(queue.push.circuit),
                 **_encode_rules(None if queue.push.rules == NO_RULES else queue.push.rules),
             }
         }
@@ -77,6 +82,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
             error_queue=fields["error_queue"]["S"],
             retry=_decode_retry(fields),
             rules=_decode_rules(fields) or NO_RULES,
+            circuit=_decode_circuit(fields),
         )
     dead_letter: DeadLetter | None = None
     if "dead_letter" in item:
@@ -112,6 +118,7 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             "timeout_s": number(subscriber.timeout_s),
             **_encode_retry(subscriber.retry),
             **_encode_rules(subscriber.rules),
+            **_encode_limits(subscriber.limits),
             **({"disabled": {"BOOL": True}} if subscriber.disabled else {}),
         }
     }
@@ -126,6 +133,7 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         timeout_s=int(fields["timeout_s"]["N"]),
         retry=_decode_retry(fields),
         rules=_decode_rules(fields),
+        limits=_decode_limits(fields),
         disabled="disabled" in fields,
     )
 
@@ -208,6 +216,46 @@ def _decode_rules(holder: Item) -> AnswerRules | None:
             for each in fields["on_status"]["L"]
         ),
     )
+
+
+def _encode_circuit(circuit: Circuit | None) -> Item:
+    if circuit is None:
+        return {}
+    fields: Item = {name: number(getattr(circuit, name)) for name in _CIRCUIT_NUMBERS}
+    fields["share"] = _decimal(circuit.share)
+    if circuit.disable_after_s is not None:
+        fields["disable_after_s"] = number(circuit.disable_after_s)
+    return {"circuit": {"M": fields}}
+
+
+def _decode_circuit(holder: Item) -> Circuit | None:
+    if "circuit" not in holder:
+        return None
+    fields: Item = holder["circuit"]["M"]
+    return Circuit(
+        share=float(fields["share"]["N"]),
+        disable_after_s=numbers(fields, "disable_after_s"),
+        **{name: int(fields[name]["N"]) for name in _CIRCUIT_NUMBERS},
+    )
+
+
+def _encode_limits(limits: Limits | None) -> Item:
+    if limits is None:
+        return {}
+    fields: Item = {}
+    if limits.rate_per_s is not None:
+        fields["rate_per_s"] = _decimal(limits.rate_per_s)
+    if limits.concurrency is not None:
+        fields["concurrency"] = number(limits.concurrency)
+    return {"limits": {"M": fields}}
+
+
+def _decode_limits(holder: Item) -> Limits | None:
+    if "limits" not in holder:
+        return None
+    fields: Item = holder["limits"]["M"]
+    rate = float(fields["rate_per_s"]["N"]) if "rate_per_s" in fields else None
+    return Limits(rate_per_s=rate, concurrency=numbers(fields, "concurrency"))
 
 
 def _decimal(value: float) -> Item:

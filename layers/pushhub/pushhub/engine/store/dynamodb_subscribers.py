@@ -1,0 +1,195 @@
+"""What is known of subscribers and what waits on them, on DynamoDB. Items of healthy subscribers do not exist."""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, numbers, text
+from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
+from pushhub.engine.model.seats import Seat, Seats
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Waiting
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["DynamoDBSubscribers"]
+
+LISTS = 4
+"""Partitions of the list of subscribers that are looked after."""
+
+SHARDS = 8
+"""Partitions of what waits on one subscriber: one takes 1,000 writes a second."""
+
+KEPT_S = 31 * 86_400
+"""How long an item stays that nobody changes: longer than any message lives."""
+
+_COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at", "version")
+
+
+class DynamoDBSubscribers:
+    """Implements :class:`pushhub.engine.ports.SubscriberStore`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table; keys ``pk`` and ``sk``.
+        clock: Says when items may go.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+        self._clock = clock
+
+    def health(self, key: SubscriberKey) -> Health | None:
+        """See the port."""
+        item = self._table.get(_health_key(key))
+        return _decode_health(item, key) if item else None
+
+    def save(self, health: Health) -> None:
+        """See the port. The very same write made twice (the client repeats a call that timed out) counts as written."""
+        stored = self._put(_encode_health(health), health.version)
+        if stored is not None and (not stored or _decode_health(stored, health.key) != health):
+            raise Conflict(f"health of {health.key.subscriber_id} changed")
+
+    def seats(self, key: SubscriberKey) -> Seats | None:
+        """See the port."""
+        item = self._table.get(_seats_key(key))
+        return _decode_seats(item, key) if item else None
+
+    def save_seats(self, seats: Seats) -> None:
+        """See the port. As for :meth:`save`."""
+        stored = self._put(_encode_seats(seats), seats.version)
+        if stored is not None and (not stored or _decode_seats(stored, seats.key) != seats):
+            raise Conflict(f"seats of {seats.key.subscriber_id} changed")
+
+    def _put(self, item: Item, version: int) -> Item | None:
+        """Write an item if the stored one has the version before; otherwise the stored one, which is empty if there is none."""
+        condition: Item = {"ConditionExpression": "attribute_not_exists(pk)"}
+        if version > 1:
+            condition = {
+                "ConditionExpression": "#version = :before",
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": {":before": number(version - 1)},
+            }
+        try:
+            self._table.put(item | self._time_to_live(), **condition)
+        except ConditionRefused as refused:
+            return refused.stored or {}
+        return None
+
+    def look_after(self, key: SubscriberKey) -> None:
+        """See the port."""
+        self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
+
+    def looked_after(self) -> Iterator[SubscriberKey]:
+        """See the port. Reads as far as it is asked."""
+        for shard in range(LISTS):
+            items = self._table.items(
+                KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"CIRCUITS#{shard}")}
+            )
+            for item in items:
+                project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 2)
+                yield SubscriberKey(
+                    project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
+                )
+
+    def leave(self, key: SubscriberKey) -> None:
+        """See the port."""
+        self._table.delete(_list_key(key))
+
+    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
+        """See the port."""
+        message_id = order.key.message_id
+        shard = zlib.crc32(message_id.encode()) % SHARDS
+        self._table.put(
+            {
+                "pk": text(_waiting_partition(key, shard)),
+                "sk": text(f"{now:015d}#{message_id}"),
+                "order": text(replace(order, message=None).encode()),
+            }
+            | self._time_to_live()
+        )
+
+    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+        """See the port. Consistent."""
+        shards = (self._waiting_in(key, shard, limit) for shard in range(SHARDS))
+        return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
+
+    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+        """See the port."""
+        places = [each.place.partition("/") for each in waiting]
+        self._table.delete_many(
+            [{"pk": text(_waiting_partition(key, int(shard))), "sk": text(sk)} for shard, _, sk in places]
+        )
+
+    def _waiting_in(self, key: SubscriberKey, shard: int, limit: int) -> Iterator[Waiting]:
+        items = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": text(_waiting_partition(key, shard))},
+            ConsistentRead=True,
+            Limit=max(1, limit // SHARDS),
+        )
+        for item in items:
+            yield Waiting(order=WorkOrder.decode(item["order"]["S"]), place=f"{shard}/{item['sk']['S']}")
+
+    def _time_to_live(self) -> Item:
+        return {"ttl": number(self._clock.now() // 1000 + KEPT_S)}
+
+
+def _name(key: SubscriberKey) -> str:
+    return f"{key.project}#{key.queue_uid}#{key.subscriber_id}"
+
+
+def _health_key(key: SubscriberKey) -> Item:
+    return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("HEALTH")}
+
+
+def _seats_key(key: SubscriberKey) -> Item:
+    return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("SEATS")}
+
+
+def _list_key(key: SubscriberKey) -> Item:
+    return {"pk": text(f"CIRCUITS#{zlib.crc32(_name(key).encode()) % LISTS}"), "sk": text(_name(key))}
+
+
+def _waiting_partition(key: SubscriberKey, shard: int) -> str:
+    return f"WAITING#{_name(key)}#{shard}"
+
+
+def _encode_health(health: Health) -> Item:
+    item = _health_key(health.key) | {"queue": text(health.key.queue), "state": text(health.state)}
+    item |= {name: number(getattr(health, name)) for name in _COUNTS}
+    return item if health.failing_since is None else item | {"failing_since": number(health.failing_since)}
+
+
+def _decode_health(item: Item, key: SubscriberKey) -> Health:
+    return Health(
+        key=key,
+        state=CircuitState(item["state"]["S"]),
+        failing_since=numbers(item, "failing_since"),
+        **{name: int(item[name]["N"]) for name in _COUNTS},
+    )
+
+
+def _encode_seats(seats: Seats) -> Item:
+    holders = {
+        name: {"L": [number(seat.first), number(seat.begins), number(seat.last)]}
+        for name, seat in seats.holders.items()
+    }
+    return _seats_key(seats.key) | {"holders": {"M": holders}, "version": number(seats.version)}
+
+
+def _decode_seats(item: Item, key: SubscriberKey) -> Seats:
+    holders: dict[str, Seat] = {}
+    for name, value in item["holders"]["M"].items():
+        first, begins, last = (int(each["N"]) for each in value["L"])
+        holders[name] = Seat(first=first, begins=begins, last=last)
+    return Seats(key=key, holders=holders, version=int(item["version"]["N"]))

@@ -1,0 +1,103 @@
+"""What every store of subscribers does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, QUEUE_UID, SUBSCRIBER, full_message, message, order
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.circuit import Circuit, Health, SubscriberKey, failed, succeeded
+from pushhub.engine.model.seats import Seats
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import SubscriberStore
+
+KEY = SubscriberKey(project=PROJECT, queue="webhooks/ä", queue_uid=QUEUE_UID, subscriber_id=SUBSCRIBER)
+OTHERS = (
+    replace(KEY, project=OTHER_PROJECT),
+    replace(KEY, queue_uid="another00000"),
+    replace(KEY, subscriber_id="b1b2b3b4b5b6"),
+)
+
+
+def an_open_one(key: SubscriberKey = KEY) -> Health:
+    return failed(Health(key=key), Circuit(), NOW, tripped=True, probe=False)
+
+
+def test_a_health_is_found_again_with_every_field(subscriber_store: SubscriberStore) -> None:
+    assert subscriber_store.health(KEY) is None
+    opened = replace(an_open_one(), probes=3, ramped=2, warnings=1, warned_at=NOW + 5)
+    for each in (opened, succeeded(opened, NOW + 9)):
+        subscriber_store.save(each)
+        assert subscriber_store.health(KEY) == each
+    assert [subscriber_store.health(each) for each in OTHERS] == [None] * 3
+
+
+def test_of_two_who_change_a_health_one_is_told(subscriber_store: SubscriberStore) -> None:
+    # Given a health written by one
+    subscriber_store.save(an_open_one())
+    # When another one writes it for the first time too, then that is a conflict, and the very same write is not
+    with pytest.raises(Conflict):
+        subscriber_store.save(replace(an_open_one(), probes=1))
+    subscriber_store.save(an_open_one())
+    # And the same holds for later versions
+    later = succeeded(an_open_one(), NOW + 1)
+    subscriber_store.save(later)
+    with pytest.raises(Conflict):
+        subscriber_store.save(replace(later, changed_at=NOW + 2))
+    assert subscriber_store.health(KEY) == later
+
+
+def test_who_is_looked_after_is_listed_until_it_leaves(subscriber_store: SubscriberStore) -> None:
+    for each in (KEY, *OTHERS, KEY):
+        subscriber_store.look_after(each)
+    assert {*subscriber_store.looked_after()} == {KEY, *OTHERS}
+    subscriber_store.leave(KEY)
+    subscriber_store.leave(KEY)
+    assert {*subscriber_store.looked_after()} == {*OTHERS}
+    assert len([*subscriber_store.looked_after()]) == 3
+
+
+def test_orders_wait_in_their_order_without_their_bodies(subscriber_store: SubscriberStore) -> None:
+    # Given forty orders of one subscriber, and some of others
+    orders = [order(message(), SUBSCRIBER) for _ in range(40)]
+    for number, each in enumerate(orders):
+        subscriber_store.add(KEY, each, NOW + number)
+    for other in OTHERS:
+        subscriber_store.add(other, order(message()), NOW)
+    # Then they are listed by how long they waited, as many as are asked for
+    found = subscriber_store.waiting(KEY, 100)
+    assert [each.order.key for each in found] == [each.key for each in orders]
+    assert [each.order.key for each in subscriber_store.waiting(KEY, 7)] == [each.key for each in orders[:7]]
+    assert {each.order.message for each in found} == {None}
+    assert len(subscriber_store.waiting(OTHERS[0], 9)) == 1
+    # When some are removed, twice, then the rest stays
+    subscriber_store.remove(KEY, found[:33])
+    subscriber_store.remove(KEY, found[:33])
+    assert [each.order.key for each in subscriber_store.waiting(KEY, 100)] == [each.key for each in orders[33:]]
+
+
+def test_an_order_that_waits_again_is_not_removed_with_its_former_place(subscriber_store: SubscriberStore) -> None:
+    given = order(full_message(unicast=False))
+    subscriber_store.add(KEY, given, NOW)
+    subscriber_store.add(KEY, given, NOW)
+    [first] = subscriber_store.waiting(KEY, 9)
+    subscriber_store.add(KEY, given, NOW + 1)
+    subscriber_store.remove(KEY, [first])
+    [again] = subscriber_store.waiting(KEY, 9)
+    assert again.order.key == given.key
+    assert isinstance(again.order, WorkOrder)
+
+
+def test_seats_are_found_again_and_of_two_who_take_one_the_later_is_told(subscriber_store: SubscriberStore) -> None:
+    assert subscriber_store.seats(KEY) is None
+    first = Seats(key=KEY).with_seat("a", 7, outlasts=3)
+    subscriber_store.save_seats(first)
+    subscriber_store.save_seats(first)
+    with pytest.raises(Conflict):
+        subscriber_store.save_seats(Seats(key=KEY).with_seat("b", 7, outlasts=0))
+    both = first.with_seat("b", 7, outlasts=3)
+    subscriber_store.save_seats(both)
+    assert subscriber_store.seats(KEY) == both
+    assert subscriber_store.seats(OTHERS[0]) is None

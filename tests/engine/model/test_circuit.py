@@ -1,0 +1,226 @@
+"""The circuit's state machine, step by step and by a machine that plays anything at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from pushhub.engine.model.circuit import (
+    MOST_RELEASED,
+    Circuit,
+    CircuitState,
+    Health,
+    SubscriberKey,
+    claimed,
+    drained,
+    due_warning,
+    failed,
+    ramped,
+    reset,
+    succeeded,
+    warned,
+)
+
+KEY = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="s0")
+NOW = 1_795_000_000_000
+HOUR_MS = 3_600_000
+CIRCUIT = Circuit()
+
+
+def an_open_one() -> Health:
+    return failed(Health(key=KEY), CIRCUIT, NOW, tripped=True, probe=False)
+
+
+def test_a_failure_that_is_not_one_too_many_is_noted_once() -> None:
+    first = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False)
+    assert (first.state, first.failing_since, first.version) == (CircuitState.CLOSED, NOW, 1)
+    assert failed(first, CIRCUIT, NOW + 1, tripped=False, probe=False) is first
+
+
+def test_probes_are_further_and_further_apart_and_made_one_at_a_time() -> None:
+    health, now, waits = an_open_one(), NOW, []
+    for _ in range(9):
+        waits.append((health.probe_at - now) // 1000)
+        assert claimed(health, health.probe_at - 1, for_ms=90_000) is None
+        now = health.probe_at
+        taken = claimed(health, now, for_ms=90_000)
+        assert taken is not None
+        # While it is under way there is no other, but should nothing be heard of it there is
+        assert claimed(taken, now + 89_999, for_ms=90_000) is None
+        assert claimed(taken, now + 90_000, for_ms=90_000) is not None
+        health = failed(taken, CIRCUIT, now, tripped=False, probe=True)
+    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+
+
+def test_a_failure_that_began_before_it_opened_changes_nothing() -> None:
+    health = an_open_one()
+    assert failed(health, CIRCUIT, NOW + 5, tripped=True, probe=False) is health
+
+
+def test_a_success_starts_a_ramp_that_doubles_and_ends_when_nothing_waits() -> None:
+    back = succeeded(an_open_one(), NOW + 9)
+    assert (back.state, back.failing_since) == (CircuitState.RAMPING, None)
+    released = []
+    for _ in range(12):
+        released.append(back.release)
+        back = ramped(back)
+    assert released == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000, 5000]
+    closed = drained(back, NOW + 99)
+    assert (closed.state, closed.ramped) == (CircuitState.CLOSED, 0)
+    assert succeeded(closed, NOW + 100) is closed
+
+
+def test_a_run_of_failures_breaks_the_ramp_off() -> None:
+    back = ramped(succeeded(an_open_one(), NOW))
+    again = failed(back, CIRCUIT, NOW + 5, tripped=True, probe=False)
+    assert (again.state, again.probes, again.ramped) == (CircuitState.OPEN, 0, 0)
+
+
+def test_warnings_at_half_seven_and_nine_tenths_and_then_the_end() -> None:
+    # Given a subscriber that fails each hour for five days
+    health, told = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
+    for hour in range(1, 121):
+        now = NOW + hour * HOUR_MS
+        health = failed(health, CIRCUIT, now, tripped=False, probe=False)
+        percent = due_warning(health, CIRCUIT, now)
+        if percent is not None:
+            told.append((hour, percent))
+            health = warned(health, now)
+    # Then each was said once, and it starts anew when it was disabled
+    assert told == [(60, 50), (84, 70), (108, 90), (120, 100)]
+    assert (health.failing_since, health.warnings, health.state) == (None, 0, CircuitState.CLOSED)
+
+
+def test_a_subscriber_that_is_seldom_asked_is_warned_before_it_is_disabled() -> None:
+    # Given one failure, silence for six days, and then failures each hour
+    health, told = failed(Health(key=KEY), CIRCUIT, NOW, tripped=False, probe=False), []
+    for hour in range(144, 200):
+        percent = due_warning(health, CIRCUIT, NOW + hour * HOUR_MS)
+        if percent is not None:
+            told.append((hour, percent))
+            health = warned(health, NOW + hour * HOUR_MS)
+            if percent == 100:
+                break
+    # Then the warnings are half a day apart
+    assert told == [(144, 50), (156, 70), (168, 90), (180, 100)]
+
+
+def test_one_success_starts_the_days_anew() -> None:
+    health = replace(an_open_one(), warnings=2, warned_at=NOW + 5)
+    back = succeeded(health, NOW + 9)
+    assert (back.warnings, back.warned_at, back.failing_since) == (0, 0, None)
+
+
+def test_without_a_limit_nobody_is_warned() -> None:
+    health = failed(Health(key=KEY), CIRCUIT, 0, tripped=False, probe=False)
+    assert due_warning(health, Circuit(disable_after_s=None), 10**13) is None
+
+
+class CircuitLife(RuleBasedStateMachine):
+    """Plays several execution environments whose knowledge is stale, a store with version checks, and a ticker."""
+
+    @initialize()
+    def begins(self) -> None:
+        self.stored = Health(key=KEY)
+        self.now = NOW
+        self.seen = [self.stored] * 3
+        self.last_success = 0
+        self.open_until_probe = 0
+        self.probes_open: list[int] = []
+
+    def save(self, health: Health) -> bool:
+        if health.version != self.stored.version + 1:
+            return False
+        before, self.stored = self.stored, health
+        if before.state is CircuitState.CLOSED:
+            assert health.state is not CircuitState.RAMPING, "nothing waits on a closed circuit"
+        return True
+
+    @rule(seconds=st.sampled_from([0, 1, 10, 61, 3_600, 90_000]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += seconds * 1000
+
+    @rule(who=st.integers(0, 2))
+    def an_environment_reads(self, who: int) -> None:
+        self.seen[who] = self.stored
+
+    @rule(who=st.integers(0, 2), tripped=st.booleans())
+    def an_attempt_fails(self, who: int, tripped: bool) -> None:
+        before = self.seen[who]
+        after = failed(before, CIRCUIT, self.now, tripped=tripped, probe=False)
+        if after is not before and self.save(after):
+            self.seen[who] = after
+            assert after.failing_since is not None
+            assert after.failing_since >= self.last_success
+
+    @rule(who=st.integers(0, 2))
+    def a_probe_is_made(self, who: int) -> None:
+        taken = claimed(self.seen[who], self.now, for_ms=90_000)
+        if taken is None or not self.save(taken):
+            return
+        # No other probe is under way: the one before ended, or its time was over
+        assert self.now >= self.open_until_probe
+        self.open_until_probe = self.now + 90_000
+        self.seen[who] = taken
+
+    @rule(who=st.integers(0, 2))
+    def the_probe_fails(self, who: int) -> None:
+        before = self.seen[who]
+        if before.state is not CircuitState.OPEN:
+            return
+        after = failed(before, CIRCUIT, self.now, tripped=False, probe=True)
+        if self.save(after):
+            self.seen[who] = after
+            self.open_until_probe = 0
+            assert after.probe_at - self.now >= CIRCUIT.probe_s * 1000
+            assert after.probe_at - self.now <= CIRCUIT.most_probe_s * 1000
+
+    @rule(who=st.integers(0, 2))
+    def an_attempt_succeeds(self, who: int) -> None:
+        before = self.seen[who]
+        after = succeeded(before, self.now)
+        if after is not before and self.save(after):
+            self.seen[who], self.last_success, self.open_until_probe = after, self.now, 0
+            assert after.failing_since is None
+            assert after.warnings == 0
+
+    @rule()
+    def a_minute_is_ticked(self) -> None:
+        if self.stored.state is CircuitState.RAMPING:
+            assert 0 < self.stored.release <= MOST_RELEASED
+            assert self.save(ramped(self.stored))
+
+    @rule()
+    def nothing_waits_any_more(self) -> None:
+        if self.stored.state is CircuitState.RAMPING:
+            assert self.save(drained(self.stored, self.now))
+
+    @rule()
+    def a_warning_is_due(self) -> None:
+        percent = due_warning(self.stored, CIRCUIT, self.now)
+        if percent is not None:
+            assert self.stored.failing_since is not None
+            assert self.now - self.stored.failing_since >= percent * 4_320_000
+            assert self.save(warned(self.stored, self.now))
+            self.open_until_probe = 0
+
+    @rule()
+    def its_owner_changes_it(self) -> None:
+        assert self.save(reset(self.stored, self.now))
+        self.open_until_probe = 0
+
+    @invariant()
+    def it_is_legal(self) -> None:
+        health = self.stored
+        assert (health.probe_at > 0) == (health.state is CircuitState.OPEN)
+        assert health.state is CircuitState.RAMPING or health.ramped == 0
+        assert 0 <= health.warnings <= 3
+        assert health.failing_since is not None or health.warnings == 0
+        assert health.state is not CircuitState.OPEN or health.failing_since is not None
+
+
+CircuitLife.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestCircuitLife = CircuitLife.TestCase

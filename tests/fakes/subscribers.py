@@ -1,0 +1,90 @@
+"""What is known of subscribers, and what waits on them, in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.circuit import Health, SubscriberKey
+from pushhub.engine.model.seats import Seats
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Waiting
+
+__all__ = ["FakeSubscribers"]
+
+
+class FakeSubscribers:
+    """Implements :class:`pushhub.engine.ports.SubscriberStore`.
+
+    Attributes:
+        writes: Every health written, in order, for assertions.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._healths: dict[SubscriberKey, Health] = {}
+        self._seats: dict[SubscriberKey, Seats] = {}
+        self._looked_after: set[SubscriberKey] = set()
+        self._waiting: dict[SubscriberKey, dict[str, WorkOrder]] = {}
+        self.writes: list[Health] = []
+
+    def health(self, key: SubscriberKey) -> Health | None:
+        """See the port."""
+        return self._healths.get(key)
+
+    def save(self, health: Health) -> None:
+        """See the port."""
+        with self._lock:
+            stored = self._healths.get(health.key)
+            if stored == health:
+                return
+            if (stored.version if stored else 0) != health.version - 1:
+                raise Conflict(f"health of {health.key.subscriber_id} changed")
+            self._healths[health.key] = health
+            self.writes.append(health)
+
+    def seats(self, key: SubscriberKey) -> Seats | None:
+        """See the port."""
+        return self._seats.get(key)
+
+    def save_seats(self, seats: Seats) -> None:
+        """See the port."""
+        with self._lock:
+            stored = self._seats.get(seats.key)
+            if stored == seats:
+                return
+            if (stored.version if stored else 0) != seats.version - 1:
+                raise Conflict(f"seats of {seats.key.subscriber_id} changed")
+            self._seats[seats.key] = seats
+
+    def look_after(self, key: SubscriberKey) -> None:
+        """See the port."""
+        self._looked_after.add(key)
+
+    def looked_after(self) -> Iterator[SubscriberKey]:
+        """See the port."""
+        return iter(sorted(self._looked_after, key=lambda each: (each.project, each.queue_uid, each.subscriber_id)))
+
+    def leave(self, key: SubscriberKey) -> None:
+        """See the port."""
+        self._looked_after.discard(key)
+
+    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
+        """See the port."""
+        bare = replace(order, message=None)
+        with self._lock:
+            self._waiting.setdefault(key, {})[f"{now:015d}#{order.key.message_id}"] = WorkOrder.decode(bare.encode())
+
+    def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
+        """See the port."""
+        with self._lock:
+            places = sorted(self._waiting.get(key, {}).items())[:limit]
+            return [Waiting(order=order, place=place) for place, order in places]
+
+    def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
+        """See the port."""
+        with self._lock:
+            for each in waiting:
+                self._waiting.get(key, {}).pop(each.place, None)
