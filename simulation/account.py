@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import bisect
 import itertools
 import json
 import logging
 import secrets
 import sys
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -96,6 +97,7 @@ class Account:
         written: Called with each change of a table: name, item before and after.
         calls: Calls of services so far.
         asked: Requests to endpoints so far.
+        troubles: When a call or a run of each function went wrong, microseconds.
     """
 
     def __init__(self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: int = 120_000) -> None:
@@ -108,6 +110,7 @@ class Account:
         self.numbers = itertools.count(1)
         self.calls = 0
         self.asked = 0
+        self.troubles: dict[str, list[int]] = defaultdict(list)
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self._streams: dict[str, list[StreamSource]] = {}
@@ -147,6 +150,17 @@ class Account:
     def note(self, line: str) -> None:
         """Tell what happened."""
         self.scheduler.note(line)
+
+    def trouble(self, function: str, line: str) -> None:
+        """Tell what went wrong in a function."""
+        self.troubles[function].append(self.scheduler.now)
+        self.note(line)
+
+    def troubled(self, function: str, begins: int, ends: int) -> bool:
+        """Whether anything went wrong in a function between two times (microseconds)."""
+        times = self.troubles[function]
+        found = bisect.bisect_left(times, begins)
+        return found < len(times) and times[found] <= ends
 
     def ignoring_refusals(self, call: Callable[[], object]) -> None:
         """Make a call whose answer nobody gets."""

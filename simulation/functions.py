@@ -262,16 +262,16 @@ class Environment:
         if weather.strikes(Kind.CRASH, self.settings.name, now):
             if account.random.random() < 0.5:
                 real(**parameters)
-                account.note(f"{self.name} dies after {operation}")
+                account.trouble(self.settings.name, f"{self.name} dies after {operation}")
             else:
-                account.note(f"{self.name} dies before {operation}")
+                account.trouble(self.settings.name, f"{self.name} dies before {operation}")
             self.die()
             raise Killed
         if weather.strikes(Kind.REFUSED, service, now):
-            account.note(f"{self.name} {operation} refused")
+            account.trouble(self.settings.name, f"{self.name} {operation} refused")
             raise service_error("ThrottlingException", operation)
         if weather.strikes(Kind.REPEATED, service, now):
-            account.note(f"{self.name} {operation} repeated")
+            account.trouble(self.settings.name, f"{self.name} {operation} repeated")
             # What the first call said is not known; the second one's answer counts, were it a refusal.
             account.ignoring_refusals(lambda: real(**parameters))
             self.pause(account.random.randrange(50_000, 10_000_000))
@@ -280,7 +280,7 @@ class Environment:
         self._read(operation, parameters)
         answer = real(**parameters)
         if lost:
-            account.note(f"{self.name} {operation} unanswered")
+            account.trouble(self.settings.name, f"{self.name} {operation} unanswered")
             self.pause(account.random.randrange(1_000_000, 40_000_000))
             raise ReadTimeoutError(endpoint_url=service)
         return answer
@@ -326,7 +326,7 @@ class Environment:
         ended.wait(self.settings.timeout_s)
         if not outcome:
             if self.alive:
-                account.note(f"{self.name} runs out of time")
+                account.trouble(self.settings.name, f"{self.name} runs out of time")
                 account.telemetry.count("RunsOutOfTime")
                 self.die()
             raise Killed
@@ -335,7 +335,7 @@ class Environment:
         good, result = outcome[0]
         if good:
             return result
-        account.note(f"{self.name} raises {result!r}")
+        account.trouble(self.settings.name, f"{self.name} raises {result!r}")
         raise result
 
     def die(self) -> None:

@@ -15,6 +15,7 @@ from simulation.truth import Truth, Violation
 from simulation.weather import HOUR, Storm, Weather, forecast
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
+from simulation.worlds.notifications import NotificationsWorld
 from simulation.worlds.pull import PullWorld
 
 
@@ -47,6 +48,7 @@ WORLDS: dict[str, Callable[[Account, Truth, float, float], World]] = {
     "ironmq": IronMqWorld,
     "pull": PullWorld,
     "hub": HubWorld,
+    "notifications": NotificationsWorld,
 }
 """Worlds by name, each made from the account, what watches it, the hours of traffic, and the posts an hour of each producer."""
 

@@ -1,0 +1,319 @@
+"""Notifications 2.0: publishers that repeat, consumers that come and go, exclusive and shared; and what they were promised."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any
+
+from pushhub.engine.projects import Projects
+from simulation.account import Account, Operator
+from simulation.gateway import WebSocketGateway
+from simulation.scheduler import SECOND
+from simulation.truth import Truth, Violation
+from simulation.weather import HOUR
+
+TOPICS = ("orders", "machines")
+SOURCES = ("111", "222", "333")
+PUBLISHERS = 3
+CONSUMERS = 3
+"""Of the shared subscriber."""
+
+FASTER = 6
+"""Publishers post so many times as often as producers of other worlds."""
+
+
+@dataclass
+class Published:
+    """A notification that its publisher was told was accepted.
+
+    Attributes:
+        publisher: Whose.
+        number: Its number, rising with time.
+        topic: Where to.
+        source: What it is about.
+        began: When it was first posted, microseconds.
+    """
+
+    publisher: int
+    number: int
+    topic: str
+    source: str
+    began: int
+
+
+@dataclass
+class Frame:
+    """A frame as a client got it.
+
+    Attributes:
+        at: When, microseconds.
+        connection: On which connection.
+        opened: When that was opened, microseconds.
+        position: In the topic.
+        key: Publisher and number.
+        source: What it is about.
+    """
+
+    at: int
+    connection: str
+    opened: int
+    position: int
+    key: tuple[int, int]
+    source: str
+
+
+@dataclass
+class Subscriber:
+    """A subscriber, and what its consumers saw.
+
+    Attributes:
+        name: Its name.
+        topic: Its topic.
+        shared: Whether it has several consumers.
+        since: When its first connection was open, microseconds.
+        frames: All frames of all its connections, in order.
+        noted: When the hub had each acknowledgement, by position, microseconds.
+        token: What its consumers connect with.
+    """
+
+    name: str
+    topic: str
+    shared: bool = False
+    since: int | None = None
+    frames: list[Frame] = field(default_factory=list)
+    noted: dict[int, int] = field(default_factory=dict)
+    token: str = ""
+
+
+class NotificationsWorld:
+    """A project with topics, publishers and subscribers.
+
+    Args:
+        account: Where it lives.
+        truth: Watches the account.
+        hours: How long publishers publish.
+        rate: Posts per hour and publisher, on average, before :data:`FASTER`.
+    """
+
+    name = "notifications"
+
+    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
+        self._account = account
+        self._truth = truth
+        self._hours = hours
+        self._rate = rate * FASTER
+        self._gateway = WebSocketGateway(account)
+        self.published: list[Published] = []
+        self.subscribers = [
+            Subscriber("reader", "orders"),
+            Subscriber("other", "orders"),
+            Subscriber("machine", "machines"),
+            Subscriber("team", "machines", shared=True),
+        ]
+        self._opened: dict[str, int] = {}
+
+    @property
+    def producers(self) -> list[str]:
+        """Names of the publishers."""
+        return [f"producer-{each}" for each in range(PUBLISHERS)]
+
+    def set_up(self) -> None:
+        """Make the project, its subscriptions and its consumers' tokens, before any weather."""
+        operator = Operator(self._account)
+        projects = Projects(config=operator.config, clock=operator.clock)
+        self._project = projects.make("simulated").project_id
+        token = projects.make_token(self._project)
+        basic = base64.b64encode(f"{self._project}/me:{token}".encode()).decode()
+        self._headers = {"authorization": f"Basic {basic}"}
+        for topic in TOPICS:
+            rule = {"context": "tenant", "subscription": topic, "subscriptionFilter": {"apis": [_api(topic)]}}
+            self._account.scheduler.spawn(partial(self._expect, "/notification2/subscriptions", rule, 201))
+        for subscriber in self.subscribers:
+            self._account.scheduler.spawn(partial(self._make_token, subscriber))
+        self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
+        assert all(each.token for each in self.subscribers)
+
+    def _ask(self, path: str, body: object, **headers: str) -> Any:
+        return self._account.http("POST", path, body, headers={**self._headers, **headers})
+
+    def _expect(self, path: str, body: object, status: int) -> Any:
+        answer = self._ask(path, body)
+        assert answer.status == status, answer
+        return answer.body
+
+    def _make_token(self, subscriber: Subscriber) -> None:
+        wanted = {"subscription": subscriber.topic, "subscriber": subscriber.name, "expiresInMinutes": 500_000}
+        if subscriber.shared:
+            wanted["shared"] = True
+        subscriber.token = self._expect("/notification2/token", wanted, 200)["token"]
+
+    def begin(self, producers: frozenset[str]) -> None:
+        """Let everybody act from now on."""
+        for subscriber in self.subscribers:
+            for place in range(CONSUMERS if subscriber.shared else 1):
+                random = Random(f"{self._account.seed}/{subscriber.name}-{place}")
+                self._account.scheduler.spawn(partial(self._consume, subscriber, f"c{place}", random))
+        for number in range(PUBLISHERS):
+            if f"producer-{number}" in producers:
+                random = Random(f"{self._account.seed}/producer-{number}")
+                self._account.scheduler.spawn(partial(self._publish, number, random))
+
+    def _publish(self, publisher: int, random: Random) -> None:
+        """One request after the other, each repeated under its key until it is taken."""
+        scheduler = self._account.scheduler
+        end, number, request = scheduler.now + round(self._hours * HOUR), 0, 0
+        while True:
+            scheduler.sleep(round(random.expovariate(self._rate) * HOUR))
+            if scheduler.now >= end:
+                return
+            request += 1
+            began, topic, drafts = scheduler.now, random.choice(TOPICS), []
+            told: list[Published] = []
+            for _ in range(random.choice((1, 1, 3, 10))):
+                number += 1
+                source = random.choice(SOURCES)
+                drafts.append({"api": _api(topic), "source": source, "data": {"p": publisher, "n": number}})
+                told.append(Published(publisher, number, topic, source, began))
+            for again in range(40):
+                key = {"idempotency-key": f"{publisher}-{request}"}
+                answer = self._ask("/notification2/notifications", drafts, **key)
+                if answer.status == 201:
+                    self.published += told
+                    break
+                scheduler.sleep(min(2**again, 600) * SECOND)
+
+    def _consume(self, subscriber: Subscriber, name: str, random: Random) -> None:
+        """Connect, receive, acknowledge, go away, and again."""
+        scheduler = self._account.scheduler
+        while True:
+            query = {"token": subscriber.token} | ({"consumer": name} if subscriber.shared else {})
+            status, connection = self._gateway.connect(query, partial(self._heard, subscriber, random))
+            if status != 200:
+                scheduler.sleep(random.randrange(2, 30) * SECOND)
+                continue
+            self._opened[connection] = scheduler.now
+            if subscriber.since is None:
+                subscriber.since = scheduler.now
+            stays = scheduler.now + round(random.expovariate(1 / 2_000) * SECOND)
+            while scheduler.now < stays and connection in self._account.sockets.open:
+                scheduler.sleep(min(stays - scheduler.now, 50 * SECOND))
+                socket = self._account.sockets.open.get(connection)
+                if socket is not None:
+                    # A ping.
+                    socket.active_at = self._account.now_ms()
+            self._gateway.cut(connection)
+            scheduler.sleep(round(random.expovariate(1 / 60) * SECOND))
+
+    def _heard(self, subscriber: Subscriber, random: Random, connection: str, frame: str) -> None:
+        if not frame:
+            return
+        header, _, body = frame.partition("\n\n")
+        ack_id, description, _ = header.split("\n")
+        told = json.loads(body)
+        position = int.from_bytes(base64.b64decode(ack_id)[:8])
+        now = self._account.scheduler.now
+        opened = self._opened.get(connection, now)
+        source = description.rpartition("/")[2]
+        subscriber.frames.append(Frame(now, connection, opened, position, (told["p"], told["n"]), source))
+        self._account.note(f"{subscriber.name} on {connection} gets p{told['p']}n{told['n']} at {position}")
+        if random.random() < 0.97:
+            after = round(random.expovariate(1 / 2) * SECOND)
+            noted = partial(self._noted, subscriber, position, connection)
+            self._account.scheduler.spawn(lambda: self._gateway.send(connection, ack_id, noted), after=after)
+
+    def _noted(self, subscriber: Subscriber, position: int, connection: str) -> None:
+        # One that is under way as its connection ends counts or not.
+        if connection in self._account.sockets.open:
+            subscriber.noted.setdefault(position, self._account.scheduler.now)
+
+    def open(self) -> int:
+        """Notifications that have not come to a subscriber."""
+        count = 0
+        for subscriber in self.subscribers:
+            got = {each.key for each in subscriber.frames}
+            count += sum(
+                self._owed(subscriber, each) and (each.publisher, each.number) not in got for each in self.published
+            )
+        return count
+
+    @staticmethod
+    def _owed(subscriber: Subscriber, published: Published) -> bool:
+        return (
+            published.topic == subscriber.topic and subscriber.since is not None and published.began > subscriber.since
+        )
+
+    def check(self) -> Iterator[Violation]:
+        """Every promise that was not kept."""
+        for subscriber in self.subscribers:
+            yield from self._everything_arrived(subscriber)
+            yield from self._in_order(subscriber)
+            yield from self._once_acknowledged(subscriber)
+        yield from self._one_order()
+
+    def _everything_arrived(self, subscriber: Subscriber) -> Iterator[Violation]:
+        got = {each.key for each in subscriber.frames}
+        for each in self.published:
+            if self._owed(subscriber, each) and (each.publisher, each.number) not in got:
+                yield Violation("never arrived", f"p{each.publisher}n{each.number}", f"at {subscriber.name}")
+
+    def _in_order(self, subscriber: Subscriber) -> Iterator[Violation]:
+        """On one connection positions rise (shared: those of one source), but for what a sender that failed sends again."""
+        seen: dict[tuple[str, int], Frame] = {}
+        highest: dict[tuple[str, str], int] = {}
+        for each in subscriber.frames:
+            about = f"p{each.key[0]}n{each.key[1]}"
+            key = each.connection, each.source if subscriber.shared else ""
+            before = seen.get((each.connection, each.position))
+            if before is not None:
+                if not self._account.troubled("notify", before.at - SECOND, each.at + SECOND):
+                    yield Violation("twice on one connection", about, f"{subscriber.name} on {each.connection}")
+            elif each.position < highest.get(key, 0):
+                told = f"{subscriber.name} on {each.connection}: {each.position} after {highest[key]}"
+                yield Violation("out of order", about, told)
+            seen[each.connection, each.position] = each
+            highest[key] = max(highest.get(key, 0), each.position)
+
+    def _once_acknowledged(self, subscriber: Subscriber) -> Iterator[Violation]:
+        """What the hub had the acknowledgement of before a connection was opened does not come on it."""
+        for each in subscriber.frames:
+            noted = subscriber.noted.get(each.position)
+            if noted is not None and noted < each.opened - SECOND:
+                told = f"{subscriber.name} on {each.connection} at {each.at / SECOND:.1f} s, noted at {noted / SECOND:.1f} s"
+                yield Violation("sent after its acknowledgement", f"p{each.key[0]}n{each.key[1]}", told)
+
+    def _one_order(self) -> Iterator[Violation]:
+        """A topic has one order, the same for all, in which what one publisher published one after the other stays so."""
+        at: dict[tuple[str, int], tuple[int, int]] = {}
+        positions: dict[tuple[str, tuple[int, int]], set[int]] = defaultdict(set)
+        for subscriber in self.subscribers:
+            for each in subscriber.frames:
+                known = at.setdefault((subscriber.topic, each.position), each.key)
+                if known != each.key:
+                    yield Violation(
+                        "two at one place", f"p{each.key[0]}n{each.key[1]}", f"{known} at {each.position} too"
+                    )
+                positions[subscriber.topic, each.key].add(each.position)
+        for (topic, key), found in positions.items():
+            if len(found) > 1:
+                yield Violation("published twice", f"p{key[0]}n{key[1]}", f"{topic}: at {sorted(found)}")
+        for topic in TOPICS:
+            for publisher in range(PUBLISHERS):
+                own = sorted(
+                    (key[1], min(found))
+                    for (where, key), found in positions.items()
+                    if where == topic and key[0] == publisher
+                )
+                for (number, place), (following, next_place) in zip(own, own[1:], strict=False):
+                    if next_place < place:
+                        told = f"{topic}: {number} at {place}, {following} at {next_place}"
+                        yield Violation("publisher's order", f"p{publisher}n{following}", told)
+
+
+def _api(topic: str) -> str:
+    return "events" if topic == "orders" else "alarms"
