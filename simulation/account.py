@@ -45,6 +45,9 @@ START_MS = 1_795_000_000_000
 SCHEDULES = {"wake": 60, "notify": 60, "sweep": 3600}
 """Seconds between the scheduled runs of functions."""
 
+MOST_IN_FLIGHT = 120_000
+"""About so many messages of a queue may be in flight."""
+
 GATEWAY_GIVES_UP_S = 30
 """API Gateway waits no longer for a function."""
 
@@ -91,7 +94,7 @@ class Account:
         seed: Decides everything.
         stack: What is deployed.
         weather: What goes wrong.
-        most_in_flight: Messages in flight from which on a standard queue hands out nothing (120,000 on AWS; a world has fewer messages).
+        most_in_flight: Messages in flight from which on a queue hands out nothing, by its name; 120,000 for the others, as on AWS.
 
     Attributes:
         written: Called with each change of a table: name, item before and after.
@@ -100,7 +103,9 @@ class Account:
         troubles: When a call or a run of each function went wrong, microseconds.
     """
 
-    def __init__(self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: int = 120_000) -> None:
+    def __init__(
+        self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: Mapping[str, int] | None = None
+    ) -> None:
         self.seed = seed
         self.stack = stack
         self.weather = weather
@@ -116,7 +121,7 @@ class Account:
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
-        self.queues = self._make_queues(most_in_flight)
+        self.queues = self._make_queues(most_in_flight or {})
         self.dynamodb = DynamoDB(
             stack.tables,
             now_ms=self.now_ms,
@@ -237,7 +242,7 @@ class Account:
             for table in self.dynamodb.tables.values():
                 table.expire(lambda: self.random.random() < 0.2)
 
-    def _make_queues(self, most_in_flight: int) -> dict[str, Queue]:
+    def _make_queues(self, most_in_flight: Mapping[str, int]) -> dict[str, Queue]:
         queues: dict[str, Queue] = {}
         for settings in self.stack.queues:
             chances = Chances(
@@ -245,7 +250,11 @@ class Account:
             )
             random = Random(f"{self.seed}/{settings.name}")
             queues[settings.name] = Queue(
-                settings, now_ms=self.now_ms, random=random, chances=chances, most_in_flight=most_in_flight
+                settings,
+                now_ms=self.now_ms,
+                random=random,
+                chances=chances,
+                most_in_flight=most_in_flight.get(settings.name, MOST_IN_FLIGHT),
             )
         for each in queues.values():
             each.dead = queues.get(each.settings.dead_letters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from simulation.account import Account
 from simulation.conservation import judged
 from simulation.template import stack
 from simulation.truth import Truth, Violation
-from simulation.weather import HOUR, Storm, Weather, forecast
+from simulation.weather import HOUR, Kind, Storm, Weather, forecast
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
@@ -57,6 +58,10 @@ SETTLES_WITHIN = 40
 
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message has expired, if nothing else ends it."""
+
+IN_FLIGHT_LIMIT = 25
+MOST_IN_FLIGHT = 100
+"""The limit of the retry queue and where it stops: on AWS 60,000 and 120,000, which a world of some hundred messages would never come near."""
 
 PURGEABLE = ("PushQueue", "RetryQueue", "PollQueue", "RouteQueue")
 
@@ -133,11 +138,11 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     """
     began = time.perf_counter()
     seed = f"{plan.world}/{plan.seed}"
-    deployed = stack()
+    deployed = stack(InFlightLimit=IN_FLIGHT_LIMIT)
     functions = [each.name for each in deployed.functions]
     storms = [each for each in forecast(seed, plan.hours, functions, PURGEABLE) if plan.takes(each.name)]
     weather = Weather((), seed)
-    account = Account(seed, deployed, weather)
+    account = Account(seed, deployed, weather, most_in_flight={"RetryQueue": MOST_IN_FLIGHT})
     if keep_lines:
         account.scheduler.lines = []
     truth = Truth(account)
@@ -158,7 +163,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
             )
         _settle(account, world, progress)
         violations = [*world.check(), *_conservation(truth)]
-        violations += _dead_letters(account)
+        violations += _queues(account)
         figures = _figures(account, truth)
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR
@@ -220,18 +225,37 @@ def _conservation(truth: Truth) -> list[Violation]:
     return violations
 
 
-def _dead_letters(account: Account) -> list[Violation]:
+EXCUSES = frozenset({Kind.PURGED, Kind.STOPPED, Kind.THROTTLED, Kind.CRASH, Kind.REFUSED, Kind.LOST, Kind.SLOW})
+"""Storms after which an order may be an hour late, or lost."""
+
+SWEPT_AT_MOST = 4
+"""Deliveries that may be swept without such a storm: environments die now and then, which hides their orders for three quarters of an hour."""
+
+
+def _queues(account: Account) -> list[Violation]:
+    """What the queues saw: orders that wore out, came back before their time, or were too many in flight."""
     violations = []
     for queue in account.queues.values():
         for each in queue.worn_out:
-            violations.append(
-                Violation(
-                    "dead letter without a fault",
-                    each.message_id,
-                    f"{queue.name}: {each.receives} receives, {each.failed_runs} failed",
-                )
-            )
+            told = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"
+            violations.append(Violation("dead letter without a fault", _message_in(each.body), told))
+        for each in queue.hasty.values():
+            told = f"{queue.name}: {each.hasty} times within seconds"
+            violations.append(Violation("handed out in vain", _message_in(each.body), told))
+        if queue.stopped:
+            told = f"{queue.most_seen} were, and {queue.stopped} times nothing was handed out"
+            violations.append(Violation("too many in flight", queue.name, told))
+    swept = account.telemetry.counts["DeliveriesSwept"]
+    excused = any(each.kind in EXCUSES and not each.name.startswith("drizzle") for each in account.weather.storms)
+    if swept > SWEPT_AT_MOST and not excused:
+        violations.append(Violation("swept though nothing was lost", "delivery_swept", f"{swept} deliveries"))
     return violations
+
+
+def _message_in(body: str) -> str:
+    """The message that an order is about."""
+    found = re.search(r"\b[0-9]{19}\b", body)
+    return found.group() if found else body
 
 
 def _figures(account: Account, truth: Truth) -> Counter[str]:

@@ -22,6 +22,10 @@ HIDDEN_AT_MOST_MS = 43_200_000
 DEDUPLICATED_MS = 300_000
 """How long a FIFO queue remembers a deduplication id."""
 
+HASTE_MS = 1_000
+HASTY_RECEIVES = 4
+"""Receives of one message, each within a second of the one before, that nobody has a reason for."""
+
 MOST_BYTES = 1_048_576
 MOST_DELAY_S = 900
 MOST_ENTRIES = 10
@@ -60,6 +64,7 @@ class Stored:
         received_at: When it was last received.
         handle: Of the last receive; empty while it can be received.
         wanted_at: When whoever hid it last wanted it to come back; 0 when nobody did.
+        hasty: Receives one after the other, each within a second of the one before.
         failed_runs: Receives that ended with a run which came to nothing.
         last: Handle of the last receive, also when that is over.
         entry: Its number among what is hidden.
@@ -75,6 +80,7 @@ class Stored:
     received_at: int = 0
     handle: str = ""
     wanted_at: int = 0
+    hasty: int = 0
     failed_runs: int = 0
     last: str = ""
     entry: int = 0
@@ -111,6 +117,7 @@ class Queue:
         stopped: How often nothing was handed out because too many were in flight.
         early: Receives of messages before the time that whoever hid them last wanted.
         expired: Messages dropped for their age.
+        hasty: Messages received again and again within seconds: whoever received them had nothing to do yet.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
     """
 
@@ -126,6 +133,7 @@ class Queue:
         self.settings = settings
         self.name = settings.name
         self.dead: Queue | None = None
+        self.hasty: dict[str, Stored] = {}
         self.worn_out: list[Stored] = []
         self.changed: Callable[[int], None] = lambda _: None
         self.most_seen = self.stopped = self.early = self.expired = 0
@@ -219,6 +227,9 @@ class Queue:
             copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
             self._hide(copy)
         self._number += 1
+        each.hasty = each.hasty + 1 if each.receives and now - each.received_at < HASTE_MS else 0
+        if each.hasty >= HASTY_RECEIVES:
+            self.hasty[each.message_id] = each
         each.receives += 1
         self._by_handle.pop(each.last, None)
         each.handle = each.last = f"{self.name}/{self._number}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -309,7 +310,7 @@ class NotificationsWorld:
                     for (where, key), found in positions.items()
                     if where == topic and key[0] == publisher
                 )
-                for (number, place), (following, next_place) in zip(own, own[1:], strict=False):
+                for (number, place), (following, next_place) in itertools.pairwise(own):
                     if next_place < place:
                         told = f"{topic}: {number} at {place}, {following} at {next_place}"
                         yield Violation("publisher's order", f"p{publisher}n{following}", told)
