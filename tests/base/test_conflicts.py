@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pushhub.base.conflicts import ROUNDS, read_change_save
+from pushhub.base.conflicts import ROUNDS, read_change_save, until_saved
 from pushhub.base.errors import Conflict, Unavailable
 
 
@@ -47,3 +47,14 @@ def test_nothing_is_saved_where_nothing_is_to_be_changed() -> None:
     shelf = Shelf(others=1)
     assert read_change_save(shelf.read, lambda _: None, shelf.save, doing="raising") == 0
     assert shelf.stored == 0
+
+
+def test_a_change_in_one_piece_is_made_until_nobody_comes_in_between() -> None:
+    shelf = Shelf(others=2)
+
+    def raised() -> str:
+        shelf.save(shelf.read() + 1)
+        return "raised"
+
+    assert until_saved(raised, doing="raising") == "raised"
+    assert shelf.stored == 21

@@ -7,10 +7,32 @@ from typing import TypeVar
 
 from pushhub.base.errors import Conflict, Unavailable
 
-ROUNDS = 8
+ROUNDS = 20
 """How often a change is made again on top of others before it is left for later."""
 
 T = TypeVar("T")
+
+
+def until_saved(change: Callable[[], T], *, doing: str) -> T:
+    """Make a change until no other writer comes in between.
+
+    Args:
+        change: Reads what is stored now, changes and saves it; raises ``Conflict`` when it was not as it was read any more. What else it raises
+            ends the matter.
+        doing: What this is for, in words that follow "unavailable".
+
+    Returns:
+        What the change returned.
+
+    Raises:
+        Unavailable: There was no end of others' changes.
+    """
+    for _ in range(ROUNDS):
+        try:
+            return change()
+        except Conflict:
+            continue
+    raise Unavailable(doing)
 
 
 def read_change_save(
@@ -30,14 +52,13 @@ def read_change_save(
     Raises:
         Unavailable: There was no end of others' changes.
     """
-    for _ in range(ROUNDS):
+
+    def once() -> T:
         current = read()
         changed = change(current)
         if changed is None:
             return current
-        try:
-            save(changed)
-        except Conflict:
-            continue
+        save(changed)
         return changed
-    raise Unavailable(doing)
+
+    return until_saved(once, doing=doing)

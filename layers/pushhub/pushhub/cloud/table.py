@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
-from pushhub.cloud.calls import ROUNDS, aws_call, pause
+from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -89,6 +89,36 @@ class Table:
             condition["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         with aws_call("dynamodb:PutItem"):
             self._client.put_item(TableName=self._name, Item=item, **condition)
+
+    def put_version(
+        self, item: Item, *, read: Callable[[Item], object] = lambda item: item, same: Sequence[str] = ()
+    ) -> None:
+        """Write an item whose ``version`` is one above that of the stored one, or 1 when there is none.
+
+        The very same write made twice (the client repeats a call that timed out) counts as written.
+
+        Args:
+            item: The item, with its ``version``.
+            read: What an item says; items that say the same are the same.
+            same: Attributes in which the stored one must be as this one.
+
+        Raises:
+            Conflict: The stored one has another version.
+        """
+        version = int(item["version"]["N"])
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
+        if version > 1:
+            values = {f":{name}": item[name] for name in same}
+            condition = {
+                "ConditionExpression": " AND ".join(["#version = :before", *(f"{name} = :{name}" for name in same)]),
+                "ExpressionAttributeNames": {"#version": "version"},
+                "ExpressionAttributeValues": {":before": number(version - 1), **values},
+            }
+        try:
+            self.put(item, **condition)
+        except ConditionRefused as refused:
+            if not refused.stored or read(refused.stored) != read(item):
+                raise Conflict(f"{item['sk']['S']} has another version than {version - 1}") from refused
 
     def update(self, key: Item, **update: Any) -> Item:
         """Change an item; returns it as it is now.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Verdict
@@ -55,9 +56,6 @@ from pushhub.engine.target import Outcome, PushOrder, Targets
 
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
-
-MERGE_ROUNDS = 8
-"""How often an outcome is folded into a delivery that keeps changing before the order is left for later."""
 
 PROBE_MARGIN_MS = 60_000
 """What a probe may take beyond its subscriber's timeout, until another one is made."""
@@ -434,8 +432,9 @@ class Deliver:
     def _merge_attempt(
         self, job: _Job, begun: Delivery, outcome: Outcome, attempted: Callable[[Delivery], Delivery]
     ) -> Delivery:
-        """The delivery changed during the attempt: fold the attempt in where it still counts."""
-        for _ in range(MERGE_ROUNDS):
+        """The delivery changed during the attempt: add the attempt where it still counts."""
+
+        def once() -> Delivery:
             current = self._messages.delivery(job.received.order.key)
             if current is None:
                 # Deleted by its time to live; there is nothing left to record.
@@ -446,12 +445,10 @@ class Deliver:
                 folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
             if folded is None:
                 return current
-            try:
-                self._messages.save(folded)
-            except Conflict:
-                continue
+            self._messages.save(folded)
             return folded
-        raise Unavailable("recording an attempt under contention")
+
+        return until_saved(once, doing="recording an attempt under contention")
 
     def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
         """Decide where a wait is spent; before the write, which enters a scheduled one into the due index."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, added, ask_for_try, opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, WorkQueue
-
-ROUNDS = 8
-"""How often a delivery that keeps changing is asked for."""
 
 
 class Resend:
@@ -47,13 +45,17 @@ class Resend:
             Unavailable: Nothing may be assumed; ask again.
         """
         order = _order(message, subscriber_id, manual=True)
-        for _ in range(ROUNDS):
+
+        def once() -> Delivery:
             stored = self._deliveries.delivery(order.key)
             wanted = ask_for_try(stored or _untried(message, subscriber_id), self._clock.now())
-            if wanted is stored or self._saved(wanted):
-                self._retry_queue.send([(order, 0)])
-                return wanted
-        raise Unavailable("asking for a try under contention")
+            if wanted is not stored:
+                self._deliveries.save(wanted)
+            return wanted
+
+        wanted = until_saved(once, doing="asking for a try under contention")
+        self._retry_queue.send([(order, 0)])
+        return wanted
 
     def add(self, message: Message, subscriber_id: str) -> Delivery:
         """Owe a message to a subscriber that was not owed it, from now on and with all automatic tries.

@@ -201,8 +201,8 @@ class HubMessages:
             InvalidObject: It is not in the accepted queue.
             Unavailable: Nothing may be assumed; ask again.
         """
-        message = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
-        order = WorkOrder.carrying(message, message.subscriber_ids[0])
+        delivery = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
+        order = WorkOrder(key=delivery.key, queue=delivery.queue)
         try:
             self._retry_queue().send([(order, 0)])
         except Unavailable:
@@ -221,7 +221,7 @@ class HubMessages:
         closed = close(delivery, DeliveryState.CANCELLED, now)
         return replace(closed, statuses={**closed.statuses, PERSON: said})
 
-    def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Message:
+    def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Delivery:
         entry = self._entry(project_id, object_id)
 
         def read() -> tuple[Message, Delivery]:
@@ -242,7 +242,7 @@ class HubMessages:
             read, decided, lambda changed: self._messages.save(changed[1]), doing="changing a delivery under contention"
         )
         self._log.put(log_entry(message, delivery, self._clock.now()))
-        return replace(message, body=None, body_ref=None)
+        return delivery
 
     def _entry(self, project_id: str, object_id: str) -> LoggedMessage:
         message_id = from_object_id(object_id)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from pushhub.base.errors import Conflict, Forbidden, MessageNotFound, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Forbidden, MessageNotFound
 from pushhub.base.ids import push_reservation_id
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, acknowledge
@@ -21,8 +22,6 @@ from pushhub.ironmq.wire.messages import Deletion
 from pushhub.ironmq.wire.names import is_message_id
 
 TIMED_OUT = "Reservation has timed out"
-CHANGE_ROUNDS = 8
-"""How often an acknowledgement is made again on top of an attempt recorded meanwhile before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +70,14 @@ class Acknowledge:
             MessageNotFound: No such message.
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
-        for _ in range(CHANGE_ROUNDS):
+
+        def once() -> None:
             before, after = self._acknowledged(queue, deletion)
-            if after is before:
-                return
-            try:
+            if after is not before:
                 self._messages.save(after)
-            except Conflict:
-                # The attempt itself was recorded meanwhile.
-                continue
-            return
-        raise Unavailable("acknowledging under contention")
+
+        # The attempt itself may be recorded meanwhile.
+        until_saved(once, doing="acknowledging under contention")
 
     def run_without_token(self, project_id: str, queue_name: str, deletion: Deletion) -> None:
         """Acknowledge a push by its reservation alone. An unknown queue looks like an unknown message.

@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import MessageNotFound
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
@@ -20,9 +21,6 @@ from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
-
-CHANGE_ROUNDS = 8
-"""How often a change is made again on top of somebody else's before it is given up."""
 
 PEEK_PAGE = 200
 
@@ -124,20 +122,19 @@ class PushMessages:
         Raises:
             MessageNotFound: No such message, or it was deleted before.
         """
-        for _ in range(CHANGE_ROUNDS):
+
+        def cancelled() -> Message:
             pushed = self._stored(queue, message_id)
-            try:
-                for delivery in pushed.deliveries.values():
-                    if not delivery.settled:
-                        self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
-            except Conflict:
-                # An attempt was recorded meanwhile.
-                continue
-            if pushed.message.body_ref is not None:
-                self._bodies.erase(pushed.message.body_ref)
-            self._messages.delete(pushed.message)
-            return
-        raise Unavailable("deleting a message under contention")
+            for delivery in pushed.deliveries.values():
+                if not delivery.settled:
+                    self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
+            return pushed.message
+
+        # An attempt may be recorded meanwhile.
+        message = until_saved(cancelled, doing="deleting a message under contention")
+        if message.body_ref is not None:
+            self._bodies.erase(message.body_ref)
+        self._messages.delete(message)
 
     def _stored(self, queue: Queue, message_id: str) -> PushedMessage:
         found = self._messages.message_with_deliveries(MessageKey(queue.project, queue.uid, message_id))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pushhub.base.errors import Conflict, QueueNotFound, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
@@ -16,8 +17,7 @@ from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 from pushhub.ironmq.subscribers import Registration
 from pushhub.ironmq.wire.queues import Page, QueueSettings
 
-CHANGE_ROUNDS = 8
-"""How often a change is made again on top of somebody else's before it is given up."""
+CHANGING = "changing a queue under contention"
 
 COUNT_PAGE = 500
 COUNT_PAGES = 20
@@ -104,15 +104,14 @@ class Queues:
             Invalid: A setting is not acceptable for this type of queue.
             Forbidden: Another type than the queue has.
         """
-        for _ in range(CHANGE_ROUNDS):
+
+        def once() -> Queue:
             stored = self._config.queue(project_id, name, fresh=True)
-            try:
-                queue = self._created(project_id, name, settings) if stored is None else self._changed(stored, settings)
-            except Conflict:
-                continue
-            self._make_dead_letter_queue(queue)
-            return queue
-        raise Unavailable("changing a queue under contention")
+            return self._created(project_id, name, settings) if stored is None else self._changed(stored, settings)
+
+        queue = until_saved(once, doing=CHANGING)
+        self._make_dead_letter_queue(queue)
+        return queue
 
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
         """Change a queue: what is not asked for stays.
@@ -163,12 +162,7 @@ class Queues:
         return stored if changed == stored else self._config.update_queue(changed)
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
-        for _ in range(CHANGE_ROUNDS):
-            try:
-                return change(self.get(project_id, name))
-            except Conflict:
-                continue
-        raise Unavailable("changing a queue under contention")
+        return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)
 
     def _make_dead_letter_queue(self, queue: Queue) -> None:
         """The dead letter queue exists from the moment it is named (IronMQ v3); one that exists is used as it is."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pushhub.base.errors import Conflict, Invalid, QueueNotFound, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Invalid, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
@@ -17,9 +18,6 @@ from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, check_subscribers_siz
 
 CHECKED_WITHIN_MS = 10_000
 """How long the hosts of new subscribers are looked up; what is not checked by then is taken, as the guard checks each request again."""
-
-CHANGE_ROUNDS = 8
-"""How often a change is made again on top of somebody else's before it is given up."""
 
 
 class Registration:
@@ -166,7 +164,7 @@ class Subscribers:
     def _change(
         self, project_id: str, queue_name: str, change: Callable[[PushSettings], tuple[Subscriber, ...]]
     ) -> Queue:
-        for _ in range(CHANGE_ROUNDS):
+        def once() -> Queue:
             queue = self._config.queue(project_id, queue_name, fresh=True)
             if queue is None:
                 raise QueueNotFound
@@ -175,11 +173,9 @@ class Subscribers:
             subscribers = change(queue.push)
             if not subscribers:
                 raise Invalid(NO_SUBSCRIBER)
-            try:
-                return self._config.update_queue(replace(queue, push=replace(queue.push, subscribers=subscribers)))
-            except Conflict:
-                continue
-        raise Unavailable("changing a queue under contention")
+            return self._config.update_queue(replace(queue, push=replace(queue.push, subscribers=subscribers)))
+
+        return until_saved(once, doing="changing a queue under contention")
 
 
 def _meant(subscribers: Sequence[Subscriber], name: str, url: str) -> list[Subscriber]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Set
-from contextlib import suppress
 from dataclasses import replace
 
+from pushhub.base.conflicts import ROUNDS, until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
@@ -37,7 +37,6 @@ FORGET_FROM = 200
 QUIET_MS = 30_000
 """A consumer that was sent nothing for this long is asked after when a sibling connects, milliseconds."""
 
-_ROUNDS = 10
 _LOOK_AGAIN_S = 0.25
 _REMEMBERED = 20_000
 
@@ -75,21 +74,20 @@ class Disconnects:
         Raises:
             Unavailable: Nothing may be assumed.
         """
-        for _ in range(_ROUNDS):
+
+        def once() -> Backlog | None:
             backlog = self._backlogs.backlog(topic, subscriber)
             if backlog is None or backlog.consumer(connection_id) is None:
                 self._connections.close(connection_id)
                 return backlog
             noted = self._connections.connections([connection_id]).get(connection_id)
             left = leave(backlog, connection_id, noted.acknowledged if noted else frozenset())
-            try:
-                self._backlogs.save(left)
-            except Conflict:
-                continue
+            self._backlogs.save(left)
             self._connections.close(connection_id)
             self._waker.these([left])
             return left
-        raise Unavailable("taking a consumer off its backlog")
+
+        return until_saved(once, doing="taking a consumer off its backlog")
 
 
 class Consumers:
@@ -162,7 +160,7 @@ class Consumers:
             Unavailable: Nothing may be assumed; the client has to connect again.
         """
         claims = self._tokens.check(token)
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             backlog = self._subscriber(claims)
             if claims.shared and backlog.shared:
                 backlog = self._without_long_dead(claims, backlog)
@@ -275,7 +273,8 @@ class Consumers:
 
     def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
         """The backlog after what its consumers acknowledged was absorbed for good."""
-        for _ in range(_ROUNDS):
+
+        def once() -> Backlog | None:
             backlog = self._backlogs.backlog(topic, subscriber)
             if backlog is None:
                 return None
@@ -286,17 +285,18 @@ class Consumers:
             absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
             if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
                 return backlog
-            with suppress(Conflict):
-                self._backlogs.save(absorbed)
-                return absorbed
-        raise Unavailable("absorbing acknowledgements")
+            self._backlogs.save(absorbed)
+            return absorbed
+
+        return until_saved(once, doing="absorbing acknowledgements")
 
     def _subscriber(self, claims: Claims) -> Backlog:
         """The subscriber's backlog, made if need be.
 
         It is stored before anything is owed to it: so nothing is ever owed to a subscriber that does not exist.
         """
-        for _ in range(_ROUNDS):
+
+        def once() -> Backlog:
             found = self._backlogs.backlog(claims.topic, claims.subscriber)
             if found is not None:
                 return found
@@ -309,10 +309,10 @@ class Consumers:
                 created_at=self._clock.now(),
                 version=1,
             )
-            with suppress(Conflict):
-                self._backlogs.save(new)
-                return new
-        raise Unavailable("making a subscriber")
+            self._backlogs.save(new)
+            return new
+
+        return until_saved(once, doing="making a subscriber")
 
     def _gone(self, backlog: Backlog) -> list[Consumer]:
         """Consumers whose connection API Gateway does not know (any more, or yet)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.notifications.consumers import FORGET_FROM, Disconnects, known_dead
@@ -47,7 +48,6 @@ LOST_AFTER_MS = 3 * APPEND_WITHIN_MS
 """Nobody is writing into a place that was taken this long ago, milliseconds."""
 
 _COMMITS_PER_READ = 100
-_ROUNDS = 20
 _RETRY_S = 1
 
 
@@ -340,7 +340,9 @@ class NotificationSender:
     def _recorded(self, this: _Pass) -> Backlog | None:
         """Write what came of a pass; the backlog as it is then, None when the subscriber was removed."""
         backlog: Backlog | None = this.backlog
-        for _ in range(_ROUNDS):
+
+        def once() -> Backlog | None:
+            nonlocal backlog
             if backlog is None or backlog.uid != this.backlog.uid:
                 return None
             recorded = record(
@@ -356,12 +358,13 @@ class NotificationSender:
                 self._backlogs.save(recorded)
             except Conflict:
                 backlog = self._backlogs.backlog(backlog.topic, backlog.subscriber)
-                continue
+                raise
             for connection_id in this.connections:
                 if positions := this.forgettable(connection_id):
                     self._connections.forget(connection_id, positions)
             return recorded
-        raise Unavailable("recording what was sent")
+
+        return until_saved(once, doing="recording what was sent")
 
     def _report(self, this: _Pass) -> None:
         """One wide event per pass that did something."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
-from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.store._queue_items import decode_project, decode_queue, encode_project, encode_queue
@@ -109,7 +108,7 @@ class DynamoDBConfigStore:
 
     def create_queue(self, queue: Queue) -> None:
         """The very same queue made twice (the client repeats a call that timed out) counts as made."""
-        self._write_queue(replace(queue, version=1), ConditionExpression="attribute_not_exists(pk)")
+        self._write_queue(replace(queue, version=1))
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """Cached unless ``fresh``."""
@@ -124,13 +123,7 @@ class DynamoDBConfigStore:
         return queue
 
     def update_queue(self, queue: Queue) -> Queue:
-        """The very same change made twice counts as made."""
-        return self._write_queue(
-            replace(queue, version=queue.version + 1),
-            ConditionExpression="#version = :before",
-            ExpressionAttributeNames={"#version": "version"},
-            ExpressionAttributeValues={":before": number(queue.version)},
-        )
+        return self._write_queue(replace(queue, version=queue.version + 1))
 
     def delete_queue(self, project_id: str, name: str) -> bool:
         self._queues.drop((project_id, name))
@@ -175,16 +168,12 @@ class DynamoDBConfigStore:
             ExpressionAttributeValues={":count": number(count)},
         )
 
-    def _write_queue(self, queue: Queue, **condition: object) -> Queue:
+    def _write_queue(self, queue: Queue) -> Queue:
         """Write a queue under a condition, and through the cache."""
         item = _key(queue.project, _QUEUE + queue.name) | encode_queue(queue)
         try:
-            self._table.put(item, **condition)
-        except ConditionRefused as refused:
-            self._queues.drop((queue.project, queue.name))
-            if not refused.stored or decode_queue(refused.stored, queue.project, queue.name) != queue:
-                raise Conflict(f"queue {queue.name} changed") from refused
-        except Unavailable:
+            self._table.put_version(item, read=lambda stored: decode_queue(stored, queue.project, queue.name))
+        except (Conflict, Unavailable):
             self._queues.drop((queue.project, queue.name))
             raise
         self._queues.put((queue.project, queue.name), queue)

@@ -106,21 +106,7 @@ class DynamoDBMessageStore:
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
-        """The very same write made twice (the client repeats a call that timed out) counts as written."""
-        item = encode_delivery(delivery)
-        try:
-            if delivery.version == 1:
-                self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
-            else:
-                self._table.put(
-                    item,
-                    ConditionExpression="#version = :before",
-                    ExpressionAttributeNames={"#version": "version"},
-                    ExpressionAttributeValues={":before": number(delivery.version - 1)},
-                )
-        except ConditionRefused as refused:
-            if not refused.stored or decode_delivery(refused.stored) != delivery:
-                raise Conflict(f"delivery {delivery.delivery_id} changed") from refused
+        self._table.put_version(encode_delivery(delivery), read=decode_delivery)
 
     def due(self, now: int, limit: int) -> list[Delivery]:
         """All shards are asked in turn, so that none waits for the others."""

@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, Table, text
 from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import Parameter, parameter_id
@@ -66,7 +65,7 @@ class DynamoDBHubSettings:
         """The very same change made twice (the client repeats a call that timed out) counts as made."""
         raised = replace(mapping, version=mapping.version + 1)
         key = store_key(project_id, _MAPPING + mapping.mapping_id)
-        self._write(key, encode_mapping(raised), raised.version)
+        self._table.put_version(key | encode_mapping(raised))
         return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
@@ -82,7 +81,7 @@ class DynamoDBHubSettings:
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
         raised = replace(integration, version=integration.version + 1)
         key = store_key(project_id, _INTEGRATION + integration.integration_id)
-        self._write(key, encode_integration(raised), raised.version)
+        self._table.put_version(key | encode_integration(raised))
         return raised
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
@@ -97,7 +96,7 @@ class DynamoDBHubSettings:
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
         raised = replace(scheduler, version=scheduler.version + 1)
         key = store_key(scheduler.project, _SCHEDULER + scheduler.scheduler_id)
-        self._write(key, encode_scheduler(raised), raised.version)
+        self._table.put_version(key | encode_scheduler(raised))
         return raised
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
@@ -171,21 +170,6 @@ class DynamoDBHubSettings:
             ExpressionAttributeValues={":pk": key["pk"], ":prefix": key["sk"]},
             ConsistentRead=True,
         )
-
-    def _write(self, key: Item, item: Item, version: int) -> None:
-        try:
-            if version == 1:
-                self._table.put(key | item, ConditionExpression="attribute_not_exists(pk)")
-            else:
-                self._table.put(
-                    key | item,
-                    ConditionExpression="#version = :before",
-                    ExpressionAttributeNames={"#version": "version"},
-                    ExpressionAttributeValues={":before": number(version - 1)},
-                )
-        except ConditionRefused as refused:
-            if refused.stored != key | item:
-                raise Conflict(f"{key['sk']['S']} changed") from refused
 
 
 def _parameter_key(project_id: str, name: str) -> Item:

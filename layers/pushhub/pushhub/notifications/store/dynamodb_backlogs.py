@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
@@ -53,20 +52,7 @@ class DynamoDBBacklogStore:
         return [decode_backlog(each) for each in items]
 
     def save(self, backlog: Backlog) -> None:
-        """The very same write made twice counts as made."""
-        item = encode_backlog(backlog)
-        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if backlog.version > 1:
-            condition = {
-                "ConditionExpression": "#version = :before AND uid = :uid",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": {":before": number(backlog.version - 1), ":uid": text(backlog.uid)},
-            }
-        try:
-            self._table.put(item, **condition)
-        except ConditionRefused as refused:
-            if not refused.stored or decode_backlog(refused.stored) != backlog:
-                raise Conflict("the backlog changed") from refused
+        self._table.put_version(encode_backlog(backlog), read=decode_backlog, same=("uid",))
 
     def delete(self, backlog: Backlog) -> None:
         try:
