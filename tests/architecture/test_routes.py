@@ -15,6 +15,7 @@ from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
 from pushhub.runtime.apis import handle
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Auth, Body, Function, Route
+from pushhub.webhooks.api.posting import ROUTES as WEBHOOKS_POSTING
 
 ROUTES = all_routes()
 BROUGHT = {each.name: each for each in FakePorts().build().engine.protocols}
@@ -96,4 +97,4 @@ def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() ->
 
 def test_ingest_serves_what_the_gateway_sends_it() -> None:
     served = {each for each in ROUTES if each.function is Function.INGEST and protocol(each) != "ironmq"}
-    assert served == {*HUB_POSTING, *PUBLISHING}
+    assert served == {*HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING}

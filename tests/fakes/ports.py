@@ -30,7 +30,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
 from tests.fakes.webhook_tasks import FakePortalTokens
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksSettings
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
@@ -65,6 +65,7 @@ STRUCK = {
     "requests": "requests",
     "applications": "applications",
     "idempotency_keys": "idempotency_keys",
+    "message_log": "message_log",
 }
 """Ports that faults strike, and what a plan calls them."""
 
@@ -133,6 +134,7 @@ class FakePorts:
         self.idempotency_keys = FakeIdempotencyKeys()
         self.vault = FakeVault()
         self.portal_tokens = FakePortalTokens()
+        self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
 
     @property
@@ -144,6 +146,16 @@ class FakePorts:
     def event_types(self) -> FakeWebhooksSettings:
         """Event types."""
         return self.applications
+
+    @property
+    def attempt_log(self) -> FakeWebhooksLogs:
+        """Attempts."""
+        return self.message_log
+
+    @property
+    def webhook_bodies(self) -> FakeBodyStore:
+        """Large bodies."""
+        return self.bodies
 
     @property
     def keys(self) -> FakePorts:

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy, UidTaken
 
-__all__ = ["FakeIdempotencyKeys", "FakeVault", "FakeWebhooksSettings"]
+__all__ = ["FakeIdempotencyKeys", "FakeVault", "FakeWebhooksLogs", "FakeWebhooksSettings"]
 
 _Key = tuple[str, ...]
 
@@ -183,3 +185,48 @@ class FakeVault:
         owner, _, content = sealed.partition(b"|")
         assert owner == project_id.encode(), "sealed for another project"
         return bytes(each ^ 0x5A for each in content)
+
+
+class FakeWebhooksLogs:
+    """Keeps messages and attempts in dictionaries."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._messages: dict[_Key, ListedMessage] = {}
+        self._events: dict[_Key, str] = {}
+        self._attempts: dict[_Key, LoggedAttempt] = {}
+
+    def list_message(self, message: ListedMessage) -> None:
+        """See the port."""
+        self._messages[message.project, message.app_id, message.engine_id] = message
+
+    def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
+        """See the port."""
+        return self._messages.get((project_id, app_id, engine_id))
+
+    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+        """See the port."""
+        of_app = [each for key, each in self._messages.items() if key[:2] == (project_id, app_id)]
+        return iter(taken(of_app, lambda each: each.engine_id, span))
+
+    def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
+        """See the port."""
+        del until
+        with self._lock:
+            return self._events.setdefault((project_id, app_id, event_id), engine_id)
+
+    def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
+        """See the port."""
+        return self._events.get((project_id, app_id, event_id))
+
+    def log_attempt(self, attempt: LoggedAttempt) -> None:
+        """See the port."""
+        self._attempts[attempt.project, attempt.endpoint_id, attempt.attempt_id] = attempt
+
+    def attempts(
+        self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
+    ) -> Iterator[LoggedAttempt]:
+        """See the port."""
+        of_endpoint = [each for key, each in self._attempts.items() if key[:2] == (project_id, endpoint_id)]
+        found = taken(of_endpoint, lambda each: each.attempt_id, span)
+        return (each for each in found if engine_id in (None, each.engine_id))

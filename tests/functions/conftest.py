@@ -159,7 +159,6 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "DESCENDANTS_LIMIT": "10000",
         "BACKLOG_HOURS": "36",
         "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
-        "WEBHOOKS_KEY": "alias/webhooks",
         "IDEMPOTENCY_HOURS": "12",
         "BACKLOG_BYTES": "100000",
         "SIGNING_SECRET": SIGNING_SECRET,
@@ -177,6 +176,8 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         s3.create_bucket(Bucket=RECORDS_BUCKET)
         aws_notifications.client("secretsmanager").create_secret(Name=SIGNING_SECRET, SecretString="s" * 64)
         monkeypatch.setenv("NOTIFY_QUEUE_URL", wakes_url)
+        key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
+        monkeypatch.setenv("WEBHOOKS_KEY", key)
         urls: dict[str, str] = {}
         for setting in SETTINGS_OF_QUEUES:
             name = setting.removesuffix("_URL").lower()

@@ -24,6 +24,7 @@ RESOURCES = {
     aws.MESSAGES_TABLE: "MessagesTable",
     aws.LINES_TABLE: "LinesTable",
     aws.HUB_TABLE: "HubTable",
+    aws.WEBHOOKS_TABLE: "WebhooksTable",
     aws.BUCKET: "BodiesBucket",
     RECORDS_BUCKET: "RecordsBucket",
     aws_notifications.BACKLOGS_TABLE: "BacklogsTable",

@@ -103,7 +103,13 @@ def test_requests_can_be_read(path: Path) -> None:
     event = event_in(path)
     request = request_from_event(event)
     project = "5b6c2f1d9e8a4c7b3d2e1f0a"
-    of_project = (f"/3/projects/{project}/queues", f"/api/stores/{project}/", "/notification2/", "/console")
+    of_project = (
+        f"/3/projects/{project}/queues",
+        f"/api/stores/{project}/",
+        "/notification2/",
+        "/api/v1/app/",
+        "/console",
+    )
     assert request.path.startswith(of_project)
     assert event["requestContext"]["stage"] == source()["Resources"]["HttpApiStage"]["Properties"]["StageName"]
     if event["routeKey"] != "$default":

@@ -12,6 +12,7 @@ ROLES = of_type("AWS::IAM::Role")
 
 WILDCARDS = {
     "${BodiesBucket.Arn}/bodies/*": "each object has a key of its own",
+    "${BodiesBucket.Arn}/webhooks/*": "each object has a key of its own",
     "${BodiesBucket.Arn}/hub/*": "each object has a key of its own",
     "${RecordsBucket.Arn}/records/*": "each object has a key of its own",
     "${RecordsBucket.Arn}/records/dt=*": "each object has a key of its own; quarantined ones, which may hold bodies, are not among them",

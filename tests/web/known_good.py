@@ -446,7 +446,63 @@ def _in_a_portal(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {}, {}
 
 
+MESSAGE = {
+    "eventType": "user.created",
+    "payload": {"a": {"b": [1, "c"]}},
+    "eventId": "e-1",
+    "channels": ["a"],
+    "tags": ["t"],
+    "payloadRetentionPeriod": 5,
+    "ttl": 60,
+    "deliverAt": "2026-11-18T11:00:00Z",
+    "application": {"name": "Acme", "uid": "acme"},
+    "transformationsParams": {"rawPayload": "x", "headers": {"content-type": "text/plain"}},
+}
+TIMED = {"before": "2099-01-01T00:00:00Z", "after": "2026-01-01T00:00:00Z"}
+CHOSEN = {"channel": "a", "tag": "t", "event_types": "user.created", "with_content": "true"}
+ATTEMPTS = {
+    **{"limit": "2", "iterator": "", "status": "0", "status_code_class": "200"},
+    **{"with_msg": "true", "expanded_statuses": "true"},
+}
+
+
+def _webhook_message(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _webhook_endpoint(api)
+    posted = ask(api, "webhooks.create_message", MESSAGE, app=names["app"]).body
+    return {**names, "message": posted["id"]}, {}
+
+
+def _attempted(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _webhook_message(api)
+    api.world.run(seconds=1)
+    answer = api.call(ROUTES["webhooks.list_attempts_of_message"], names=names)
+    return {**names, "attempt": answer.body["data"][0]["id"]}, {}
+
+
 WEBHOOKS = {
+    "webhooks.create_message": Good(_with_event_type, MESSAGE, {"with_content": "true"}),
+    "webhooks.list_messages": Good(_webhook_message, query={"limit": "2", "iterator": "", **TIMED, **CHOSEN}),
+    "webhooks.show_message": Good(_webhook_message, query={"with_content": "true"}),
+    "webhooks.expunge_message": Good(_webhook_message),
+    "webhooks.expunge_messages": Good(_webhook_message, {"ids": ["msg_none"]}),
+    "webhooks.precheck_message": Good(_webhook_endpoint, {"eventType": "user.created", "channels": ["a"]}),
+    "webhooks.list_attempts_of_endpoint": Good(_attempted, query={**ATTEMPTS, **TIMED, **CHOSEN}),
+    "webhooks.list_attempts_of_message": Good(_attempted, query={**ATTEMPTS, **TIMED, **CHOSEN, "endpoint_id": "shop"}),
+    "webhooks.list_attempts": Good(_attempted, query={**ATTEMPTS, **TIMED, **CHOSEN}),
+    "webhooks.list_attempts_at_endpoint": Good(_attempted, query={**ATTEMPTS, **TIMED, **CHOSEN}),
+    "webhooks.list_attempted_messages": Good(
+        _attempted, query={"limit": "2", "iterator": "", "status": "0", **TIMED, **CHOSEN}
+    ),
+    "webhooks.list_destinations": Good(_attempted, query={"limit": "2", "iterator": ""}),
+    "webhooks.show_attempt": Good(
+        _attempted, query={"with_content": "true", "with_msg": "true", "expanded_statuses": "true"}
+    ),
+    "webhooks.expunge_attempt": Good(_attempted),
+    "webhooks.resend_message": Good(_attempted),
+    "webhooks.show_stats": Good(_attempted, query={"since": "2026-11-18T00:00:00Z", "until": "2026-11-18T11:06:40Z"}),
+    "webhooks.send_example": Good(
+        _webhook_endpoint, {"eventType": "user.created", "exampleIndex": 0, "payload": {"a": "b"}}
+    ),
     "webhooks.health": Good(),
     "webhooks.ping": Good(),
     "webhooks.create_application": Good(_no_application, APPLICATION, {"get_if_exists": "false"}),

@@ -73,6 +73,11 @@ def time_of_message_id(message_id: str) -> int:
     return (int(message_id) >> _LOW_BITS) - _FIRST_MS + EPOCH_MS
 
 
+def first_message_id(at_ms: int) -> str:
+    """The lowest id that could be made at a moment (epoch milliseconds, 2020 at the earliest): what is less was made earlier."""
+    return _compose(max(at_ms, EPOCH_MS), 0)
+
+
 def push_reservation_id(key: str, message_id: str, subscriber_id: str, attempt: int) -> str:
     """The reservation id sent with one push attempt (``Iron-Reservation-Id``).
 

@@ -92,6 +92,10 @@ class WebhooksApplications:
         found = self._store.applications(project_id, span_of(window))
         return page_of(found, window, lambda each: each.app_id)
 
+    def find(self, project_id: str, name: str) -> Application | None:
+        """The application with an id or uid, or None."""
+        return self._store.application(project_id, name) if NAME.fullmatch(name) else None
+
     def application(self, project_id: str, name: str) -> Application:
         """The application with an id or uid.
 
@@ -132,7 +136,7 @@ class WebhooksApplications:
             Refused: The uid is taken (409).
         """
         given = parse_application(fields)
-        there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
+        there = self.find(project_id, name)
         if there is None:
             return self.create(project_id, fields)[0], True
         return self._changed(project_id, there.app_id, lambda _: given), False

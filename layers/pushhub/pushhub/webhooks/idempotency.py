@@ -45,10 +45,10 @@ class Repeats:
         keys: Remembers them.
         clock: Time.
         kept_ms: How long.
-        vault: Encrypts answers that hold a secret.
+        vault: Makes what encrypts answers that hold a secret, when the first one is kept: who only takes messages has none.
     """
 
-    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Vault) -> None:
+    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Callable[[], Vault]) -> None:
         self._keys = keys
         self._vault = vault
         self._clock = clock
@@ -80,12 +80,12 @@ class Repeats:
     def _opened(self, project_id: str, kept: KeptAnswer, secret: bool) -> KeptAnswer:
         if not secret:
             return kept
-        return replace(kept, body=self._vault.open(project_id, base64.b64decode(kept.body)).decode())
+        return replace(kept, body=self._vault().open(project_id, base64.b64decode(kept.body)).decode())
 
     def _sealed(self, project_id: str, answer: KeptAnswer, secret: bool) -> KeptAnswer:
         if not secret:
             return answer
-        return replace(answer, body=base64.b64encode(self._vault.seal(project_id, answer.body.encode())).decode())
+        return replace(answer, body=base64.b64encode(self._vault().seal(project_id, answer.body.encode())).decode())
 
     def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], secret: bool) -> KeptAnswer:
         try:

@@ -12,8 +12,10 @@ from typing import Protocol
 
 from pushhub.base.errors import HubError
 from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 
 
@@ -167,4 +169,49 @@ class Vault(Protocol):
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
         """Decrypt; what was opened before may be remembered."""
+        ...
+
+
+class MessageLog(Protocol):
+    """Messages as their applications list them."""
+
+    def list_message(self, message: ListedMessage) -> None:
+        """List a message, in place of what was listed of it."""
+        ...
+
+    def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
+        """A listed message, or None."""
+        ...
+
+    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+        """The messages of an application with the engine's ids in a span, in its direction, page by page as they are asked for."""
+        ...
+
+    def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
+        """Give a producer's own id to a message until it is no longer listed; returns the message (the engine's id) that has it."""
+        ...
+
+    def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
+        """The engine's id of the message with a producer's own id, or None."""
+        ...
+
+
+class AttemptLog(Protocol):
+    """Attempts, by endpoint."""
+
+    def log_attempt(self, attempt: LoggedAttempt) -> None:
+        """Log an attempt, in place of what was logged of it."""
+        ...
+
+    def attempts(
+        self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
+    ) -> Iterator[LoggedAttempt]:
+        """The attempts made at an endpoint with ids in a span, in its direction, page by page as they are asked for.
+
+        Args:
+            project_id: Owner.
+            endpoint_id: The endpoint.
+            span: Of ids of attempts.
+            engine_id: Only those made for that message.
+        """
         ...

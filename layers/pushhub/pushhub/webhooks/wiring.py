@@ -10,22 +10,41 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.wiring import AwsEnginePorts, Engine
+from pushhub.engine.target import TargetOffer
+from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.webhooks.model.application import PROTOCOL
 
 if TYPE_CHECKING:
+    from pushhub.engine.ports import BodyStore
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
     from pushhub.webhooks.api.api import WebhooksApi
     from pushhub.webhooks.api.dialect import WebhooksDialect
+    from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
+    from pushhub.webhooks.attempts import WebhooksAttempts
+    from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.portal import Portal, PortalTokens
-    from pushhub.webhooks.ports import Applications, Endpoints, EventTypes, IdempotencyKeys, Vault
+    from pushhub.webhooks.ports import (
+        Applications,
+        AttemptLog,
+        Endpoints,
+        EventTypes,
+        IdempotencyKeys,
+        MessageLog,
+        Vault,
+    )
+    from pushhub.webhooks.posting import WebhooksPosting
+    from pushhub.webhooks.queues import WebhooksQueues
+    from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+    from pushhub.webhooks.target import WebhookTarget
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
@@ -65,6 +84,21 @@ class WebhooksPorts(Protocol):
     @property
     def portal_tokens(self) -> PortalTokens:
         """Tokens of the owners of applications."""
+        ...
+
+    @property
+    def message_log(self) -> MessageLog:
+        """Messages as they are listed."""
+        ...
+
+    @property
+    def attempt_log(self) -> AttemptLog:
+        """Attempts."""
+        ...
+
+    @property
+    def webhook_bodies(self) -> BodyStore:
+        """Bodies that stay as long as messages of webhooks may."""
         ...
 
     @property
@@ -129,6 +163,29 @@ class AwsWebhooksPorts:
 
         return KmsVault(self._aws.clients.of("kms"), self._aws.settings[WEBHOOKS_KEY], self._aws.clock)
 
+    @cached_property
+    def _logs(self) -> DynamoDBWebhooksLogs:
+        from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
+
+        return DynamoDBWebhooksLogs(*self._table, self._aws.clock)
+
+    @property
+    def message_log(self) -> MessageLog:
+        """On DynamoDB."""
+        return self._logs
+
+    @property
+    def attempt_log(self) -> AttemptLog:
+        """On DynamoDB."""
+        return self._logs
+
+    @cached_property
+    def webhook_bodies(self) -> BodyStore:
+        """On S3, under a prefix whose objects stay longer."""
+        from pushhub.engine.store.s3_bodies import S3BodyStore
+
+        return S3BodyStore(self._aws.clients.of("s3"), self._aws.settings[BODIES_BUCKET], prefix=PROTOCOL)
+
     @property
     def idempotency_ms(self) -> int:
         """From the settings."""
@@ -145,7 +202,10 @@ class Webhooks:
 
     aws_ports = AwsWebhooksPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
+        "ingest": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
         "control": (WEBHOOKS_TABLE, WEBHOOKS_KEY, IDEMPOTENCY_HOURS),
+        "push": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
+        "poll": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
     }
 
     @staticmethod
@@ -172,8 +232,11 @@ class Webhooks:
         """What it brings to the engine."""
         return WireProtocol(
             name=PROTOCOL,
+            targets=(TargetOffer((PROTOCOL,), self._target, public=False),),
+            queue_source=self._queues,
+            subscriber_events=self._disabling,
             apis={"/api/v1/": lambda: self.api},
-            producer_apis={"/api/v1/": lambda: self.api},
+            producer_apis={"/api/v1/": lambda: self.posting_api},
         )
 
     @cached_property
@@ -211,7 +274,10 @@ class Webhooks:
 
         ports = self.ports
         return Repeats(
-            keys=ports.idempotency_keys, clock=self._outside.clock, kept_ms=ports.idempotency_ms, vault=ports.vault
+            keys=ports.idempotency_keys,
+            clock=self._outside.clock,
+            kept_ms=ports.idempotency_ms,
+            vault=lambda: ports.vault,
         )
 
     @cached_property
@@ -238,18 +304,118 @@ class Webhooks:
         )
 
     @cached_property
+    def posting(self) -> WebhooksPosting:
+        """Takes messages."""
+        from pushhub.webhooks.posting import WebhooksPosting
+
+        ports, outside = self.ports, self._outside
+        return WebhooksPosting(
+            accept=self._engine.accept,
+            messages=outside.messages,
+            bodies=ports.webhook_bodies,
+            applications=self.applications,
+            endpoints=ports.endpoints,
+            log=ports.message_log,
+            repeats=self.repeats,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def messages(self) -> WebhooksMessages:
+        """Shows and expunges messages."""
+        from pushhub.webhooks.messages import WebhooksMessages
+
+        ports, outside = self.ports, self._outside
+        return WebhooksMessages(
+            applications=ports.applications,
+            log=ports.message_log,
+            messages=outside.messages,
+            bodies=ports.webhook_bodies,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def attempts(self) -> WebhooksAttempts:
+        """What became of messages."""
+        from pushhub.webhooks.attempts import WebhooksAttempts
+
+        ports, outside = self.ports, self._outside
+        return WebhooksAttempts(
+            applications=ports.applications,
+            endpoints=ports.endpoints,
+            messages=self.messages,
+            log=ports.message_log,
+            attempts=ports.attempt_log,
+            deliveries=outside.messages,
+            resend=self._engine.resend,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def examples(self) -> WebhooksExamples:
+        """Sends examples."""
+        from pushhub.webhooks.examples import WebhooksExamples
+
+        return WebhooksExamples(
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            event_types=self.event_types,
+            posting=self.posting,
+        )
+
+    @cached_property
+    def posting_api(self) -> WebhooksPostingApi:
+        """The part of the API that producers ask for."""
+        from pushhub.webhooks.api.posting import WebhooksPostingApi
+        from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
+
+        use_cases = WebhooksPostingUseCases(posting=self.posting, messages=self.messages)
+        return WebhooksPostingApi(use_cases=use_cases, dialect=self.dialect)
+
+    @cached_property
     def api(self) -> WebhooksApi:
         """The whole API."""
         from pushhub.webhooks.api.api import WebhooksApi
         from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
         use_cases = WebhooksUseCases(
+            clock=self._outside.clock,
             applications=self.applications,
             endpoints=self.endpoints,
             event_types=self.event_types,
+            posting=self.posting,
+            messages=self.messages,
+            attempts=self.attempts,
+            examples=self.examples,
             repeats=self.repeats,
             portal=self.portal,
             environments=self.environments,
             base_url=self._outside.base_url,
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect)
+
+    def _queues(self) -> WebhooksQueues:
+        from pushhub.webhooks.queues import WebhooksQueues
+
+        return WebhooksQueues(
+            applications=self.ports.applications, endpoints=self.ports.endpoints, clock=self._outside.clock
+        )
+
+    def _disabling(self) -> WebhooksDisabling:
+        from pushhub.webhooks.disabling import WebhooksDisabling
+
+        return WebhooksDisabling(endpoints=self.ports.endpoints)
+
+    def _target(self) -> WebhookTarget:
+        from pushhub.webhooks.target import WebhookTarget
+
+        ports, outside = self.ports, self._outside
+        return WebhookTarget(
+            projects=outside.config,
+            vault=ports.vault,
+            attempts=ports.attempt_log,
+            sender=outside.sender,
+            targets=lambda: self._engine.targets,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )

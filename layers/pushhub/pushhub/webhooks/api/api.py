@@ -8,11 +8,20 @@ from dataclasses import replace
 
 from pushhub.web.api import Api, Function, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api import applications, endpoints, environment, event_types, health, portal
+from pushhub.webhooks.api import (
+    applications,
+    attempts,
+    endpoints,
+    environment,
+    event_types,
+    health,
+    messages,
+    portal,
+    posting,
+)
 from pushhub.webhooks.api.call import WebhooksCall
 from pushhub.webhooks.api.dialect import WebhooksDialect
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
-from pushhub.webhooks.idempotency import digest_of
 from pushhub.webhooks.ports import KeptAnswer
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
@@ -22,6 +31,9 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *event_types.ROUTES,
     *portal.ROUTES,
     *environment.ROUTES,
+    *posting.ROUTES,
+    *messages.ROUTES,
+    *attempts.ROUTES,
 )
 """Every route of the webhooks API; where two paths fit, the first counts."""
 
@@ -50,11 +62,9 @@ def _once(handler: Handler, *, secret: bool) -> Handler:
     """A handler whose requests may be repeated with an ``Idempotency-Key``."""
 
     def handle(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-        request = call.request
-        key = request.headers.get("idempotency-key", "")
-        if not key:
+        digest = call.digest
+        if not digest:
             return handler(hub, call)
-        digest = digest_of(request.headers.get("authorization", ""), key, request.path, request.pairs)
 
         def work() -> KeptAnswer:
             response = handler(hub, call)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pushhub.web.api import Call
+from pushhub.webhooks.idempotency import digest_of
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
 
 __all__ = ["APP", "ENDPOINT", "ROOT", "Caller", "WebhooksCall"]
@@ -57,6 +58,19 @@ class WebhooksCall(Call):
     def endpoint(self) -> str:
         """Id or uid of the endpoint in the path."""
         return self.names["endpoint"]
+
+    @property
+    def message(self) -> str:
+        """Id of the message in the path, or its producer's own."""
+        return self.names["message"]
+
+    @property
+    def digest(self) -> str:
+        """What the request is known by when it is repeated; empty without ``Idempotency-Key``."""
+        headers, key = self.request.headers, self.request.headers.get("idempotency-key", "")
+        if not key:
+            return ""
+        return digest_of(headers.get("authorization", ""), key, self.request.path, self.request.pairs)
 
     @property
     def query(self) -> Mapping[str, str]:

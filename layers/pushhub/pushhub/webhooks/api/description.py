@@ -32,6 +32,7 @@ TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 _UID = text("Your own id of it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
 _RATE = whole("Messages per second.", 1, 65_535)
 _NAMES = array(text(), minItems=1)
+_MESSAGE_ID, _ATTEMPT_ID = "msg_3MRPxozovyLlR7ADBjfm3xddNLq", "atmpt_3MRPxozovyLlR7ADBjfm3xddNLq"
 _APP_ID, _ENDPOINT_ID = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6", "ep_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 
 
@@ -93,6 +94,33 @@ _ACCESS = {
     "url": "https://hub.example/portal#key=eyJhcHBJZCI6Li4ufQ==",
     "token": "appsk_5f0000000000000000000001_3MRPxozw7TPC3MSkZFTrdbEFpc6_5rF0bqzYz1h3mKpX",
 }
+_MESSAGE: dict[str, Any] = {
+    "id": _MESSAGE_ID,
+    "eventId": None,
+    "eventType": "user.created",
+    "payload": {"email": "a@b.example"},
+    "channels": None,
+    "timestamp": _AT,
+}
+_ATTEMPT: dict[str, Any] = {
+    "id": _ATTEMPT_ID,
+    "url": "https://acme.example/webhooks",
+    "msgId": _MESSAGE_ID,
+    "endpointId": _ENDPOINT_ID,
+    "response": "ok",
+    "responseStatusCode": 200,
+    "responseDurationMs": 50,
+    "status": 0,
+    "statusText": "success",
+    "triggerType": 0,
+    "timestamp": _AT,
+}
+_DESTINATION: dict[str, Any] = {
+    **{name: value for name, value in _ENDPOINT.items() if name != "metadata"},
+    "nextAttempt": None,
+    "status": 0,
+    "statusText": "success",
+}
 
 _APPLICATION_FIELDS: dict[str, Schema] = {
     "name": text(minLength=1),
@@ -125,7 +153,53 @@ _EVENT_TYPE_FIELDS: dict[str, Schema] = {
     "groupName": nullable(text()),
 }
 
+_STATUS: dict[str, Schema] = {
+    "status": whole("0 success, 1 pending, 2 fail, 3 sending, 4 canceled.", 0, 4),
+    "statusText": text(enum=["success", "pending", "fail", "sending", "canceled"]),
+}
+_MESSAGE_FIELDS: dict[str, Schema] = {
+    "id": text("Begins with `msg_`."),
+    "eventId": nullable(text("The producer's own id of it.")),
+    "eventType": text(),
+    "payload": obj("`{}` where it was not asked for, `expired` where it is gone."),
+    "channels": nullable(array(text())),
+    "tags": array(text()),
+    "timestamp": TIME,
+    "deliverAt": TIME,
+}
+_MESSAGE_LACKS = ("tags", "deliverAt")
+
 _SCHEMAS: dict[str, Schema] = {
+    "WebhooksMessage": answer(_MESSAGE_FIELDS, lacks=_MESSAGE_LACKS),
+    "WebhooksAttemptedMessage": answer(
+        {**_MESSAGE_FIELDS, **_STATUS, "nextAttempt": TIME}, lacks=(*_MESSAGE_LACKS, "nextAttempt")
+    ),
+    "WebhooksDestination": answer(
+        {
+            **{name: schema for name, schema in _ENDPOINT_FIELDS.items() if name != "metadata"},
+            **_STATUS,
+            "id": text(),
+            "nextAttempt": nullable(TIME),
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        }
+    ),
+    "WebhooksAttempt": answer(
+        {
+            **_STATUS,
+            "id": text("Begins with `atmpt_`."),
+            "url": text(),
+            "msgId": text(),
+            "endpointId": text(),
+            "response": text("What was answered, 20,000 bytes at most."),
+            "responseStatusCode": whole("0 when no answer came."),
+            "responseDurationMs": whole(),
+            "triggerType": whole("0 scheduled, 1 by hand.", 0, 1),
+            "timestamp": TIME,
+            "msg": ref("WebhooksMessage"),
+        },
+        lacks=("msg",),
+    ),
     "WebhooksRefusal": {
         "anyOf": [
             answer({"code": text("A word for programs."), "detail": text("For people.")}),
@@ -170,7 +244,86 @@ _EVENT_TYPE_SHOWN = ref("WebhooksEventType")
 _TAKEN = {409: "The uid is taken"}
 _HEADERS = request({"headers": nullable(TEXTS)})
 
+_MESSAGE_SHOWN, _ATTEMPT_SHOWN = ref("WebhooksMessage"), ref("WebhooksAttempt")
+_ATTEMPTS = Described(asked={"limit": "50"}, answer=listed(_ATTEMPT_SHOWN), answered=listing(_ATTEMPT, _ATTEMPT_ID))
+
 _ROUTES: Mapping[str, Described] = {
+    "webhooks.create_message": Described(
+        means="202 means stored: every endpoint that wants it is sent it. What endpoints get is the very text of the payload.",
+        request=request(
+            {
+                "eventType": text(),
+                "payload": obj("Any JSON object."),
+                "eventId": nullable(_UID),
+                "channels": nullable(array(text(), minItems=1, maxItems=10)),
+                "tags": nullable(array(text(), minItems=1, maxItems=5)),
+                "payloadRetentionPeriod": nullable(whole("Days.", 1, 90)),
+                "payloadRetentionHours": nullable(whole("Hours, in place of days.", 1, 2160)),
+                "ttl": nullable(whole("Seconds after which it is no longer tried.", 1, 90 * 86_400)),
+                "deliverAt": nullable(TIME),
+                "application": nullable(request(_APPLICATION_FIELDS, means="Made if there is none.")),
+                "transformationsParams": nullable(
+                    request({"rawPayload": nullable(text("Sent in place of the payload.")), "headers": nullable(obj())})
+                ),
+            },
+            needs=("eventType", "payload"),
+        ),
+        sent={"eventType": "user.created", "payload": {"email": "a@b.example"}},
+        answer=_MESSAGE_SHOWN,
+        answered=_MESSAGE,
+        headers={"Idempotency-Key": Named(means="A repeat with the same key is answered alike and done once.")},
+        refusals={409: "The event id is taken"},
+    ),
+    "webhooks.list_messages": Described(
+        asked={"limit": "50"}, answer=listed(_MESSAGE_SHOWN), answered=listing(_MESSAGE, _MESSAGE_ID)
+    ),
+    "webhooks.show_message": Described(answer=_MESSAGE_SHOWN, answered=_MESSAGE),
+    "webhooks.expunge_message": Described(means="It is not tried any more, and stays listed."),
+    "webhooks.expunge_messages": Described(
+        request=request({"ids": nullable(array(text(), maxItems=1000))}),
+        sent={"ids": [_MESSAGE_ID]},
+        answer=answer({"results": TEXTS}),
+        answered={"results": {_MESSAGE_ID: "expunged"}},
+    ),
+    "webhooks.precheck_message": Described(
+        request=request({"eventType": text(), "channels": nullable(array(text()))}, needs=("eventType",)),
+        sent={"eventType": "user.created"},
+        answer=answer({"active": boolean()}),
+        answered={"active": True},
+    ),
+    "webhooks.list_attempts_of_endpoint": _ATTEMPTS,
+    "webhooks.list_attempts_of_message": _ATTEMPTS,
+    "webhooks.list_attempts": _ATTEMPTS,
+    "webhooks.list_attempts_at_endpoint": _ATTEMPTS,
+    "webhooks.list_attempted_messages": Described(
+        asked={"limit": "50"},
+        answer=listed(ref("WebhooksAttemptedMessage")),
+        answered=listing({**_MESSAGE, "status": 0, "statusText": "success"}, _MESSAGE_ID),
+    ),
+    "webhooks.list_destinations": Described(
+        asked={"limit": "50"},
+        answer=listed(ref("WebhooksDestination")),
+        answered=listing(_DESTINATION, _ENDPOINT_ID),
+    ),
+    "webhooks.show_attempt": Described(answer=_ATTEMPT_SHOWN, answered=_ATTEMPT),
+    "webhooks.expunge_attempt": Described(),
+    "webhooks.resend_message": Described(
+        means="One try at once, whatever the endpoint chooses; success ends the automatic ones.",
+        answer=obj(),
+        answered={},
+    ),
+    "webhooks.show_stats": Described(
+        means="Of the last 28 days, unless said otherwise.",
+        answer=answer(dict.fromkeys(("success", "fail", "sending", "pending", "canceled"), whole())),
+        answered={"success": 5, "fail": 1, "sending": 0, "pending": 0, "canceled": 0},
+    ),
+    "webhooks.send_example": Described(
+        means="`svix.ping`, or the first example of the event type's schema.",
+        request=request({"eventType": text(), "exampleIndex": nullable(whole("", 0)), "payload": nullable(obj())}),
+        sent={"eventType": "svix.ping"},
+        answer=_MESSAGE_SHOWN,
+        answered={**_MESSAGE, "payload": {}},
+    ),
     "webhooks.health": Described(answer=obj(), answered={}),
     "webhooks.ping": Described(),
     "webhooks.create_application": Described(
@@ -353,6 +506,8 @@ DESCRIPTION = ApiDescription(
         "app": Named(means="Id or uid of the application.", example=_APP_ID),
         "endpoint": Named(means="Id or uid of the endpoint.", example=_ENDPOINT_ID),
         "event_type": Named(means="Name of the event type.", example="user.created"),
+        "message": Named(means="Id of the message, or the producer's own.", example=_MESSAGE_ID),
+        "attempt": Named(means="Id of the attempt.", example=_ATTEMPT_ID),
     },
     query={
         "limit": Named(means="Items on a page.", schema=whole("", 1, MAX_LIMIT, default=50)),
@@ -361,6 +516,18 @@ DESCRIPTION = ApiDescription(
         "get_if_exists": Named(means="Whether one that is there is returned.", schema=boolean(default=False)),
         "include_archived": Named(means="Whether archived ones are listed.", schema=boolean(default=False)),
         "with_content": Named(means="Whether schemas or payloads are shown.", schema=boolean()),
+        "channel": Named(means="Only messages in this channel."),
+        "tag": Named(means="Only messages with this tag."),
+        "event_types": Named(means="Only messages of these types, separated by commas."),
+        "before": Named(means="Only what happened before."),
+        "after": Named(means="Only what happened from then on."),
+        "since": Named(means="From then on."),
+        "until": Named(means="Until then."),
+        "status": Named(means="Only these, by number."),
+        "status_code_class": Named(means="Only HTTP statuses of this hundred."),
+        "with_msg": Named(means="Whether the message is shown too.", schema=boolean(default=False)),
+        "expanded_statuses": Named(means="Taken, and without effect.", schema=boolean()),
+        "endpoint_id": Named(means="Only at this endpoint."),
         "expunge": Named(means="Whether it is removed rather than archived.", schema=boolean(default=False)),
     },
     refusal=ref("WebhooksRefusal"),

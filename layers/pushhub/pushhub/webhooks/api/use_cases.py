@@ -7,31 +7,55 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # A function that only takes messages does not load the rest.
+    from pushhub.base.ports import Clock
     from pushhub.webhooks.applications import WebhooksApplications
+    from pushhub.webhooks.attempts import WebhooksAttempts
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.portal import Portal
+    from pushhub.webhooks.posting import WebhooksPosting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhooksUseCases:
+class WebhooksPostingUseCases:
+    """What producers need.
+
+    Attributes:
+        posting: Takes messages.
+        messages: Shows and expunges messages.
+    """
+
+    posting: WebhooksPosting
+    messages: WebhooksMessages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhooksUseCases(WebhooksPostingUseCases):
     """The use cases of webhooks.
 
     Attributes:
+        clock: Time.
         applications: Applications.
         endpoints: Endpoints.
         event_types: Event types.
+        attempts: What became of messages.
+        examples: Sends examples.
         repeats: Answers repeated requests.
         portal: Tokens of the owners of applications.
         environments: What a project has, given out and taken in.
         base_url: Where the hub is.
     """
 
+    clock: Clock
     applications: WebhooksApplications
     endpoints: WebhooksEndpoints
     event_types: WebhooksEventTypes
+    attempts: WebhooksAttempts
+    examples: WebhooksExamples
     repeats: Repeats
     portal: Portal
     environments: Environments

@@ -24,12 +24,16 @@ class Window:
         after: Key behind which the part begins, in the list's own order; None for its beginning.
         backwards: Then the part is what ends before ``after`` instead.
         ascending: The list's own order.
+        since: Of lists of what happened: from this moment on, epoch milliseconds; None for no bound.
+        before: Of the same: before this moment.
     """
 
     limit: int = DEFAULT_LIMIT
     after: str | None = None
     backwards: bool = False
     ascending: bool = True
+    since: int | None = None
+    before: int | None = None
 
     @property
     def reads_up(self) -> bool:

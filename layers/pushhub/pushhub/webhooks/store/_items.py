@@ -10,6 +10,9 @@ endpoint          ``A#{project}#{app}``    ``EP#{endpoint id}``
 deleted endpoint  ``A#{project}#{app}``    ``EPX#{endpoint id}``
 its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
 idempotency key   ``I#{project}#{digest}`` ``KEY``
+listed message    ``L#{project}#{app}``    ``M#{engine's id}``
+its event id      ``L#{project}#{app}``    ``E#{event id}``
+attempt           ``T#{project}#{ep id}``  ``T#{attempt id}``
 ================  =======================  ==================================
 """
 

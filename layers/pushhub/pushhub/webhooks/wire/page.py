@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
 from pushhub.webhooks.model.refusals import unprocessable
-from pushhub.webhooks.wire.fields import NAME, bad_request
+from pushhub.webhooks.wire.fields import NAME, bad_request, moment_in_query
 
-__all__ = ["page_view", "parse_window"]
+__all__ = ["page_view", "parse_times", "parse_window"]
+
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+LISTED_DAYS = 90
+"""How far back lists of what happened go."""
 
 T = TypeVar("T")
 
@@ -39,6 +44,26 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     if iterator and not _is_key(after, kind):
         raise unprocessable("The iterator is not one of this list", "query", "iterator")
     return Window(limit=_limit(query), after=after or None, backwards=backwards, ascending=ascending)
+
+
+def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
+    """Which part of a list of what happened, newest first, a query asks for, and from when.
+
+    A list goes back 90 days from its end. One that is only told where to begin shows the oldest items from there on.
+
+    Args:
+        query: Of the request: ``before``, ``after``.
+        window: Which part otherwise.
+        now: Epoch milliseconds.
+
+    Raises:
+        Refused: No time (400).
+    """
+    before, since = moment_in_query(query, "before"), moment_in_query(query, "after")
+    if since is not None and before is None and window.after is None:
+        window = replace(window, backwards=True)
+    end = min(each for each in (before, now + HOUR_MS) if each is not None)
+    return replace(window, since=max(since or 0, end - LISTED_DAYS * DAY_MS), before=before)
 
 
 def _is_key(text: str, kind: Kind | None) -> bool:

@@ -1,0 +1,217 @@
+"""Webhooks API: what became of messages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+from pushhub.web.api import Auth, Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
+from pushhub.webhooks.api.messages import MESSAGE, message_query
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery
+from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.ids import Kind, message_id
+from pushhub.webhooks.model.page import Window
+from pushhub.webhooks.wire.attempt import (
+    attempt_view,
+    destination_view,
+    parse_status,
+    parse_status_class,
+    status_view,
+)
+from pushhub.webhooks.wire.fields import moment_in_query
+from pushhub.webhooks.wire.message import message_view
+from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
+
+ATTEMPT = MESSAGE + "/attempt/{attempt}"
+QUERY = (
+    *("limit", "iterator", "status", "status_code_class", "channel", "tag", "before", "after", "event_types"),
+    *("with_content", "with_msg", "expanded_statuses"),
+)
+
+
+def _window(hub: WebhooksUseCases, call: WebhooksCall, kind: Kind) -> Window:
+    window = parse_window(call.query, kind=kind, ascending=False, ordered=False)
+    return parse_times(call.query, window, hub.clock.now())
+
+
+def _query(call: WebhooksCall) -> AttemptQuery:
+    return AttemptQuery(
+        messages=message_query(call),
+        status=parse_status(call.query),
+        status_class=parse_status_class(call.query),
+    )
+
+
+def _view(hub: WebhooksUseCases, call: WebhooksCall, attempt: LoggedAttempt) -> dict[str, object]:
+    message = None
+    if call.flag("with_msg", default=False):
+        found = hub.messages.message(call.project, attempt.app_id, message_id(attempt.engine_id))
+        message = message_view(found, {})
+    return attempt_view(attempt, with_content=call.flag("with_content", default=True), message=message)
+
+
+def _of_endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = _window(hub, call, Kind.ATTEMPT)
+    page = hub.attempts.of_endpoint(call.project, call.app, call.endpoint, window, _query(call))
+    return Response(status=200, body=page_view(page, lambda each: _view(hub, call, each)))
+
+
+def _of_message(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = _window(hub, call, Kind.ATTEMPT)
+    page = hub.attempts.of_message(
+        call.project,
+        call.app,
+        call.message,
+        window,
+        _query(call),
+        endpoint=call.names.get("endpoint") or call.query.get("endpoint_id", ""),
+    )
+    return Response(status=200, body=page_view(page, lambda each: _view(hub, call, each)))
+
+
+def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = _window(hub, call, Kind.MESSAGE)
+    with_content = call.flag("with_content", default=True)
+    page = hub.attempts.messages_of(call.project, call.app, call.endpoint, window, _query(call))
+
+    def view(each: AttemptedMessage) -> dict[str, object]:
+        payload = hub.messages.payload(each.message) if with_content else {}
+        return {**message_view(each.message, payload), **status_view(each.status, each.next_at)}
+
+    return Response(status=200, body=page_view(page, view))
+
+
+def _destinations(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=True, ordered=False)
+    page = hub.attempts.destinations(call.project, call.app, call.message, window)
+    view = page_view(page, lambda each: destination_view(each.endpoint, each.status, each.next_at))
+    return Response(status=200, body=view)
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    attempt = hub.attempts.attempt(call.project, call.app, call.message, call.names["attempt"])
+    return Response(status=200, body=_view(hub, call, attempt))
+
+
+def _expunge(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.attempts.expunge(call.project, call.app, call.message, call.names["attempt"])
+    return Response(status=204, body={})
+
+
+def _resend(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.attempts.resend(call.project, call.app, call.message, call.endpoint)
+    return Response(status=202, body={})
+
+
+def _stats(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    stats = hub.attempts.stats(
+        call.project,
+        call.app,
+        call.endpoint,
+        since=moment_in_query(call.query, "since"),
+        until=moment_in_query(call.query, "until"),
+    )
+    return Response(status=200, body=asdict(stats))
+
+
+def _example(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    posted = hub.examples.send(call.project, call.app, call.endpoint, call.fields)
+    return Response(status=202, body=message_view(posted.message, {}))
+
+
+_route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    _route(
+        "GET",
+        APP + "/attempt/endpoint/{endpoint}",
+        _of_endpoint,
+        name="webhooks.list_attempts_of_endpoint",
+        summary="List the attempts at an endpoint",
+        query=QUERY,
+    ),
+    _route(
+        "GET",
+        APP + "/attempt/msg/{message}",
+        _of_message,
+        name="webhooks.list_attempts_of_message",
+        summary="List the attempts for a message",
+        query=(*QUERY, "endpoint_id"),
+    ),
+    _route(
+        "GET",
+        MESSAGE + "/attempt",
+        _of_message,
+        name="webhooks.list_attempts",
+        summary="List the attempts for a message, as old clients ask for them",
+        query=QUERY,
+    ),
+    _route(
+        "GET",
+        MESSAGE + "/endpoint/{endpoint}/attempt",
+        _of_message,
+        name="webhooks.list_attempts_at_endpoint",
+        summary="List the attempts for a message at one endpoint",
+        query=QUERY,
+    ),
+    _route(
+        "GET",
+        ENDPOINT + "/msg",
+        _messages_of,
+        name="webhooks.list_attempted_messages",
+        summary="List the messages that an endpoint was sent",
+        query=("limit", "iterator", "status", "channel", "tag", "before", "after", "event_types", "with_content"),
+    ),
+    _route(
+        "GET",
+        MESSAGE + "/endpoint",
+        _destinations,
+        name="webhooks.list_destinations",
+        summary="List the endpoints that a message was sent to",
+        query=("limit", "iterator"),
+    ),
+    _route(
+        "GET",
+        ATTEMPT,
+        _show,
+        name="webhooks.show_attempt",
+        summary="Show an attempt",
+        query=("with_content", "with_msg", "expanded_statuses"),
+    ),
+    Route(
+        "DELETE",
+        ATTEMPT + "/content",
+        _expunge,
+        name="webhooks.expunge_attempt",
+        summary="Destroy what is kept of the answer to an attempt",
+        status=204,
+    ),
+    _route(
+        "POST",
+        MESSAGE + "/endpoint/{endpoint}/resend",
+        _resend,
+        name="webhooks.resend_message",
+        summary="Send a message to an endpoint once more",
+        status=202,
+    ),
+    _route(
+        "GET",
+        ENDPOINT + "/stats",
+        _stats,
+        name="webhooks.show_stats",
+        summary="Count the attempts at an endpoint",
+        query=("since", "until"),
+    ),
+    Route(
+        "POST",
+        ENDPOINT + "/send-example",
+        _example,
+        name="webhooks.send_example",
+        summary="Send an example of an event type to an endpoint",
+        body=Body.JSON,
+        status=202,
+    ),
+)

@@ -1,0 +1,46 @@
+"""Webhooks API: what producers ask for."""
+
+from __future__ import annotations
+
+from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import APP, WebhooksCall
+from pushhub.webhooks.api.dialect import WebhooksDialect
+from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
+from pushhub.webhooks.wire.message import message_view
+
+MESSAGES = APP + "/msg"
+
+
+def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
+    with_content = call.flag("with_content", default=True)
+    posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest)
+    payload = posted.payload if posted.payload is not None else hub.messages.payload(posted.message)
+    return Response(status=202, body=message_view(posted.message, payload if with_content else {}))
+
+
+ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (
+    Route(
+        "POST",
+        MESSAGES,
+        _post,
+        name="webhooks.create_message",
+        summary="Send a message to the endpoints of an application",
+        function=Function.INGEST,
+        body=Body.JSON,
+        query=("with_content",),
+        status=202,
+    ),
+)
+
+
+class WebhooksPostingApi(Api[WebhooksPostingUseCases, WebhooksCall]):
+    """The part of the webhooks API that producers ask for.
+
+    Args:
+        use_cases: Handed to every handler.
+        dialect: Knows the callers.
+    """
+
+    def __init__(self, *, use_cases: WebhooksPostingUseCases, dialect: WebhooksDialect) -> None:
+        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=dialect)

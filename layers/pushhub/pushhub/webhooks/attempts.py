@@ -1,0 +1,330 @@
+"""What became of messages: attempts, the messages an endpoint was sent, the endpoints a message was sent to; and one more try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from pushhub.base.errors import Forbidden
+from pushhub.base.ports import Clock
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.ports import MessageStore
+from pushhub.engine.resend import Resend
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.endpoints import found_endpoint
+from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.ids import Kind, first_id
+from pushhub.webhooks.model.message import DAY_MS, ListedMessage
+from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
+from pushhub.webhooks.model.refusals import Gone, Refused, not_found
+from pushhub.webhooks.ports import AttemptLog, Endpoints, MessageLog, ReadApplications
+
+__all__ = ["AttemptQuery", "AttemptedMessage", "Destination", "Stats", "WebhooksAttempts", "status_of"]
+
+_AT_A_TIME = 100
+"""Messages whose deliveries are read together."""
+
+MAX_STATS_MS = 28 * DAY_MS
+_STATS_MARGIN_MS = 300_000
+_CLOCK_SKEW_MS = 60_000
+
+MOST_COUNTED = 200_000
+"""Attempts that statistics count at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptQuery:
+    """Which attempts are looked for.
+
+    Attributes:
+        messages: Of which messages.
+        status: With this result; None for any.
+        status_class: With HTTP statuses of this hundred; None for any.
+    """
+
+    messages: MessageQuery = field(default_factory=MessageQuery)
+    status: MessageStatus | None = None
+    status_class: int | None = None
+
+    def wants(self, attempt: LoggedAttempt) -> bool:
+        """Whether an attempt is one of them."""
+        return (
+            self.messages.wants(attempt.event_type, attempt.channels, attempt.tags)
+            and self.status in (None, attempt.status)
+            and self.status_class in (None, attempt.status_class)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptedMessage:
+    """A message that was sent to an endpoint.
+
+    Attributes:
+        message: The message.
+        status: How it stands there.
+        next_at: When it is tried next, epoch milliseconds; None for not any more.
+    """
+
+    message: ListedMessage
+    status: MessageStatus
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """An endpoint that a message was sent to.
+
+    Attributes:
+        endpoint: The endpoint, which may have been deleted since.
+        status: What its last attempt came to.
+        next_at: When it is tried next, epoch milliseconds; None for not any more.
+    """
+
+    endpoint: Endpoint
+    status: MessageStatus
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Attempts at an endpoint, by result."""
+
+    success: int
+    fail: int
+    sending: int = 0
+    pending: int = 0
+    canceled: int = 0
+
+
+def status_of(delivery: Delivery) -> MessageStatus:
+    """How a message stands with an endpoint."""
+    if delivery.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED):
+        return MessageStatus.SUCCESS
+    if delivery.state is DeliveryState.CANCELLED:
+        return MessageStatus.CANCELED
+    return MessageStatus.FAIL if delivery.due_at is None else MessageStatus.SENDING
+
+
+class WebhooksAttempts:
+    """What became of messages. Whatever names an application, endpoint or message is its id or the owner's own.
+
+    Args:
+        applications: Finds applications.
+        endpoints: Finds endpoints.
+        messages: Finds messages.
+        log: Lists messages.
+        attempts: Attempts.
+        deliveries: Deliveries of the engine.
+        resend: Has messages tried once more.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        endpoints: Endpoints,
+        messages: WebhooksMessages,
+        log: MessageLog,
+        attempts: AttemptLog,
+        deliveries: MessageStore,
+        resend: Resend,
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._messages = messages
+        self._log = log
+        self._attempts = attempts
+        self._deliveries = deliveries
+        self._resend = resend
+        self._clock = clock
+
+    def of_endpoint(
+        self, project_id: str, app: str, name: str, window: Window, query: AttemptQuery
+    ) -> Page[LoggedAttempt]:
+        """Attempts at an endpoint.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
+        found = self._attempts.attempts(project_id, endpoint.endpoint_id, _attempt_span(window))
+        return page_of((each for each in found if query.wants(each)), window, lambda each: each.attempt_id)
+
+    def of_message(
+        self,
+        project_id: str,
+        app: str,
+        name: str,
+        window: Window,
+        query: AttemptQuery,
+        *,
+        endpoint: str = "",
+    ) -> Page[LoggedAttempt]:
+        """Attempts for a message, at one endpoint or at all.
+
+        Raises:
+            NotFound: No such application, message or endpoint.
+        """
+        application = self._application(project_id, app)
+        message = self._messages.of(application, name)
+        only = found_endpoint(self._endpoints, application, endpoint).endpoint_id if endpoint else None
+        made = [each for each in self._made_for(message, only) if query.wants(each)]
+        found = taken(made, lambda each: each.attempt_id, _attempt_span(window))
+        return page_of(found, window, lambda each: each.attempt_id)
+
+    def attempt(self, project_id: str, app: str, name: str, attempt: str) -> LoggedAttempt:
+        """One attempt for a message.
+
+        Raises:
+            NotFound: No such application, message or attempt.
+        """
+        message = self._messages.message(project_id, app, name)
+        for each in self._made_for(message, None):
+            if each.attempt_id == attempt:
+                return each
+        raise not_found()
+
+    def expunge(self, project_id: str, app: str, name: str, attempt: str) -> None:
+        """Destroy what is kept of the answer to an attempt.
+
+        Raises:
+            NotFound: No such application, message or attempt.
+        """
+        self._attempts.log_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
+
+    def messages_of(
+        self,
+        project_id: str,
+        app: str,
+        name: str,
+        window: Window,
+        query: AttemptQuery,
+    ) -> Page[AttemptedMessage]:
+        """The messages that an endpoint was sent.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        application = self._application(project_id, app)
+        endpoint = found_endpoint(self._endpoints, application, name)
+        listed = self._log.messages(project_id, application.app_id, engine_span(window))
+        wanted = (
+            each
+            for each in listed
+            if query.messages.wants(each.fields.event_type, each.fields.channels, each.fields.tags)
+        )
+        found = (each for each in self._sent(wanted, endpoint.endpoint_id) if query.status in (None, each.status))
+        return page_of(found, window, lambda each: each.message.message_id)
+
+    def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
+        """The endpoints that a message was sent to, deleted ones among them.
+
+        Raises:
+            NotFound: No such application or message.
+        """
+        application = self._application(project_id, app)
+        message = self._messages.of(application, name)
+        made = [each for each in self._deliveries_of(message) if each.attempts]
+        found = taken(made, lambda each: each.subscriber_id, span_of(window))
+        shown = (each for each in map(self._destination, found) if each is not None)
+        return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
+
+    def resend(self, project_id: str, app: str, name: str, endpoint: str) -> None:
+        """Have a message sent to an endpoint once more, at once, whatever its filters. To one that is disabled nothing is sent.
+
+        Raises:
+            NotFound: No such application, message or endpoint.
+            Gone: The message's bytes are gone (400).
+        """
+        application = self._application(project_id, app)
+        message = self._messages.of(application, name)
+        to = found_endpoint(self._endpoints, application, endpoint)
+        self.resend_to(message, to)
+
+    def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> None:
+        """The same, of what was found before.
+
+        Raises:
+            Gone: The message's bytes are gone (400).
+        """
+        stored = self._messages.stored(message)
+        if not endpoint.active:
+            return
+        try:
+            self._resend.ask(stored, endpoint.endpoint_id)
+        except Forbidden:
+            raise Gone from None
+
+    def stats(self, project_id: str, app: str, name: str, *, since: int | None, until: int | None) -> Stats:
+        """How many attempts at an endpoint went well, and how many did not.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Refused: Too long a time, or one that is still to come (400).
+        """
+        now = self._clock.now()
+        endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
+        end = now if until is None else until
+        start = end - MAX_STATS_MS if since is None else since
+        if end > now + _STATS_MARGIN_MS or not 0 <= end - start <= MAX_STATS_MS + _STATS_MARGIN_MS:
+            raise Refused(400, "invalid_range", "The range may have 28 days at most, and may not end in the future")
+        span = Span(above=first_id(Kind.ATTEMPT, start), below=first_id(Kind.ATTEMPT, end + 4))
+        counted = islice(self._attempts.attempts(project_id, endpoint.endpoint_id, span), MOST_COUNTED)
+        results = [each.success for each in counted]
+        return Stats(success=sum(results), fail=len(results) - sum(results))
+
+    def _application(self, project_id: str, app: str) -> Application:
+        return found_application(self._applications, project_id, app)
+
+    def _deliveries_of(self, message: ListedMessage) -> Sequence[Delivery]:
+        found = self._deliveries.message_with_deliveries(message.key)
+        return found[1] if found else ()
+
+    def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
+        """The attempts for a message: those at each of its endpoints, in the time between the first and the last."""
+        for delivery in self._deliveries_of(message):
+            last = delivery.last
+            if last is None or only not in (None, delivery.subscriber_id):
+                continue
+            first_at = last.started_at if delivery.attempts == 1 else delivery.accepted_at - _CLOCK_SKEW_MS
+            last_at = last.started_at if delivery.attempts == 1 else last.finished_at + _CLOCK_SKEW_MS
+            span = Span(above=first_id(Kind.ATTEMPT, first_at), below=first_id(Kind.ATTEMPT, last_at + 4))
+            yield from self._attempts.attempts(
+                message.project, delivery.subscriber_id, span, engine_id=message.engine_id
+            )
+
+    def _sent(self, messages: Iterator[ListedMessage], endpoint_id: str) -> Iterator[AttemptedMessage]:
+        """Of some messages those that an endpoint was sent, in their order."""
+        while group := list(islice(messages, _AT_A_TIME)):
+            stored = self._deliveries.deliveries([each.delivery_key(endpoint_id) for each in group])
+            for each in group:
+                delivery = stored.get(each.delivery_key(endpoint_id))
+                if delivery is not None and delivery.attempts:
+                    yield AttemptedMessage(
+                        message=each, status=status_of(delivery), next_at=None if delivery.settled else delivery.due_at
+                    )
+
+    def _destination(self, delivery: Delivery) -> Destination | None:
+        project_id, app_id = delivery.project, delivery.queue_uid
+        endpoint = self._endpoints.endpoint(project_id, app_id, delivery.subscriber_id)
+        endpoint = endpoint or self._endpoints.deleted_endpoint(project_id, app_id, delivery.subscriber_id)
+        if endpoint is None or delivery.last is None:
+            return None
+        taken_by_it = status_of(delivery) is MessageStatus.SUCCESS
+        return Destination(
+            endpoint=endpoint,
+            status=MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL,
+            next_at=None if delivery.settled else delivery.due_at,
+        )
+
+
+def _attempt_span(window: Window) -> Span:
+    above = None if window.since is None else first_id(Kind.ATTEMPT, window.since)
+    below = None if window.before is None else first_id(Kind.ATTEMPT, window.before)
+    return span_of(window, above=above, below=below)

@@ -1,0 +1,72 @@
+"""Examples of event types, sent to one endpoint whatever it chooses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.endpoints import found_endpoint
+from pushhub.webhooks.event_types import WebhooksEventTypes
+from pushhub.webhooks.model.refusals import Refused
+from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
+from pushhub.webhooks.posting import Posted, WebhooksPosting
+from pushhub.webhooks.wire.fields import Fields
+from pushhub.webhooks.wire.message import parse_message
+
+__all__ = ["WebhooksExamples"]
+
+PING = "svix.ping"
+"""An event type that always has an example."""
+
+MOST_EXAMPLES = 1_000
+
+
+class WebhooksExamples:
+    """Sends examples.
+
+    Args:
+        applications: Finds applications.
+        endpoints: Finds endpoints.
+        event_types: Know examples.
+        posting: Sends them.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        endpoints: ReadEndpoints,
+        event_types: WebhooksEventTypes,
+        posting: WebhooksPosting,
+    ) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._event_types = event_types
+        self._posting = posting
+
+    def send(self, project_id: str, app: str, endpoint: str, fields: Fields) -> Posted:
+        """Send an example.
+
+        Raises:
+            NotFound: No such application, endpoint or event type.
+            Unprocessable: A field breaks a rule.
+            Refused: The event type has no example (400).
+        """
+        name = fields.name("eventType")
+        index = fields.whole("exampleIndex", least=0, most=MOST_EXAMPLES) or 0
+        given = fields.raw("payload")
+        application = found_application(self._applications, project_id, app)
+        to = found_endpoint(self._endpoints, application, endpoint)
+        payload = given if given is not None else self._example(project_id, name, index)
+        body = json.dumps({"eventType": name, "payload": payload}, ensure_ascii=False, separators=(",", ":"))
+        return self._posting.send_to(application, to, parse_message(body.encode(), 0))
+
+    def _example(self, project_id: str, name: str, index: int) -> Any:
+        if name == PING:
+            return {"success": True}
+        schema = (self._event_types.event_type(project_id, name).schemas or {}).get("1")
+        examples = schema.get("examples", []) if isinstance(schema, dict) else []
+        if index >= len(examples):
+            raise Refused(400, "invalid_scheme", "The event type has no example")
+        return examples[index]

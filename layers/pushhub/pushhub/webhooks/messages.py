@@ -1,0 +1,195 @@
+"""Messages of applications, shown and expunged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.ids import first_message_id
+from pushhub.base.ports import Clock
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.delivery import DeliveryState, close, opening
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.ids import engine_id
+from pushhub.webhooks.model.message import ListedMessage
+from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.refusals import Gone, not_found
+from pushhub.webhooks.ports import MessageLog, ReadApplications
+from pushhub.webhooks.wire.fields import NAME
+from pushhub.webhooks.wire.message import parse_payload
+
+__all__ = ["MessageQuery", "WebhooksMessages", "engine_span"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQuery:
+    """Which messages are looked for.
+
+    Attributes:
+        event_types: Of one of these; empty for all.
+        channel: In this channel; empty for all.
+        tag: With this tag; empty for all.
+    """
+
+    event_types: Collection[str] = ()
+    channel: str = ""
+    tag: str = ""
+
+    def wants(self, event_type: str, channels: Collection[str], tags: Collection[str]) -> bool:
+        """Whether a message is one of them."""
+        return (
+            (not self.event_types or event_type in self.event_types)
+            and (not self.channel or self.channel in channels)
+            and (not self.tag or self.tag in tags)
+        )
+
+
+def engine_span(window: Window) -> Span:
+    """The span of the engine's ids that a window of messages is about."""
+    after = None if window.after is None else engine_id(window.after)
+    if window.after is not None and after is None:
+        # It has the right form, but no message was ever called so: a list compares, so anything between two messages will do.
+        after = first_message_id(0)
+    above = None if window.since is None else str(int(first_message_id(window.since)) - 1)
+    below = None if window.before is None else first_message_id(window.before)
+    return span_of(replace(window, after=after), above=above, below=below)
+
+
+class WebhooksMessages:
+    """The messages of applications. Whatever names an application or message is its id or the producer's own.
+
+    Args:
+        applications: Finds applications.
+        log: Lists messages.
+        messages: Messages of the engine.
+        bodies: Large bodies.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        log: MessageLog,
+        messages: MessageStore,
+        bodies: BodyStore,
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._log = log
+        self._messages = messages
+        self._bodies = bodies
+        self._clock = clock
+
+    def page(self, project_id: str, app: str, window: Window, query: MessageQuery) -> Page[ListedMessage]:
+        """A part of an application's messages.
+
+        Raises:
+            NotFound: No such application.
+        """
+        application = found_application(self._applications, project_id, app)
+        found = self._log.messages(project_id, application.app_id, engine_span(window))
+        wanted = (each for each in found if query.wants(each.fields.event_type, each.fields.channels, each.fields.tags))
+        return page_of(wanted, window, lambda each: each.message_id)
+
+    def message(self, project_id: str, app: str, name: str) -> ListedMessage:
+        """One message.
+
+        Raises:
+            NotFound: No such application, or it has no such message.
+        """
+        return self.of(found_application(self._applications, project_id, app), name)
+
+    def of(self, application: Application, name: str) -> ListedMessage:
+        """One message of an application.
+
+        Raises:
+            NotFound: It has no such message.
+        """
+        engine = engine_id(name)
+        if engine is None and NAME.fullmatch(name):
+            engine = self._log.message_of_event(application.project, application.app_id, name)
+        found = self._log.listed(application.project, application.app_id, engine) if engine else None
+        if found is None:
+            raise not_found()
+        return found
+
+    def payload(self, message: ListedMessage) -> dict[str, Any]:
+        """The payload of a message as it is shown."""
+        content: bytes | None = None
+        if message.has_payload(self._clock.now()):
+            try:
+                content = body_of(self.stored(message), self._bodies)
+            except (Gone, MessageNotFound):
+                content = None
+        return parse_payload(content)
+
+    def stored(self, message: ListedMessage) -> Message:
+        """A message as the engine has it.
+
+        Raises:
+            Gone: Its bytes are gone.
+        """
+        stored = None
+        if message.has_payload(self._clock.now()):
+            stored = self._messages.message(message.key)
+        if stored is None:
+            raise Gone
+        return stored
+
+    def expunge(self, project_id: str, app: str, name: str) -> None:
+        """Destroy the bytes of a message; it is not tried any more, and stays listed.
+
+        Raises:
+            NotFound: No such application or message.
+        """
+        self._expunge(self.message(project_id, app, name))
+
+    def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
+        """Destroy the bytes of several messages; whether each was there, by its name.
+
+        Raises:
+            NotFound: No such application.
+        """
+        application = found_application(self._applications, project_id, app)
+        done: dict[str, bool] = {}
+        for name in names:
+            engine = engine_id(name)
+            listed = self._log.listed(project_id, application.app_id, engine) if engine else None
+            if listed is not None:
+                self._expunge(listed)
+            done[name] = listed is not None
+        return done
+
+    def _expunge(self, message: ListedMessage) -> None:
+        """The list first: from then on nobody is shown the bytes, whatever of the rest has to be repeated."""
+        self._log.list_message(replace(message, expunged=True))
+        found = self._messages.message_with_deliveries(message.key)
+        if found is None:
+            return
+        stored, deliveries = found
+        for subscriber_id in {*stored.delivery_subscribers, *(each.subscriber_id for each in deliveries)}:
+            self._cancel(stored, subscriber_id)
+        if stored.body_ref is not None:
+            self._bodies.erase(stored.body_ref)
+        self._messages.delete(stored)
+
+    def _cancel(self, message: Message, subscriber_id: str) -> None:
+        """End a delivery: its next try may be queued with the bytes, so that nobody would look for the message again."""
+        for _ in range(ROUNDS):
+            delivery = self._messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)
+            if delivery.settled and delivery.asked_at is None:
+                return
+            ended = delivery.state if delivery.settled else DeliveryState.CANCELLED
+            try:
+                self._messages.save(close(delivery, ended, self._clock.now(), "expunged"))
+            except Conflict:
+                continue
+            return
+        raise Unavailable("cancelling a delivery")

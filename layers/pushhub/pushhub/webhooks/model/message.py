@@ -1,0 +1,108 @@
+"""Messages of applications: what their producers say of them, beside the bytes that endpoints get."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.application import queue_uid
+from pushhub.webhooks.model.ids import message_id
+
+__all__ = ["DAY_MS", "ListedMessage", "MessageFields"]
+
+DAY_MS = 86_400_000
+
+_HEADER = "webhook"
+"""The one header of the engine's message that carries all of it; the engine sends none of a message's headers by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageFields:
+    """What a producer says of a message.
+
+    Attributes:
+        event_type: Endpoints choose by it.
+        channels: And by these.
+        tags: For finding it.
+        event_id: The producer's own id of it, unique in the application; None for none.
+        content_type: Of the bytes, where they are not JSON.
+        deliver_at: Not sent before, epoch milliseconds; None for at once.
+    """
+
+    event_type: str
+    channels: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    event_id: str | None = None
+    content_type: str | None = None
+    deliver_at: int | None = None
+
+    def as_headers(self) -> Mapping[str, str]:
+        """As the engine carries it with the message."""
+        given = {
+            "type": self.event_type,
+            "channels": self.channels,
+            "tags": self.tags,
+            "event_id": self.event_id,
+            "content_type": self.content_type,
+            "deliver_at": self.deliver_at,
+        }
+        return {_HEADER: json.dumps({name: value for name, value in given.items() if value})}
+
+    @classmethod
+    def of(cls, message: Message) -> MessageFields:
+        """What was said of a message of the engine."""
+        given = json.loads(message.headers.get(_HEADER, '{"type": ""}'))
+        return cls(
+            event_type=given["type"],
+            channels=tuple(given.get("channels", ())),
+            tags=tuple(given.get("tags", ())),
+            event_id=given.get("event_id"),
+            content_type=given.get("content_type"),
+            deliver_at=given.get("deliver_at"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedMessage:
+    """A message as its application lists it; it outlives the message's bytes.
+
+    Attributes:
+        project: Owner.
+        app_id: Its application.
+        engine_id: The engine's id of it.
+        fields: What its producer said of it.
+        accepted_at: Epoch milliseconds.
+        ends_at: When its bytes go, epoch milliseconds.
+        listed_until: When it is no longer listed, epoch milliseconds.
+        expunged: Its bytes were destroyed.
+    """
+
+    project: str
+    app_id: str
+    engine_id: str
+    fields: MessageFields
+    accepted_at: int
+    ends_at: int
+    listed_until: int
+    expunged: bool = False
+
+    @property
+    def message_id(self) -> str:
+        """As clients see it."""
+        return message_id(self.engine_id)
+
+    @property
+    def key(self) -> MessageKey:
+        """As the engine knows it."""
+        return MessageKey(self.project, queue_uid(self.app_id), self.engine_id)
+
+    def delivery_key(self, endpoint_id: str) -> DeliveryKey:
+        """Its delivery to an endpoint."""
+        return DeliveryKey(*self.key, endpoint_id)
+
+    def has_payload(self, now: int) -> bool:
+        """Whether its bytes are still there."""
+        return not self.expunged and now < self.ends_at

@@ -1,0 +1,244 @@
+"""Posting messages to applications: whom they are owed to is decided, they are stored, then they are listed.
+
+Once the message is stored the hub owes it. A crash before it is listed leaves a message that is delivered and not listed; its producer was not told, and posts
+again with its idempotency key, which makes up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ids import time_of_message_id
+from pushhub.base.ports import Clock
+from pushhub.cloud.cache import ExpiringCache
+from pushhub.engine.accept import Accept, PlacedBody
+from pushhub.engine.model.message import Message
+from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.webhooks.applications import WebhooksApplications
+from pushhub.webhooks.idempotency import Repeats
+from pushhub.webhooks.model.application import Application, queue_of, queue_uid
+from pushhub.webhooks.model.endpoint import Endpoint, wants
+from pushhub.webhooks.model.message import ListedMessage, MessageFields
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
+from pushhub.webhooks.ports import MessageLog, ReadEndpoints, UidTaken
+from pushhub.webhooks.target import LISTED_MS
+from pushhub.webhooks.wire.application import parse_application
+from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
+from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.message import NewWebhook, parse_message
+
+__all__ = ["Posted", "WebhooksPosting", "listed_message"]
+
+_KEPT_MS = 600_000
+_CAPACITY = 2_000
+"""Lists of endpoints that are remembered; each is known to be good by the count of changes in its application."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """A message that was posted.
+
+    Attributes:
+        message: As it is listed.
+        payload: Its payload; None when it was posted before, and has to be read.
+    """
+
+    message: ListedMessage
+    payload: dict[str, Any] | None
+
+
+def listed_message(message: Message, app_id: str) -> ListedMessage:
+    """A message of the engine as its application lists it."""
+    return ListedMessage(
+        project=message.project,
+        app_id=app_id,
+        engine_id=message.message_id,
+        fields=MessageFields.of(message),
+        accepted_at=message.accepted_at,
+        ends_at=message.expires_at,
+        listed_until=max(message.expires_at, message.due_at + LISTED_MS),
+    )
+
+
+class WebhooksPosting:
+    """Takes messages.
+
+    Args:
+        accept: The one door for messages.
+        messages: Where they are stored.
+        bodies: Large bodies.
+        applications: Applications.
+        endpoints: Their endpoints.
+        log: Lists messages.
+        repeats: Knows repeated requests.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        accept: Accept,
+        messages: MessageStore,
+        bodies: BodyStore,
+        applications: WebhooksApplications,
+        endpoints: ReadEndpoints,
+        log: MessageLog,
+        repeats: Repeats,
+        clock: Clock,
+    ) -> None:
+        self._accept = accept
+        self._messages = messages
+        self._bodies = bodies
+        self._applications = applications
+        self._endpoints = endpoints
+        self._log = log
+        self._repeats = repeats
+        self._clock = clock
+        self._known: ExpiringCache[tuple[int, Sequence[Endpoint]]] = ExpiringCache(
+            clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
+        )
+
+    def post(self, project_id: str, app: str, body: bytes, *, digest: str = "") -> Posted:
+        """Take a message.
+
+        Args:
+            project_id: Owner.
+            app: Id or uid of the application.
+            body: Of the request.
+            digest: What the request is known by if it is repeated; empty without an idempotency key.
+
+        Raises:
+            NotFound: There is no such application, and the message does not say how to make it.
+            Unprocessable: A field breaks a rule.
+            Refused: The event id is taken (409).
+            Unavailable: Nothing may be assumed; post again.
+        """
+        if NAME.fullmatch(app) is None:
+            raise unprocessable("An application's id has letters, digits, hyphens, underscores and dots", "path", "app")
+        new = parse_message(body, self._clock.now())
+        application = self._application(project_id, app, new.application)
+        own = self._accept.next_id()
+        first = self._repeats.message(project_id, digest, own) if digest else own
+        if first != own:
+            listed = self._log.listed(project_id, application.app_id, first)
+            if listed is not None:
+                return Posted(message=listed, payload=None)
+        return self._store(application, new, first, digest)
+
+    def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
+        """Take a message for one endpoint alone, whatever it chooses."""
+        owed = (endpoint.endpoint_id,) if endpoint.active else ()
+        return self._store(application, new, self._accept.next_id(), "", owed=owed)
+
+    def wanted(self, project_id: str, app: str, fields: Fields) -> bool:
+        """Whether any endpoint would get a message of an event type and channels.
+
+        Raises:
+            NotFound: No such application.
+            Unprocessable: A field breaks a rule.
+        """
+        event_type = fields.name("eventType")
+        channels = fields.names("channels", CHANNEL, most=MAX_CHANNELS) or ()
+        application = self._applications.application(project_id, app)
+        return any(wants(each, event_type, channels) for each in self._endpoints_of(application))
+
+    def _store(
+        self,
+        application: Application,
+        new: NewWebhook,
+        engine_id: str,
+        digest: str,
+        *,
+        owed: tuple[str, ...] | None = None,
+    ) -> Posted:
+        project_id, event_id = application.project, new.fields.event_id
+        accepted_at = time_of_message_id(engine_id)
+        due_at = max(accepted_at, new.fields.deliver_at or 0)
+        if event_id is not None:
+            until = max(due_at + new.retention_ms, due_at + LISTED_MS)
+            owner = self._log.claim_event(project_id, application.app_id, event_id, engine_id, until=until)
+            if owner != engine_id:
+                if digest:
+                    self._repeats.release(project_id, digest)
+                raise conflict("A message with that event id already exists")
+        if owed is None:
+            owed = tuple(
+                each.endpoint_id
+                for each in self._endpoints_of(application)
+                if wants(each, new.fields.event_type, new.fields.channels)
+            )
+        [placed] = self._accept.placed(project_id, [new.body], self._bodies)
+        message = _message(application, new, engine_id, placed, owed=owed, due_at=due_at)
+        payload: dict[str, Any] | None = new.payload
+        try:
+            self._messages.accept([message])
+        except Conflict:
+            stored = self._messages.message(message.key)
+            if stored is None:
+                raise Unavailable("storing a message") from None
+            message, payload = stored, None
+        listed = listed_message(message, application.app_id)
+        self._log.list_message(listed)
+        return Posted(message=listed, payload=payload)
+
+    def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
+        """The application of a path, made of what the message says of it if there is none."""
+        there = self._applications.find(project_id, app)
+        if there is not None:
+            return there
+        if given is None:
+            raise not_found("Application")
+        fields = parse_application(given)
+        if fields.uid is None:
+            raise unprocessable("The application's uid is missing", *_UID, kind="application_uid_missing")
+        if fields.uid != app:
+            raise unprocessable("The application's uid differs from the path", *_UID, kind="application_uid_mismatch")
+        try:
+            return self._applications.make(project_id, fields)
+        except UidTaken:
+            made = self._applications.find(project_id, app)
+            if made is None:
+                raise Unavailable("making an application") from None
+            return made
+
+    def _endpoints_of(self, application: Application) -> Sequence[Endpoint]:
+        """All endpoints of an application, read again only when one of them changed."""
+        key = (application.project, application.app_id)
+        remembered = self._known.get(key)
+        if remembered is not None and remembered[0] == application.endpoints:
+            return remembered[1]
+        found = list(self._endpoints.endpoints(*key, Span()))
+        self._known.put(key, (application.endpoints, found))
+        return found
+
+
+_UID = ("body", "application", "uid")
+
+
+def _message(
+    application: Application,
+    new: NewWebhook,
+    engine_id: str,
+    placed: PlacedBody,
+    *,
+    owed: tuple[str, ...],
+    due_at: int,
+) -> Message:
+    return Message(
+        project=application.project,
+        queue=queue_of(application.app_id),
+        queue_uid=queue_uid(application.app_id),
+        message_id=engine_id,
+        body=placed.inline,
+        body_ref=placed.ref,
+        body_size=placed.size,
+        headers=new.fields.as_headers(),
+        accepted_at=time_of_message_id(engine_id),
+        due_at=due_at,
+        expires_at=due_at + new.retention_ms,
+        subscriber_ids=owed,
+    )

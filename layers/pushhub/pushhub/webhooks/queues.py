@@ -1,0 +1,121 @@
+"""The internal queues of webhooks: one for each application, whose subscribers are its endpoints, looked up one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.cache import ExpiringCache
+from pushhub.engine.model.answer_rules import STANDARD_RULES
+from pushhub.engine.model.backoff import SCHEDULES
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.webhooks.model.application import PROTOCOL, queue_uid
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
+
+__all__ = ["TIMEOUT_S", "EndpointPush", "EndpointSubscriber", "WebhooksQueues", "subscriber_of"]
+
+TIMEOUT_S = 30
+"""Seconds that an endpoint has for its whole answer."""
+
+_KEPT_MS = 2_000
+"""How long a first attempt goes by what was read of an application or endpoint; a retry reads anew."""
+
+_CAPACITY = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSubscriber(Subscriber):
+    """An endpoint as a subscriber.
+
+    Attributes:
+        endpoint: The endpoint.
+    """
+
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointPush(PushSettings):
+    """The push settings of an application: it may have thousands of endpoints, of which a delivery needs one.
+
+    Attributes:
+        find: Finds an endpoint by its id.
+    """
+
+    find: Callable[[str], Endpoint | None]
+
+    def subscriber(self, subscriber_id: str) -> Subscriber | None:
+        """The endpoint with that id, or None when it was deleted."""
+        endpoint = self.find(subscriber_id)
+        return subscriber_of(endpoint) if endpoint else None
+
+
+def subscriber_of(endpoint: Endpoint) -> EndpointSubscriber:
+    """An endpoint as a subscriber."""
+    return EndpointSubscriber(
+        subscriber_id=endpoint.endpoint_id,
+        name=endpoint.uid or endpoint.endpoint_id,
+        url=f"{PROTOCOL}:{endpoint.fields.url}",
+        timeout_s=TIMEOUT_S,
+        disabled=endpoint.fields.disabled,
+        endpoint=endpoint,
+    )
+
+
+class WebhooksQueues:
+    """Knows the internal queues.
+
+    Args:
+        applications: Applications.
+        endpoints: Their endpoints.
+        clock: Ages what was read.
+    """
+
+    def __init__(self, *, applications: ReadApplications, endpoints: ReadEndpoints, clock: Clock) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._known: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+        self._read: ExpiringCache[Endpoint] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        """The queue, or None when its application was deleted."""
+        app_id = name.partition("/")[2]
+        if not self._exists(project_id, app_id, fresh=fresh):
+            return None
+        push = EndpointPush(
+            subscribers=(),
+            retry=SCHEDULES["svix"],
+            rules=STANDARD_RULES,
+            find=lambda endpoint_id: self._endpoint(project_id, app_id, endpoint_id, fresh=fresh),
+        )
+        uid = queue_uid(app_id)
+        # Nothing is signed with its secret: endpoints have keys of their own.
+        return Queue(
+            project=project_id,
+            name=name,
+            uid=uid,
+            pull_uid=uid,
+            type=QueueType.MULTICAST,
+            push=push,
+            secret="",
+            created_at=0,
+        )
+
+    def _exists(self, project_id: str, app_id: str, *, fresh: bool) -> bool:
+        if not fresh and self._known.get((project_id, app_id)):
+            return True
+        exists = self._applications.application(project_id, app_id) is not None
+        if exists:
+            self._known.put((project_id, app_id), True)
+        return exists
+
+    def _endpoint(self, project_id: str, app_id: str, endpoint_id: str, *, fresh: bool) -> Endpoint | None:
+        remembered = None if fresh else self._read.get((project_id, endpoint_id))
+        if remembered is not None:
+            return remembered
+        endpoint = self._endpoints.endpoint(project_id, app_id, endpoint_id)
+        if endpoint is not None:
+            self._read.put((project_id, endpoint_id), endpoint)
+        return endpoint

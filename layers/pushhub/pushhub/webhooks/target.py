@@ -1,0 +1,174 @@
+"""Delivering to endpoints: a signed POST, logged with what came back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.ports import ProjectStore
+from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.webhooks.model.application import PROTOCOL
+from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.ids import message_id
+from pushhub.webhooks.model.message import MessageFields
+from pushhub.webhooks.model.signing import KeyRing, signatures
+from pushhub.webhooks.ports import AttemptLog, Vault
+from pushhub.webhooks.queues import EndpointSubscriber
+
+__all__ = ["LISTED_MS", "WebhookTarget", "request_headers"]
+
+LISTED_MS = 90 * 86_400_000
+"""How long messages and attempts are listed at least."""
+
+USER_AGENT = "Pushhub-Webhooks/1.0"
+
+
+class WebhookTarget:
+    """Implements :class:`pushhub.engine.target.Target` for endpoints of applications.
+
+    Args:
+        projects: For the project's allowed targets.
+        vault: Opens signing keys.
+        attempts: Logs what was done.
+        sender: Makes the request.
+        targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
+        clock: Dates signatures.
+        telemetry: Told of what could not be logged.
+    """
+
+    def __init__(
+        self,
+        *,
+        projects: ProjectStore,
+        vault: Vault,
+        attempts: AttemptLog,
+        sender: Sender,
+        targets: Callable[[], Targets],
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._projects = projects
+        self._vault = vault
+        self._attempts = attempts
+        self._sender = sender
+        self._targets = targets
+        self._clock = clock
+        self._telemetry = telemetry
+
+    dialect = PROTOCOL
+
+    def check(self, url: str) -> None:
+        """Owners make endpoints, not subscribers; what is wrong with an endpoint's URL the API says."""
+
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
+        """The endpoint's URL."""
+        return url.partition(":")[2]
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """Sign, send and log.
+
+        Raises:
+            Unavailable: Nothing was sent, for a fault of ours.
+        """
+        if not isinstance(order.subscriber, EndpointSubscriber):
+            raise TypeError("only endpoints are delivered to here")
+        endpoint = order.subscriber.endpoint
+        fields = MessageFields.of(order.message)
+        url = endpoint.fields.url
+        if url.partition(":")[0].lower() in ("http", "https"):
+            outcome = self._post(order, endpoint, fields)
+        else:
+            subscriber = replace(order.subscriber, url=url)
+            outcome = self._targets().of(url).deliver(replace(order, subscriber=subscriber))
+        self._log(order, endpoint, fields, outcome)
+        return outcome
+
+    def _post(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> Outcome:
+        keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+        now = self._clock.now()
+        signature = signatures(keys.live(now), message_id(order.message.message_id), now // 1000, order.body)
+        answer = self._sender.send(
+            PushRequest(
+                url=endpoint.fields.url,
+                body=order.body,
+                headers=request_headers(
+                    message_id(order.message.message_id),
+                    now // 1000,
+                    signature,
+                    content_type=fields.content_type,
+                    own=endpoint.headers,
+                ),
+                timeout_s=order.subscriber.timeout_s,
+                answer_limit=KEPT_BYTES,
+                allowed_targets=allowed_targets(self._projects, order.message.project),
+            )
+        )
+        taken = not answer.error_class and 200 <= answer.status_code < 300
+        return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
+
+    def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
+        """Log an attempt. It was made, whether it can be logged or not: to make it again for the log's sake would be worse than a gap in the log."""
+        answer = outcome.answer
+        attempt = LoggedAttempt(
+            project=endpoint.project,
+            app_id=endpoint.app_id,
+            endpoint_id=endpoint.endpoint_id,
+            engine_id=order.message.message_id,
+            number=order.attempt,
+            manual=order.manual,
+            url=endpoint.fields.url,
+            status_code=answer.status_code,
+            success=outcome.verdict is Verdict.DELIVERED,
+            response=response_text(answer),
+            duration_ms=answer.duration_ms,
+            started_at=answer.started_at,
+            event_type=fields.event_type,
+            channels=fields.channels,
+            tags=fields.tags,
+            listed_until=answer.finished_at + LISTED_MS,
+        )
+        try:
+            self._attempts.log_attempt(attempt)
+        except Unavailable as error:
+            self._telemetry.count("AttemptsUnlogged")
+            self._telemetry.event("attempt_not_logged", error=str(error), endpoint=endpoint.endpoint_id)
+
+
+def response_text(answer: Answer) -> str:
+    """What is kept of an answer: its body as text (base64 where it is none), or what went wrong."""
+    if answer.error_class:
+        return answer.message
+    try:
+        return answer.body.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(answer.body).decode()
+
+
+def request_headers(
+    identifier: str, timestamp: int, signature: str, *, content_type: str | None, own: Mapping[str, str]
+) -> dict[str, str]:
+    """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values, then the endpoint's own.
+
+    Args:
+        identifier: Of the message.
+        timestamp: Epoch seconds of the attempt.
+        signature: See :func:`pushhub.webhooks.model.signing.signatures`.
+        content_type: Of the body; None for JSON.
+        own: The endpoint's.
+    """
+    signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
+    headers = {
+        "Accept": "*/*",
+        "Content-Type": content_type or "application/json",
+        **{f"webhook-{name}": value for name, value in signed.items()},
+        **{f"svix-{name}": value for name, value in signed.items()},
+        "User-Agent": USER_AGENT,
+    }
+    given = {name.lower() for name in own}
+    return {name: value for name, value in headers.items() if name.lower() not in given} | dict(own)

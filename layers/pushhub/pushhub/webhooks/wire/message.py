@@ -1,0 +1,146 @@
+"""Messages on the wire."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.times import iso_time
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
+from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
+from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
+
+__all__ = ["EXPIRED", "NewWebhook", "message_view", "parse_message", "parse_payload"]
+
+_TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
+MAX_TAGS = 5
+_CONTENT_TYPE = re.compile(r"[!-~]{1,64}/[!-~]{1,64}(?: ?;[ -~]{1,128})?")
+
+MAX_DELAY_MS = 366 * DAY_MS
+"""How far ahead a message may be sent."""
+
+DEFAULT_RETENTION_DAYS = 90
+EXPIRED = {"expired": True}
+"""What stands for the payload of a message whose bytes are gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWebhook:
+    """A message that is posted.
+
+    Attributes:
+        fields: What its producer says of it.
+        payload: The JSON object, parsed.
+        body: The exact bytes that endpoints get.
+        retention_ms: How long its bytes are kept from when it is due.
+        application: The application that is made if there is none; None for none.
+    """
+
+    fields: MessageFields
+    payload: dict[str, Any]
+    body: bytes
+    retention_ms: int
+    application: Fields | None
+
+
+def parse_message(body: bytes, now: int) -> NewWebhook:
+    """A message that is posted.
+
+    Args:
+        body: Of the request. What endpoints get is the payload's very text in it.
+        now: Epoch milliseconds.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    fields = Fields(parse_body(body))
+    name = "payload" if fields.has("payload") else "data"
+    payload = fields.raw(name)
+    if not isinstance(payload, dict):
+        raise fields.refuse("The payload must be a JSON object", "payload")
+    content, content_type = raw_members(body.decode())[name].encode(), None
+    transformations = fields.section("transformationsParams")
+    if transformations is not None and transformations.raw("rawPayload") is not None:
+        content = transformations.text("rawPayload", most=2_097_152).encode()
+        content_type = _content_type(transformations)
+    event_type = fields.name("eventType")
+    return NewWebhook(
+        fields=MessageFields(
+            event_type=event_type,
+            channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS) or (),
+            tags=fields.names("tags", _TAG, most=MAX_TAGS) or (),
+            event_id=fields.uid("eventId", Kind.MESSAGE),
+            content_type=content_type,
+            deliver_at=_deliver_at(fields, now),
+        ),
+        payload=payload,
+        body=content,
+        retention_ms=_retention(fields),
+        application=fields.section("application"),
+    )
+
+
+def _content_type(transformations: Fields) -> str | None:
+    headers = transformations.section("headers")
+    for name in ("content-type", "Content-Type"):
+        given = headers.optional_text(name, most=256) if headers else None
+        if given is not None:
+            if headers is not None and _CONTENT_TYPE.fullmatch(given) is None:
+                raise headers.refuse("A content type such as text/plain is required", name)
+            return given
+    return None
+
+
+def _deliver_at(fields: Fields, now: int) -> int | None:
+    at = fields.moment("deliverAt")
+    if at is not None and at > now + MAX_DELAY_MS:
+        raise fields.refuse("A message can be sent a year ahead at most", "deliverAt")
+    return at if at is not None and at > now else None
+
+
+def _retention(fields: Fields) -> int:
+    hours = fields.whole("payloadRetentionHours", least=1, most=2160)
+    days = fields.whole("payloadRetentionPeriod", least=1, most=90)
+    ttl = fields.whole("ttl", least=1, most=90 * 86_400)
+    if hours is not None and days is not None:
+        raise fields.refuse("Give either payloadRetentionPeriod or payloadRetentionHours", "payloadRetentionHours")
+    kept = hours * 3_600_000 if hours is not None else (days or DEFAULT_RETENTION_DAYS) * DAY_MS
+    return kept if ttl is None else min(kept, ttl * 1000)
+
+
+def parse_payload(content: bytes | None) -> dict[str, Any]:
+    """The payload as it is shown: the JSON object that was sent, or what stands for one that is gone or is no object.
+
+    Args:
+        content: The bytes that endpoints get; None when they are gone.
+    """
+    if content is None:
+        return dict(EXPIRED)
+    try:
+        value = json.loads(content)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        # Posted as raw text: clients can only show objects.
+        return {"rawPayload": content.decode(errors="replace")}
+    return value if isinstance(value, dict) else {"rawPayload": content.decode(errors="replace")}
+
+
+def message_view(message: ListedMessage, payload: dict[str, Any]) -> dict[str, Any]:
+    """A message as clients read it."""
+    fields = message.fields
+    shown: dict[str, Any] = {
+        "id": message.message_id,
+        "eventId": fields.event_id,
+        "eventType": fields.event_type,
+        "payload": payload,
+        "channels": list(fields.channels) or None,
+        "timestamp": iso_time(message.accepted_at),
+    }
+    if fields.tags:
+        shown["tags"] = list(fields.tags)
+    if fields.deliver_at is not None:
+        shown["deliverAt"] = iso_time(fields.deliver_at)
+    return shown

@@ -1,0 +1,109 @@
+"""Webhooks through the functions as Lambda runs them, each role held against every call that its function makes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.functions.conftest import Functions, Sink, whole
+from tests.functions.test_engine import PROJECT
+from tests.functions.test_policies import lambdas_own, missing_rights
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.projects import Projects
+
+
+class Organization:
+    """A client of the functions behind the webhooks API."""
+
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+        self.missing: list[object] = []
+        ports = whole().engine.ports
+        ports.config.put_project(Project(project_id=PROJECT, created_at=1))
+        self.token = Projects(config=ports.config, clock=ports.clock).make_token(PROJECT)
+
+    def call(self, function: str, method: str, path: str, body: object = None, *, key: str = "") -> Any:
+        """A request as the gateway hands it over; the answer's body."""
+        path, _, query = path.partition("?")
+        event = {
+            "rawPath": f"/api/v1{path}",
+            "rawQueryString": query,
+            "headers": {"authorization": f"Bearer {self.token}", **({"idempotency-key": key} if key else {})},
+            "requestContext": {"stage": "$default", "http": {"method": method, "sourceIp": "203.0.113.9"}},
+            "body": "" if body is None else json.dumps(body),
+            "isBase64Encoded": False,
+        }
+        self.functions.forget()
+        answer = self.functions.invoke(function, event)
+        assert answer["statusCode"] < 300, answer
+        self.missing += missing_rights(lambdas_own(self.functions.calls), f"{function.capitalize()}Role")
+        return json.loads(answer["body"]) if answer["body"] else None
+
+    def run(self, function: str, event: dict[str, Any]) -> None:
+        """Another function's run."""
+        self.functions.forget()
+        self.functions.invoke(function, event)
+        self.missing += missing_rights(lambdas_own(self.functions.calls), f"{function.capitalize()}Role")
+
+    def delivered(self) -> None:
+        """Dispatch what was stored, and make first attempts."""
+        self.run("dispatch", self.functions.stream_event())
+        self.run("push", self.functions.sqs_event("PUSH_QUEUE_URL"))
+
+
+@pytest.fixture
+def organization(functions: Functions) -> Organization:
+    return Organization(functions)
+
+
+def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organization: Organization, sink: Sink) -> None:
+    call = organization.call
+    # Given an application with an endpoint
+    call("control", "POST", "/event-type", {"name": "a", "description": "x"}, key="k1")
+    call("control", "PATCH", "/event-type/a", {"deprecated": True})
+    app = call("control", "POST", "/app", {"name": "Acme", "uid": "acme"}, key="k2")["id"]
+    call("control", "PATCH", "/app/acme", {"uid": "acme-2"})
+    made = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "uid": "e", "eventTypes": ["a"]})
+    path = f"/app/{app}/endpoint/{made['id']}"
+    call("control", "PATCH", path, {"description": "x"})
+    call("control", "PATCH", f"{path}/headers", {"headers": {"X-Key": "1"}})
+    call("control", "POST", f"{path}/secret/rotate", {})
+    # When messages are posted, small and large, to it and to an application that is made with the first
+    body = {"eventType": "a", "payload": {"a": 1}, "eventId": "m"}
+    small = call("ingest", "POST", f"/app/{app}/msg", body, key="k3")["id"]
+    assert call("ingest", "POST", f"/app/{app}/msg", body, key="k3")["id"] == small
+    large = call("ingest", "POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"a": "x" * 20_000}})["id"]
+    call("ingest", "POST", "/app/new/msg", {**body, "application": {"name": "x", "uid": "new"}}, key="k4")
+    call("control", "POST", f"/app/{app}/msg", {"eventType": "b", "payload": {}})
+    organization.delivered()
+    # Then they arrive, and everything about them is shown
+    assert len(sink.received) == 2
+    for each in (
+        "/app?limit=1",
+        f"{path}/secret",
+        f"{path}/stats",
+        f"{path}/msg?with_content=true",
+        f"/app/{app}/msg",
+        f"/app/{app}/msg/{large}",
+        f"/app/{app}/msg/m/attempt",
+        f"/app/{app}/msg/{small}/endpoint",
+        f"/app/{app}/attempt/endpoint/e",
+        "/event-type",
+    ):
+        call("control", "GET", each)
+    call("control", "POST", f"/app/{app}/msg/{small}/endpoint/e/resend")
+    organization.run("push", organization.functions.sqs_event("RETRY_QUEUE_URL"))
+    assert len(sink.received) == 3
+    # When an endpoint asks to be disabled, then it is
+    sink.status = 410
+    call("control", "POST", f"{path}/send-example", {"eventType": "svix.ping"})
+    organization.delivered()
+    assert call("control", "GET", path)["disabled"] is True
+    for each in (small, large):
+        call("control", "DELETE", f"/app/{app}/msg/{each}/content")
+    call("control", "DELETE", path)
+    call("control", "DELETE", f"/app/{app}")
+    # And no function did what its role does not allow
+    assert organization.missing == []
