@@ -101,3 +101,17 @@ def test_seats_are_found_again_and_of_two_who_take_one_the_later_is_told(subscri
     subscriber_store.save_seats(both)
     assert subscriber_store.seats(KEY) == both
     assert subscriber_store.seats(OTHERS[0]) is None
+
+
+def test_who_waits_behind_a_delivery_is_found_until_it_is_let_go(subscriber_store: SubscriberStore) -> None:
+    before, following = order(message()), order(message())
+    assert subscriber_store.behind(before.key) is None
+    subscriber_store.wait_behind(before.key, following)
+    subscriber_store.wait_behind(before.key, following)
+    found = subscriber_store.behind(before.key)
+    assert found is not None
+    assert (found.key, found.message) == (following.key, None)
+    assert subscriber_store.behind(following.key) is None
+    subscriber_store.let_go(before.key)
+    subscriber_store.let_go(before.key)
+    assert subscriber_store.behind(before.key) is None

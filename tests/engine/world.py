@@ -181,9 +181,11 @@ class World:
         self.config.create_queue(queue)
         return queue
 
-    def post(self, queue: str, *bodies: bytes, delay_s: int = 0) -> list[str]:
+    def post(self, queue: str, *bodies: bytes, delay_s: int = 0, order_key: str | None = None) -> list[str]:
         """Post messages as a producer would; raises what the producer would be told as an error."""
-        return self.ingest.post(PROJECT, queue, [NewMessage(body=body, delay_s=delay_s) for body in bodies])
+        return self.ingest.post(
+            PROJECT, queue, [NewMessage(body=body, delay_s=delay_s, order_key=order_key) for body in bodies]
+        )
 
     def step(self) -> bool:
         """Let every function that has something to do run once; whether any had."""

@@ -31,6 +31,7 @@ class FakeMessageStore:
         self._deleted: set[MessageKey] = set()
         self._deliveries: dict[DeliveryKey, Delivery] = {}
         self._stream: list[Message] = []
+        self._orders: dict[tuple[str, str, str], tuple[int, dict[str, str]]] = {}
         self.saved: list[Delivery] = []
 
     def accept(self, messages: Sequence[Message]) -> None:
@@ -39,7 +40,7 @@ class FakeMessageStore:
                 stored = self._messages.get(message.key)
                 if stored is None:
                     self._insert(message)
-                elif len(messages) == 1 and stored != message:
+                elif (len(messages) == 1 or message.ordering) and replace(stored, ordering=message.ordering) != message:
                     raise Conflict(f"message id {message.message_id} is taken")
 
     def accept_once(self, message: Message) -> Once:
@@ -150,6 +151,13 @@ class FakeMessageStore:
         return [each for _, each in sorted(self._deliveries.items()) if each.scheduled]
 
     def _insert(self, message: Message) -> None:
+        if message.ordering is not None:
+            key = (message.project, message.queue_uid, message.ordering.key)
+            sequence, last = self._orders.get(key, (0, {}))
+            owed = message.delivery_subscribers
+            before = {each: last[each] for each in owed if each in last}
+            self._orders[key] = sequence + 1, last | dict.fromkeys(owed, message.message_id)
+            message = replace(message, ordering=replace(message.ordering, sequence=sequence + 1, previous=before))
         self._messages[message.key] = message
         self._stream.append(message)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Health, SubscriberKey
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.seats import Seats
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -25,6 +26,7 @@ class FakeSubscribers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._healths: dict[SubscriberKey, Health] = {}
+        self._behind: dict[DeliveryKey, WorkOrder] = {}
         self._seats: dict[SubscriberKey, Seats] = {}
         self._looked_after: set[SubscriberKey] = set()
         self._waiting: dict[SubscriberKey, dict[str, WorkOrder]] = {}
@@ -58,6 +60,18 @@ class FakeSubscribers:
             if (stored.version if stored else 0) != seats.version - 1:
                 raise Conflict(f"seats of {seats.key.subscriber_id} changed")
             self._seats[seats.key] = seats
+
+    def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
+        """See the port."""
+        self._behind[before] = WorkOrder.decode(replace(order, message=None).encode())
+
+    def behind(self, ended: DeliveryKey) -> WorkOrder | None:
+        """See the port."""
+        return self._behind.get(ended)
+
+    def let_go(self, ended: DeliveryKey) -> None:
+        """See the port."""
+        self._behind.pop(ended, None)
 
     def look_after(self, key: SubscriberKey) -> None:
         """See the port."""

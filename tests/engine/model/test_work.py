@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.work import PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
 
 
@@ -123,3 +123,12 @@ def test_deliveries_share_what_may_come_of_a_message_and_orders_carry_the_share(
             order = WorkOrder.decode(order.encode())
             assert order.message is not None
             assert order.message.allowance(subscriber_id) == share
+
+
+@pytest.mark.parametrize("previous", [{}, {"a": "1910848478410441217", "b": "1910848478410441218"}])
+def test_an_order_carries_its_messages_place_among_those_of_a_key(previous: dict[str, str]) -> None:
+    given_message = a_message(subscriber_ids=("a", "b"), ordering=Ordering(key="ü/1#2", sequence=7, previous=previous))
+    read = WorkOrder.decode(WorkOrder.carrying(given_message, "a").encode())
+    assert read.message is not None
+    own = {"a": previous["a"]} if previous else {}
+    assert read.message.ordering == Ordering(key="ü/1#2", sequence=7, previous=own)

@@ -38,6 +38,7 @@ from pushhub.engine.model.delivery import (
     without_asked_try,
     without_target,
 )
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
@@ -49,6 +50,7 @@ from pushhub.engine.ports import (
     Received,
     SubscriberBacklog,
     SubscriberEvents,
+    Successors,
     Watcher,
     WorkQueue,
 )
@@ -131,6 +133,8 @@ class Deliver:
         circuits: Say who may be attempted.
         backlog: Where orders wait whose subscriber may not.
         limiter: Says when.
+        successors: Orders that wait behind a delivery of the same ordering key.
+        next_queue: Where such an order goes when it is its turn.
     """
 
     def __init__(
@@ -149,7 +153,11 @@ class Deliver:
         circuits: Circuits,
         backlog: SubscriberBacklog,
         limiter: Limiter,
+        successors: Successors,
+        next_queue: WorkQueue,
     ) -> None:
+        self._next_queue = next_queue
+        self._successors = successors
         self._limiter = limiter
         self._circuits = circuits
         self._backlog = backlog
@@ -240,6 +248,8 @@ class Deliver:
     ) -> Delivery | Following:
         """An attempt, if the subscriber's circuit and limits let it through; what follows if not. A person who asks for one knows about the circuit."""
         key = job.subscriber_key
+        if step is Step.ATTEMPT and self._must_wait_behind(job, delivery):
+            return Following(Follow.NOTHING)
         gate = Gate.GO
         if job.watched and step is Step.ATTEMPT:
             gate = self._circuits.gate(key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
@@ -259,6 +269,34 @@ class Deliver:
         finally:
             self._limiter.end(key)
 
+    def _must_wait_behind(self, job: _Job, delivery: Delivery) -> bool:
+        """Whether the delivery before this one, of the same ordering key, has not ended; then the order waits behind it.
+
+        Who ends looks for its successor, who waits looks for an end: whichever comes second finds the other.
+        """
+        ordering = job.message.ordering
+        before = ordering.previous.get(delivery.subscriber_id) if ordering else None
+        if before is None or delivery.attempts:
+            return False
+        key = delivery.key._replace(message_id=before)
+        if self._has_ended(key):
+            return False
+        self._successors.wait_behind(key, job.received.order)
+        self._telemetry.count("DeliveriesInLine")
+        return not self._has_ended(key)
+
+    def _has_ended(self, key: DeliveryKey) -> bool:
+        """Whether a delivery has ended, or its message is gone."""
+        stored = self._messages.delivery(key)
+        return stored.settled if stored else self._messages.message(key.message) is None
+
+    def _let_next_go(self, ended: DeliveryKey) -> None:
+        """Queue the order that waits behind a delivery which has ended; a crash before it is forgotten queues it twice, which is harmless."""
+        following = self._successors.behind(ended)
+        if following is not None:
+            self._next_queue.send([(following, 0)])
+            self._successors.let_go(ended)
+
     def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
         if step.step is Step.CLOSE and step.closes_as is not None:
             return self._close(message, delivery, step.closes_as)
@@ -272,6 +310,8 @@ class Deliver:
         return _look_again(delivery, self._clock.now() + step.wait_ms)
 
     def _tell_watchers(self, message: Message, delivery: Delivery) -> None:
+        if delivery.order_key is not None and delivery.settled:
+            self._let_next_go(delivery.key)
         for each in self._watchers:
             each.seen(message, delivery)
 
@@ -306,6 +346,8 @@ class Deliver:
         )
         if message is not None:
             self._tell_watchers(message, closed)
+        elif closed.order_key is not None and closed.settled:
+            self._let_next_go(closed.key)
         return _when_settled(closed)
 
     def _without_subscriber(

@@ -430,6 +430,22 @@ class SubscriberBacklog(Protocol):
         ...
 
 
+class Successors(Protocol):
+    """Orders that wait until the delivery before them, of the same ordering key, has ended. Each delivery has one successor at most."""
+
+    def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
+        """Let an order wait; the message is left out. Safe to repeat."""
+        ...
+
+    def behind(self, ended: DeliveryKey) -> WorkOrder | None:
+        """The order that waits behind a delivery, read consistently."""
+        ...
+
+    def let_go(self, ended: DeliveryKey) -> None:
+        """Forget who waits behind a delivery. Safe to repeat."""
+        ...
+
+
 class SeatStore(Protocol):
     """Who shares the limits of subscribers."""
 
@@ -446,5 +462,5 @@ class SeatStore(Protocol):
         ...
 
 
-class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Protocol):
+class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Successors, Protocol):
     """All of them, as one table keeps them; for whoever puts the hub together."""

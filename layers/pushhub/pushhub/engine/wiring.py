@@ -412,6 +412,8 @@ class Engine:
             circuits=self.circuits,
             backlog=ports.subscribers,
             limiter=self._limiter,
+            successors=ports.subscribers,
+            next_queue=ports.retry_queue,
         )
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.accept import Accept, PlacedBody, Sink
-from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
+from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import BodyStore, ConfigStore, MessageSink, Once
 from pushhub.ironmq.alerts import Alerts
@@ -217,6 +217,7 @@ class Post:
             subscriber_ids=tuple(each.subscriber_id for each in subscribers),
             unicast=queue.type is QueueType.UNICAST,
             hops=new.hops,
+            ordering=Ordering(key=new.order_key) if new.order_key is not None and queue.is_push else None,
             descendants=min(self._descendants, self._descendants if new.descendants is None else new.descendants),
             cause=cause,
         )

@@ -153,6 +153,8 @@ class Delivery:
         settled_at: Epoch milliseconds when it was settled.
         asked_at: When a person asked for a try that was not made yet, epoch milliseconds; None when there is none.
         added: It was not owed when its message was accepted, but since its first version.
+        order_key: Where order is promised: see :class:`pushhub.engine.model.message.Ordering`.
+        sequence: Its message's place there.
         reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
         scheduled: Waits in the due index of the store rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
@@ -179,6 +181,8 @@ class Delivery:
     settled_at: int | None = None
     asked_at: int | None = None
     added: bool = False
+    order_key: str | None = None
+    sequence: int | None = None
     reason: str = ""
     scheduled: bool = False
     version: int = 0
@@ -257,6 +261,8 @@ def opening(message: Message, subscriber_id: str) -> Delivery:
         accepted_at=message.accepted_at,
         expires_at=message.expires_at,
         due_at=message.due_at,
+        order_key=message.ordering.key if message.ordering else None,
+        sequence=message.ordering.sequence if message.ordering else None,
     )
 
 

@@ -30,6 +30,21 @@ class BodyRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering:
+    """The place of a message among those of one ordering key, which each subscriber gets one after the other.
+
+    Attributes:
+        key: The ordering key, unique in the queue's generation.
+        sequence: Its number within the key, from 1; 0 until it is stored, which gives it its place.
+        previous: By the ``subscriber_id`` of each delivery: the message of this key that goes before it there. One that has none is the first.
+    """
+
+    key: str
+    sequence: int = 0
+    previous: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage:
     """What a producer asks to post, already checked by its dialect.
 
@@ -39,6 +54,7 @@ class NewMessage:
         headers: Per-message headers (IronMQ ``push_headers``) sent with every push.
         hops: How many hub queues the message has passed on its way here.
         descendants: How many messages may come of it, if fewer than of a message that a producer posts.
+        order_key: Messages of a push queue with the same one are delivered in order; None for no order.
     """
 
     body: bytes
@@ -46,6 +62,7 @@ class NewMessage:
     headers: Mapping[str, str] = field(default_factory=dict)
     hops: int = 0
     descendants: int | None = None
+    order_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +86,7 @@ class Message:
         hops: See :class:`NewMessage`.
         root: Id of the accepted message that this one descends from; None when it is no descendant.
         descendants: How many messages may come of it in all.
+        ordering: Its place among messages that are delivered in order; None for no order.
         cause: Set on messages the hub itself made: what they were made for, so that making them twice is noticed.
     """
 
@@ -88,6 +106,7 @@ class Message:
     hops: int = 0
     root: str | None = None
     descendants: int = DESCENDANTS
+    ordering: Ordering | None = None
     cause: str | None = None
 
     @property

@@ -30,6 +30,7 @@ def record_of_acceptance(message: Message) -> DeliveryRecord:
         body_size=message.body_size,
         owed=tuple(f"{message.message_id}.{each}" for each in message.delivery_subscribers),
         due_at=iso_time(message.due_at),
+        sequence=message.ordering.sequence if message.ordering else None,
     )
 
 
@@ -102,6 +103,8 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
         wait_before_ms=last.wait_before_ms,
         wait_after_ms=last.wait_after_ms,
         manual=last.manual or None,
+        order_key=delivery.order_key,
+        sequence=delivery.sequence,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
+from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
 
 PACK_ORDERS = 10
 """Orders that may share one SQS message."""
@@ -119,6 +119,9 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
         fields["hops"] = message.hops
     if message.root is not None:
         fields["root"] = message.root
+    if message.ordering is not None:
+        before = message.ordering.previous.get(subscriber_id)
+        fields["ordering"] = [message.ordering.key, message.ordering.sequence, *([before] if before else [])]
     # Whoever reads the order knows of one delivery only, so what the others may lead to is taken off here.
     allowance = message.allowance(subscriber_id)
     if allowance != DESCENDANTS:
@@ -156,8 +159,14 @@ def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
         unicast=unicast,
         hops=int(fields.get("hops", 0)),
         root=fields.get("root"),
+        ordering=_ordering(fields["ordering"], key.subscriber_id) if "ordering" in fields else None,
         descendants=int(fields.get("descendants", DESCENDANTS)),
     )
+
+
+def _ordering(place: Sequence[Any], subscriber_id: str) -> Ordering:
+    key, sequence, *before = place
+    return Ordering(key=str(key), sequence=int(sequence), previous={subscriber_id: str(before[0])} if before else {})
 
 
 def _as_text(body: bytes) -> str | None:

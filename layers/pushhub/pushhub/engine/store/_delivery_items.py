@@ -69,6 +69,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         "acknowledged_attempt": delivery.acknowledged_attempt,
         "settled_at": delivery.settled_at,
         "asked_at": delivery.asked_at,
+        "sequence": delivery.sequence,
         "deferrals": delivery.deferrals or None,
     }
     item |= {name: number(value) for name, value in optional.items() if value is not None}
@@ -78,6 +79,8 @@ def encode_delivery(delivery: Delivery) -> Item:
         item["statuses"] = {"M": {target: _encode_status(each) for target, each in delivery.statuses.items()}}
     if delivery.last is not None:
         item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
+    if delivery.order_key is not None:
+        item["order_key"] = text(delivery.order_key)
     if delivery.added:
         item["added"] = {"BOOL": True}
     if delivery.reason:
@@ -116,6 +119,8 @@ def decode_delivery(image: Item) -> Delivery:
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
         added="added" in image,
+        order_key=image["order_key"]["S"] if "order_key" in image else None,
+        sequence=numbers(image, "sequence"),
         asked_at=numbers(image, "asked_at"),
         reason=image["reason"]["S"] if "reason" in image else "",
         scheduled=SCHEDULED in image,

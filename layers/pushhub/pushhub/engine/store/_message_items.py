@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from pushhub.cloud.table import Item, number, text, texts
-from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message
+from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
 
 KEPT_AFTER_EXPIRY_S = 86_400
 """How long an item outlives its message before the table's TTL may take it, seconds."""
@@ -38,6 +38,15 @@ def encode_fields(message: Message) -> Item:
         item["root"] = text(message.root)
     if message.descendants != DESCENDANTS:
         item["descendants"] = number(message.descendants)
+    if message.ordering is not None:
+        previous = {subscriber: text(each) for subscriber, each in message.ordering.previous.items()}
+        item["ordering"] = {
+            "M": {
+                "key": text(message.ordering.key),
+                "sequence": number(message.ordering.sequence),
+                "previous": {"M": previous},
+            }
+        }
     if message.cause is not None:
         item["cause"] = text(message.cause)
     return item
@@ -70,5 +79,11 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         hops=int(item["hops"]["N"]) if "hops" in item else 0,
         root=item["root"]["S"] if "root" in item else None,
         descendants=int(item["descendants"]["N"]) if "descendants" in item else DESCENDANTS,
+        ordering=_decode_ordering(item["ordering"]["M"]) if "ordering" in item else None,
         cause=item["cause"]["S"] if "cause" in item else None,
     )
+
+
+def _decode_ordering(fields: Item) -> Ordering:
+    previous = {subscriber: str(each["S"]) for subscriber, each in fields["previous"]["M"].items()}
+    return Ordering(key=fields["key"]["S"], sequence=int(fields["sequence"]["N"]), previous=previous)

@@ -31,6 +31,8 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
         return record_of_acceptance(decode_message(after)) if after and not before else None
     if kind == "delivery":
         return record_of_delivery(_delivery(before), _delivery(after), changed_at)
+    if kind == "order":
+        return None
     raise ValueError(f"unknown kind of item: {kind!r}")
 
 

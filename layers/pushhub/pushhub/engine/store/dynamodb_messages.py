@@ -10,13 +10,14 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
-from pushhub.engine.model.message import Message
+from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import Once
 from pushhub.engine.store._delivery_items import (
     SCHEDULED,
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _MESSAGE = "M"
+_ORDER = "K"
+"""Sort key of what is known of an ordering key."""
+
+ORDER_KEPT_S = 400 * 86_400
+"""How long an ordering key is known after its last message, seconds; then its numbers start anew."""
+
+IN_ONE_STEP = 50
+"""Messages of an ordering key that are stored together; a transaction takes 100 items and 4 MB."""
+
 _DELETED = "deleted"
 """Set on what is left of a deleted message: its keys, its times, and its cause."""
 
@@ -58,15 +68,24 @@ class DynamoDBMessageStore:
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Messages are immutable and their ids unique, so writing one again changes nothing."""
+        unordered = [each for each in messages if each.ordering is None]
+        for together in _by_order_key(messages):
+            self._accept_in_order(together)
         if len(messages) != 1:
-            self._table.put_many([_encode_message(each) for each in messages])
+            self._table.put_many([_encode_message(each) for each in unordered])
+            return
+        if not unordered:
             return
         stored = self._insert(messages[0])
         if stored is not None and stored != messages[0]:
             raise Conflict(f"message id {messages[0].message_id} is taken")
 
     def accept_once(self, message: Message) -> Once:
-        stored = self._insert(message)
+        stored: Message | None
+        if message.ordering is None:
+            stored = self._insert(message)
+        else:
+            stored = None if self._placed([message]) else self._stored([message])[0]
         if stored is None:
             return Once.STORED
         return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
@@ -163,7 +182,7 @@ class DynamoDBMessageStore:
             message: Message | None = None
             deliveries: list[Delivery] = []
             for item in together:
-                if _DELETED in item:
+                if _DELETED in item or item["sk"]["S"] == _ORDER:
                     continue
                 if item["sk"]["S"] == _MESSAGE:
                     message = decode_message(item)
@@ -171,6 +190,55 @@ class DynamoDBMessageStore:
                     deliveries.append(decode_delivery(item))
             if message is not None:
                 yield message, deliveries
+
+    def _accept_in_order(self, messages: Sequence[Message]) -> None:
+        """Store messages of one ordering key, those that are stored already aside."""
+        if self._placed(messages):
+            return
+        stored = self._stored(messages)
+        for given, found in zip(messages, stored, strict=True):
+            if found is not None and replace(found, ordering=given.ordering) != given:
+                raise Conflict(f"message id {given.message_id} is taken")
+        rest = [given for given, found in zip(messages, stored, strict=True) if found is None]
+        if rest:
+            self._accept_in_order(rest)
+
+    def _stored(self, messages: Sequence[Message]) -> list[Message | None]:
+        found = [self._table.get(_message_key(each.key)) for each in messages]
+        return [decode_message(each) if each else None for each in found]
+
+    def _placed(self, messages: Sequence[Message]) -> bool:
+        """Give messages of one ordering key their places and store them, all together; False when one of them is stored already.
+
+        What is known of the key and the messages are one transaction, so no number is given to a message that does not exist.
+        """
+
+        def once() -> bool:
+            key = _order_key(messages[0])
+            item = self._table.get(key)
+            known = item or {"sequence": number(0), "last": {"M": {}}}
+            placed, after = _in_their_places(messages, known)
+            condition: Item = {"ConditionExpression": "attribute_not_exists(pk)"}
+            if item:
+                condition = {
+                    "ConditionExpression": "#sequence = :before",
+                    "ExpressionAttributeNames": {"#sequence": "sequence"},
+                    "ExpressionAttributeValues": {":before": item["sequence"]},
+                }
+            puts = [
+                {"Item": _encode_message(each), "ConditionExpression": "attribute_not_exists(pk)"} for each in placed
+            ]
+            try:
+                self._table.write_together(
+                    [("Put", {"Item": key | after, **condition}), *(("Put", each) for each in puts)]
+                )
+            except WritesRefused as refused:
+                if any(refused.conditions[1:]):
+                    return False
+                raise Conflict(f"ordering key of {messages[0].message_id} has gone on") from refused
+            return True
+
+        return until_saved(once, doing="giving a message its place in its order")
 
     def _insert(self, message: Message) -> Message | None:
         """Write a message unless its id is taken; then returns the stored one."""
@@ -206,6 +274,45 @@ class DynamoDBMessageStore:
             },
             Limit=page,
         )
+
+
+def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Messages that have an ordering key, by it, in steps that fit a transaction."""
+    groups: dict[str, list[Message]] = {}
+    for message in messages:
+        if message.ordering is not None:
+            groups.setdefault(message.ordering.key, []).append(message)
+    for group in groups.values():
+        for start in range(0, len(group), IN_ONE_STEP):
+            yield group[start : start + IN_ONE_STEP]
+
+
+def _order_key(message: Message) -> Item:
+    """The key of what is known of a message's ordering key."""
+    name = message.ordering.key if message.ordering else ""
+    return {"pk": text(f"{message.project}#{message.queue_uid}#{_ORDER}#{name}"), "sk": text(_ORDER)}
+
+
+def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Message], Item]:
+    """Messages of one ordering key with their places, and what is known of the key after them."""
+    sequence = int(known["sequence"]["N"])
+    last = {subscriber: str(each["S"]) for subscriber, each in known["last"]["M"].items()}
+    placed: list[Message] = []
+    for message in messages:
+        sequence += 1
+        owed = message.delivery_subscribers
+        before = {each: last[each] for each in owed if each in last}
+        last |= dict.fromkeys(owed, message.message_id)
+        key = message.ordering.key if message.ordering else ""
+        placed.append(replace(message, ordering=Ordering(key=key, sequence=sequence, previous=before)))
+    until = max(each.expires_at for each in messages) // 1000 + ORDER_KEPT_S
+    after = {
+        "kind": text("order"),
+        "sequence": number(sequence),
+        "last": {"M": {subscriber: text(each) for subscriber, each in last.items()}},
+        "ttl": number(until),
+    }
+    return placed, after
 
 
 def _message_key(key: MessageKey) -> Item:

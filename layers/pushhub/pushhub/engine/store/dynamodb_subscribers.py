@@ -9,11 +9,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
-from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, numbers, text
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.seats import Seat, Seats
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -54,10 +53,9 @@ class DynamoDBSubscribers:
         return _decode_health(item, key) if item else None
 
     def save(self, health: Health) -> None:
-        """See the port. The very same write made twice (the client repeats a call that timed out) counts as written."""
-        stored = self._put(_encode_health(health), health.version)
-        if stored is not None and (not stored or _decode_health(stored, health.key) != health):
-            raise Conflict(f"health of {health.key.subscriber_id} changed")
+        """See the port."""
+        item = _encode_health(health) | self._time_to_live()
+        self._table.put_version(item, read=lambda each: _decode_health(each, health.key))
 
     def seats(self, key: SubscriberKey) -> Seats | None:
         """See the port."""
@@ -65,25 +63,9 @@ class DynamoDBSubscribers:
         return _decode_seats(item, key) if item else None
 
     def save_seats(self, seats: Seats) -> None:
-        """See the port. As for :meth:`save`."""
-        stored = self._put(_encode_seats(seats), seats.version)
-        if stored is not None and (not stored or _decode_seats(stored, seats.key) != seats):
-            raise Conflict(f"seats of {seats.key.subscriber_id} changed")
-
-    def _put(self, item: Item, version: int) -> Item | None:
-        """Write an item if the stored one has the version before; otherwise the stored one, which is empty if there is none."""
-        condition: Item = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if version > 1:
-            condition = {
-                "ConditionExpression": "#version = :before",
-                "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": {":before": number(version - 1)},
-            }
-        try:
-            self._table.put(item | self._time_to_live(), **condition)
-        except ConditionRefused as refused:
-            return refused.stored or {}
-        return None
+        """See the port."""
+        item = _encode_seats(seats) | self._time_to_live()
+        self._table.put_version(item, read=lambda each: _decode_seats(each, seats.key))
 
     def look_after(self, key: SubscriberKey) -> None:
         """See the port."""
@@ -140,6 +122,20 @@ class DynamoDBSubscribers:
         for item in items:
             yield Waiting(order=WorkOrder.decode(item["order"]["S"]), place=f"{shard}/{item['sk']['S']}")
 
+    def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
+        """See the port."""
+        item = _behind_key(before) | {"order": text(replace(order, message=None).encode())}
+        self._table.put(item | self._time_to_live())
+
+    def behind(self, ended: DeliveryKey) -> WorkOrder | None:
+        """See the port."""
+        item = self._table.get(_behind_key(ended))
+        return WorkOrder.decode(item["order"]["S"]) if item else None
+
+    def let_go(self, ended: DeliveryKey) -> None:
+        """See the port."""
+        self._table.delete(_behind_key(ended))
+
     def _time_to_live(self) -> Item:
         return {"ttl": number(self._clock.now() // 1000 + KEPT_S)}
 
@@ -154,6 +150,10 @@ def _health_key(key: SubscriberKey) -> Item:
 
 def _seats_key(key: SubscriberKey) -> Item:
     return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("SEATS")}
+
+
+def _behind_key(before: DeliveryKey) -> Item:
+    return {"pk": text(f"BEHIND#{'#'.join(before)}"), "sk": text("BEHIND")}
 
 
 def _list_key(key: SubscriberKey) -> Item:

@@ -1,0 +1,184 @@
+"""Messages of an ordering key are delivered in order to each subscriber, and a stuck key blocks only itself. On fakes."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from itertools import product
+
+import pytest
+from tests.engine.world import World, subscribers
+from tests.fakes import Crash, Fault, FaultPlan, Reply
+
+from pushhub.base.errors import HubError
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
+
+A, B = "https://a.example/in", "https://b.example/in"
+HOUR_S, DAY_S = 3_600, 86_400
+
+
+def arrived(world: World, subscriber_id: str) -> list[tuple[str, int]]:
+    """Key and sequence of each delivery, in the order in which they ended well."""
+    done = [each for each in world.messages.saved if each.subscriber_id == subscriber_id]
+    return [
+        (each.order_key, each.sequence or 0)
+        for each in done
+        if each.state is DeliveryState.DELIVERED and each.order_key is not None
+    ]
+
+
+def in_order(found: list[tuple[str, int]]) -> bool:
+    """Whether the sequences of each key rise."""
+    keys = {key for key, _ in found}
+    return all(
+        numbers == sorted(numbers) for numbers in ([number for each, number in found if each == key] for key in keys)
+    )
+
+
+def test_a_retry_holds_back_what_follows_it_in_its_key_and_nothing_else() -> None:
+    # Given a subscriber that fails for one key's first message
+    world = World()
+    world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(600, 600), spread=(1, 1)))
+    world.sender.script(A, 500, 200)
+    world.post("q", b"1", b"2", b"3", order_key="stuck")
+    world.post("q", b"4", b"5", order_key="free")
+    world.post("q", b"6")
+    world.run(seconds=300)
+    # Then the other key, messages without one, and the other subscriber go on
+    assert {each.body for each in world.sender.requests_to(A)} == {b"1", b"4", b"5", b"6"}
+    assert arrived(world, "s0") == [("free", 1), ("free", 2)]
+    assert len(world.sender.requests_to(B)) == 6
+    # And when it succeeds, what follows comes in its order
+    world.run(seconds=400)
+    assert [key for key in arrived(world, "s0") if key[0] == "stuck"] == [("stuck", 1), ("stuck", 2), ("stuck", 3)]
+    assert in_order(arrived(world, "s1"))
+
+
+@pytest.mark.parametrize("ends", ["exhausted", "expired", "deleted"])
+def test_what_ends_without_success_lets_the_next_one_go(ends: str) -> None:
+    world = World()
+    waits = (60,) if ends == "exhausted" else (HOUR_S,) * 50
+    world.make_queue(
+        "q", subscribers(A), retry=Schedule(waits_s=waits), expiration=2 * HOUR_S if ends == "expired" else 30 * DAY_S
+    )
+    world.sender.script(A, Reply(status_code=500))
+    [first] = world.post("q", b"1", order_key="k")
+    world.run(seconds=10)
+    if ends == "expired":
+        world.run(seconds=HOUR_S)
+    [second] = world.post("q", b"2", order_key="k")
+    world.run(seconds=10)
+    assert world.deliveries(second) == []
+    if ends == "deleted":
+        message = next(each for each in world.messages.all_messages() if each.message_id == first)
+        world.messages.delete(message)
+    world.run(seconds=2 * HOUR_S - 5)
+    world.sender.script(A, 200)
+    world.run(seconds=DAY_S)
+    attempts = [each.body for each in world.sender.requests_to(A)]
+    assert attempts.index(b"2") == attempts.count(b"1")
+    assert [each.settled for each in world.deliveries(second)] == [True]
+
+
+def test_a_subscriber_that_is_added_later_does_not_wait_for_what_it_was_not_owed() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(DAY_S,)))
+    world.sender.script(A, 500)
+    world.post("q", b"1", order_key="k")
+    world.run(seconds=5)
+    world.config.delete_queue("5f0000000000000000000001", "q")
+    world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(DAY_S,)))
+    world.post("q", b"2", order_key="k")
+    world.run(seconds=60)
+    assert [each.body for each in world.sender.requests_to(B)] == [b"2"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_fails_each_key_arrives_in_its_order(seed: int) -> None:
+    # Given two subscribers of which one fails at random, and messages of three keys, posted at random times
+    chance = random.Random(seed)
+    world = World()
+    world.make_queue(
+        "q", subscribers(A, B), retry=Schedule(waits_s=(5, 30, 1_000, 3_000, 10_000)), circuit=Circuit(failures=4)
+    )
+    world.sender.script(A, *[chance.choice([200, 200, 500, 503]) for _ in range(60)], 200)
+    for number in range(25):
+        for _ in range(chance.randrange(3)):
+            world.post("q", b"%d" % number, order_key=chance.choice("xyz"))
+        world.run(seconds=chance.choice([0, 1, 40]))
+    world.run(seconds=3 * DAY_S)
+    # Then all have ended, and in the order of their keys
+    deliveries = world.messages.all_deliveries()
+    assert all(each.settled for each in deliveries)
+    assert len(deliveries) == 2 * len(world.messages.all_messages())
+    for subscriber_id in ("s0", "s1"):
+        assert in_order(arrived(world, subscriber_id))
+
+
+def test_no_two_requests_of_a_key_are_under_way_at_a_time() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A))
+    under_way: list[bytes] = []
+
+    def look(request: PushRequest) -> None:
+        assert not under_way, f"{request.body!r} beside {under_way}"
+        under_way.append(request.body)
+        world.step()
+        under_way.pop()
+
+    world.sender.script(A, Reply(status_code=200, meanwhile=look))
+    world.post("q", *[b"%d" % number for number in range(10)], order_key="k")
+    world.run(seconds=60)
+    assert [each.body for each in world.sender.requests] == [b"%d" % number for number in range(10)]
+
+
+def test_messages_without_a_key_cost_nothing_more() -> None:
+    plan = FaultPlan()
+    world = World(plan)
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"1", b"2")
+    world.run(seconds=5)
+    assert not [each for each in plan.calls if each.startswith("subscribers.")]
+
+
+def test_records_say_the_place_in_the_order() -> None:
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=60)
+    accepted = [record_of_acceptance(each) for each in world.messages.all_messages()]
+    assert [each.sequence for each in accepted] == [1, 2]
+    attempts = [record_of_delivery(None, each, 0) for each in world.messages.saved]
+    assert [(each.order_key, each.sequence) for each in attempts if each] == [("k", 1), ("k", 2)]
+
+
+def a_line(plan: FaultPlan) -> tuple[World, list[str]]:
+    """Five messages of a key to a subscriber that fails now and then."""
+    world = World(plan)
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(5, 60, 1_800, 1_800)))
+    world.sender.script(A, 500, 200, 200, 503, 200)
+    accepted: list[str] = []
+    for bodies in ((b"1", b"2"), (b"3",), (b"4", b"5")):
+        with suppress(Crash, HubError):
+            accepted += world.post("q", *bodies, order_key="k")
+    world.run(seconds=3 * DAY_S)
+    return world, accepted
+
+
+@pytest.mark.parametrize("slice_", range(3))
+def test_whatever_call_goes_wrong_nothing_is_lost_and_order_is_kept(slice_: int) -> None:
+    learned = FaultPlan()
+    a_line(learned)
+    assert {"subscribers.wait_behind", "subscribers.behind", "subscribers.let_go"} <= {*learned.calls}
+    for position, (number, fault) in enumerate(product(range(1, len(learned.calls) + 1), Fault)):
+        if position % 3 != slice_:
+            continue
+        world, accepted = a_line(FaultPlan(fault, at=number))
+        told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
+        for message_id in accepted:
+            assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED], told
+        assert in_order(arrived(world, "s0")), told
