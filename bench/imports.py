@@ -14,10 +14,13 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bench.tables import save, table
-from local import template
+from pushhub.cloud.settings import Setting
+from pushhub.runtime.hub import settings_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,32 +40,28 @@ CLIENTS = {
 """The clients that each function needs. What it works with is made when its handler is imported."""
 
 
-def environment() -> dict[str, str]:
-    """Every setting of the template, with a value of its kind."""
-    source = template.load(ROOT / "template.yaml")
-    names = {
-        name
-        for resource in source["Resources"].values()
-        if resource["Type"] == "AWS::Serverless::Function"
-        for name in resource["Properties"]["Environment"]["Variables"]
-    }
+VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1")
+"""What settings may be: the first that one can read is its value."""
+
+
+def environment(function: str) -> dict[str, str]:
+    """Every setting that a function must have, with a value of its kind."""
     made = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
-    for name in sorted(names):
-        if name.endswith("_URL"):
-            made[name] = "https://sqs.us-east-1.amazonaws.com/1/queue"
-        elif name.endswith(("_LIMIT", "_BYTES")):
-            made[name] = "100000"
-        elif name.endswith("_HOURS"):
-            made[name] = "36"
-        elif name != "ALLOWED_TARGETS":
-            made[name] = "name"
-    return made
+    return made | {each.name: _value(each) for each in settings_of(function) if not each.optional}
+
+
+def _value(setting: Setting[Any]) -> str:
+    for value in VALUES:
+        with suppress(ValueError):
+            setting.read(value)
+            return value
+    raise ValueError(f"no value for {setting.name}")
 
 
 def seconds(code: str, function: str) -> float:
     """CPU seconds of a fresh interpreter that runs ``code``."""
     path = os.pathsep.join([str(ROOT / "layers/pushhub"), str(ROOT / "functions" / function)])
-    variables = {**os.environ, **environment(), "PYTHONPATH": path}
+    variables = {**os.environ, **environment(function), "PYTHONPATH": path}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", code], env=variables, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

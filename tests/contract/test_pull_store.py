@@ -9,6 +9,7 @@ import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, message
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage, PullStore
@@ -59,7 +60,7 @@ def test_first_in_first_out(pull_store: PullStore, count: int) -> None:
 def test_every_field_of_a_message_travels(pull_store: PullStore) -> None:
     given = full_message(queue_uid=LINE, due_at=NOW)
     pull_store.put([given])
-    assert pull_store.get(PROJECT, LINE, given.message_id, NOW) == PullMessage(message=given)
+    assert pull_store.get(MessageKey(PROJECT, LINE, given.message_id), NOW) == PullMessage(message=given)
     assert [each.message for each in reserve(pull_store)] == [given]
 
 
@@ -69,7 +70,7 @@ def test_queues_are_apart(pull_store: PullStore) -> None:
     assert pull_store.reserve(OTHER_PROJECT, LINE, count=1, timeout_ms=MINUTE, now=NOW) == []
     assert pull_store.reserve(PROJECT, "another00000", count=1, timeout_ms=MINUTE, now=NOW) == []
     assert pull_store.size(PROJECT, "another00000", NOW) == 0
-    assert pull_store.get(PROJECT, "another00000", given[0].message_id, NOW) is None
+    assert pull_store.get(MessageKey(PROJECT, "another00000", given[0].message_id), NOW) is None
 
 
 def test_putting_again_does_not_free_a_reserved_message(pull_store: PullStore) -> None:
@@ -118,7 +119,7 @@ def test_a_delayed_message_is_available_at_its_time(pull_store: PullStore) -> No
     # Then first only the prompt one is there, though both count
     assert peeked(pull_store) == [prompt.message_id]
     assert pull_store.size(PROJECT, LINE, NOW) == 2
-    assert pull_store.get(PROJECT, LINE, delayed.message_id, NOW) == PullMessage(message=delayed)
+    assert pull_store.get(MessageKey(PROJECT, LINE, delayed.message_id), NOW) == PullMessage(message=delayed)
     # When its time has come, then it has its old place
     assert peeked(pull_store, now=NOW + MINUTE - 1) == [prompt.message_id]
     assert ids(reserve(pull_store, 2, now=NOW + MINUTE)) == [delayed.message_id, prompt.message_id]
@@ -146,11 +147,11 @@ def test_getting_one_shows_its_reservation_while_it_lasts(pull_store: PullStore)
     (held,) = reserve(pull_store)
     message_id = held.message.message_id
     # Then it is shown as held, later as free, and another id as nothing
-    assert pull_store.get(PROJECT, LINE, message_id, NOW) == held
-    assert pull_store.get(PROJECT, LINE, message_id, NOW + MINUTE) == replace(
+    assert pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW) == held
+    assert pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW + MINUTE) == replace(
         held, reservation_id=None, reserved_until=0
     )
-    assert pull_store.get(PROJECT, LINE, "1", NOW) is None
+    assert pull_store.get(MessageKey(PROJECT, LINE, "1"), NOW) is None
 
 
 def test_expired_messages_are_gone_for_everybody(pull_store: PullStore) -> None:
@@ -167,9 +168,9 @@ def test_expired_messages_are_gone_for_everybody(pull_store: PullStore) -> None:
     # Then only the lasting one is left
     assert pull_store.size(PROJECT, LINE, later) == 1
     assert peeked(pull_store, now=later) == [lasting.message_id]
-    assert pull_store.get(PROJECT, LINE, held.message_id, later) is None
+    assert pull_store.get(MessageKey(PROJECT, LINE, held.message_id), later) is None
     with pytest.raises(MessageNotFound):
-        pull_store.delete(PROJECT, LINE, held.message_id, reservation_id=held_id(reserved), now=later)
+        pull_store.delete(MessageKey(PROJECT, LINE, held.message_id), reservation_id=held_id(reserved), now=later)
     assert ids(reserve(pull_store, 5, now=later)) == [lasting.message_id]
     assert pull_store.size(PROJECT, LINE, later) == 1
 
@@ -182,14 +183,14 @@ def test_touching_renews_the_reservation_and_ends_the_old_one(pull_store: PullSt
 
     def touch(reservation_id: str, now: int) -> str:
         return pull_store.touch(
-            PROJECT, LINE, message_id, reservation_id=reservation_id, timeout_ms=2 * MINUTE, now=now
+            MessageKey(PROJECT, LINE, message_id), reservation_id=reservation_id, timeout_ms=2 * MINUTE, now=now
         )
 
     # When it is touched
     renewed = touch(held_id(held), NOW + MINUTE - 1)
     # Then a new reservation lasts from then, the old one is dead, and the count rose
     assert renewed != held.reservation_id
-    found = pull_store.get(PROJECT, LINE, message_id, NOW + MINUTE)
+    found = pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW + MINUTE)
     assert found == PullMessage(
         message=held.message, reserved_count=2, reservation_id=renewed, reserved_until=NOW + 3 * MINUTE - 1
     )
@@ -201,7 +202,7 @@ def test_touching_renews_the_reservation_and_ends_the_old_one(pull_store: PullSt
     with pytest.raises(Forbidden):
         touch(renewed, NOW + 3 * MINUTE)
     with pytest.raises(MessageNotFound):
-        pull_store.touch(PROJECT, LINE, "1", reservation_id=renewed, timeout_ms=MINUTE, now=NOW)
+        pull_store.touch(MessageKey(PROJECT, LINE, "1"), reservation_id=renewed, timeout_ms=MINUTE, now=NOW)
 
 
 def test_a_released_message_goes_back_to_the_front(pull_store: PullStore) -> None:
@@ -212,22 +213,26 @@ def test_a_released_message_goes_back_to_the_front(pull_store: PullStore) -> Non
     # When the second, then the first is released, then they are back in the old order
     for each in reversed(held):
         pull_store.release(
-            PROJECT, LINE, each.message.message_id, reservation_id=held_id(each), delay_ms=0, now=NOW + 1
+            MessageKey(PROJECT, LINE, each.message.message_id), reservation_id=held_id(each), delay_ms=0, now=NOW + 1
         )
     assert peeked(pull_store, now=NOW + 1) == [each.message_id for each in given]
     # And the old reservation is dead
     with pytest.raises(Forbidden):
-        pull_store.delete(PROJECT, LINE, given[0].message_id, reservation_id=held_id(held[0]), now=NOW + 1)
+        pull_store.delete(MessageKey(PROJECT, LINE, given[0].message_id), reservation_id=held_id(held[0]), now=NOW + 1)
     with pytest.raises(Forbidden):
-        pull_store.release(PROJECT, LINE, given[0].message_id, reservation_id=held_id(held[0]), delay_ms=0, now=NOW + 1)
+        pull_store.release(
+            MessageKey(PROJECT, LINE, given[0].message_id), reservation_id=held_id(held[0]), delay_ms=0, now=NOW + 1
+        )
 
 
 def test_a_message_released_with_a_delay_comes_back_after_it(pull_store: PullStore) -> None:
     given = in_queue(2)
     pull_store.put(given)
     (held,) = reserve(pull_store)
-    pull_store.release(PROJECT, LINE, given[0].message_id, reservation_id=held_id(held), delay_ms=5_000, now=NOW)
-    found = pull_store.get(PROJECT, LINE, given[0].message_id, NOW)
+    pull_store.release(
+        MessageKey(PROJECT, LINE, given[0].message_id), reservation_id=held_id(held), delay_ms=5_000, now=NOW
+    )
+    found = pull_store.get(MessageKey(PROJECT, LINE, given[0].message_id), NOW)
     assert found == PullMessage(message=given[0], reserved_count=1)
     assert peeked(pull_store, now=NOW + 4_999) == [given[1].message_id]
     assert peeked(pull_store, now=NOW + 5_000) == [each.message_id for each in given]
@@ -238,9 +243,11 @@ def test_releasing_after_the_end_is_refused(pull_store: PullStore) -> None:
     (held,) = reserve(pull_store)
     message_id = held.message.message_id
     with pytest.raises(Forbidden):
-        pull_store.release(PROJECT, LINE, message_id, reservation_id=held_id(held), delay_ms=0, now=NOW + MINUTE)
+        pull_store.release(
+            MessageKey(PROJECT, LINE, message_id), reservation_id=held_id(held), delay_ms=0, now=NOW + MINUTE
+        )
     with pytest.raises(MessageNotFound):
-        pull_store.release(PROJECT, LINE, "1", reservation_id=held_id(held), delay_ms=0, now=NOW)
+        pull_store.release(MessageKey(PROJECT, LINE, "1"), reservation_id=held_id(held), delay_ms=0, now=NOW)
 
 
 @pytest.mark.parametrize(("at_most", "told"), [(None, 7), (1, 1), (6, 6), (7, 7), (50, 7)])
@@ -262,9 +269,7 @@ def test_a_reservation_nobody_saw_does_not_count(pull_store: PullStore) -> None:
     first, second = reserve(pull_store, 2, now=later)
     for each in (first, second):
         pull_store.release(
-            PROJECT,
-            LINE,
-            each.message.message_id,
+            MessageKey(PROJECT, LINE, each.message.message_id),
             reservation_id=held_id(each),
             delay_ms=0,
             now=later,
@@ -284,15 +289,15 @@ def test_deleting_a_reserved_message_takes_its_reservation(pull_store: PullStore
     message_id = held.message.message_id
     # When deleted without an id, or with a wrong one, then it stays
     with pytest.raises(Invalid, match="A reservation_id is required"):
-        pull_store.delete(PROJECT, LINE, message_id, reservation_id=None, now=NOW)
+        pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=None, now=NOW)
     with pytest.raises(Forbidden):
-        pull_store.delete(PROJECT, LINE, message_id, reservation_id="0" * 32, now=NOW)
+        pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id="0" * 32, now=NOW)
     assert pull_store.size(PROJECT, LINE, NOW) == 1
     # When deleted with the right one, then it is gone
-    pull_store.delete(PROJECT, LINE, message_id, reservation_id=held_id(held), now=NOW)
+    pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=held_id(held), now=NOW)
     assert pull_store.size(PROJECT, LINE, NOW) == 0
     with pytest.raises(MessageNotFound):
-        pull_store.delete(PROJECT, LINE, message_id, reservation_id=held_id(held), now=NOW)
+        pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=held_id(held), now=NOW)
 
 
 def test_a_timed_out_reservation_deletes_nothing(pull_store: PullStore) -> None:
@@ -302,10 +307,10 @@ def test_a_timed_out_reservation_deletes_nothing(pull_store: PullStore) -> None:
     message_id = held.message.message_id
     # When its holder deletes, then that is refused
     with pytest.raises(Forbidden):
-        pull_store.delete(PROJECT, LINE, message_id, reservation_id=held_id(held), now=NOW + MINUTE)
+        pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=held_id(held), now=NOW + MINUTE)
     # When anybody deletes the free message, then it is gone
-    pull_store.delete(PROJECT, LINE, message_id, reservation_id=None, now=NOW + MINUTE)
-    assert pull_store.get(PROJECT, LINE, message_id, NOW + MINUTE) is None
+    pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=None, now=NOW + MINUTE)
+    assert pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW + MINUTE) is None
 
 
 @pytest.mark.parametrize("due_at", [NOW, NOW + MINUTE])
@@ -313,8 +318,8 @@ def test_a_free_message_is_deleted_without_a_reservation(pull_store: PullStore, 
     (given,) = in_queue(1, due_at=due_at)
     pull_store.put([given])
     with pytest.raises(Forbidden):
-        pull_store.delete(PROJECT, LINE, given.message_id, reservation_id="0" * 32, now=NOW)
-    pull_store.delete(PROJECT, LINE, given.message_id, reservation_id=None, now=NOW)
+        pull_store.delete(MessageKey(PROJECT, LINE, given.message_id), reservation_id="0" * 32, now=NOW)
+    pull_store.delete(MessageKey(PROJECT, LINE, given.message_id), reservation_id=None, now=NOW)
     assert pull_store.size(PROJECT, LINE, NOW) == 0
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.base.ids import new_reservation_id
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
@@ -72,22 +73,18 @@ class FakePullStore:
             live = [queue[each] for each in sorted(queue) if queue[each].message.expires_at > now]
             return [entry.seen_at(now) for entry in live if entry.available(now)][:count]
 
-    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
+    def get(self, key: MessageKey, now: int) -> PullMessage | None:
         with self._lock:
-            entry = self._queue(project_id, pull_uid).get(message_id)
+            entry = self._queue(key.project, key.queue_uid).get(key.message_id)
             return entry.seen_at(now) if entry and entry.message.expires_at > now else None
 
-    def touch(
-        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
-    ) -> str:
+    def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
         with self._lock:
-            return _hold(self._held(project_id, pull_uid, message_id, reservation_id, now), now + timeout_ms)
+            return _hold(self._held(key, reservation_id, now), now + timeout_ms)
 
     def release(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str,
         delay_ms: int,
@@ -95,15 +92,13 @@ class FakePullStore:
         counted: bool = True,
     ) -> None:
         with self._lock:
-            entry = self._held(project_id, pull_uid, message_id, reservation_id, now)
+            entry = self._held(key, reservation_id, now)
             entry.reservation_id, entry.available_at = None, now + delay_ms
             entry.reserved_count -= not counted
 
     def delete(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str | None,
         now: int,
@@ -111,10 +106,10 @@ class FakePullStore:
     ) -> None:
         with self._lock:
             if reservation_id is not None:
-                self._held(project_id, pull_uid, message_id, reservation_id, now)
-            elif self._live(project_id, pull_uid, message_id, now).seen_at(now).reservation_id is not None:
+                self._held(key, reservation_id, now)
+            elif self._live(key, now).seen_at(now).reservation_id is not None:
                 raise Invalid("A reservation_id is required")
-            del self._queue(project_id, pull_uid)[message_id]
+            del self._queue(key.project, key.queue_uid)[key.message_id]
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
         with self._lock:
@@ -124,14 +119,14 @@ class FakePullStore:
     def _queue(self, project_id: str, pull_uid: str) -> dict[str, _Entry]:
         return self._pull.setdefault((project_id, pull_uid), {})
 
-    def _live(self, project_id: str, pull_uid: str, message_id: str, now: int) -> _Entry:
-        entry = self._queue(project_id, pull_uid).get(message_id)
+    def _live(self, key: MessageKey, now: int) -> _Entry:
+        entry = self._queue(key.project, key.queue_uid).get(key.message_id)
         if entry is None or entry.message.expires_at <= now:
             raise MessageNotFound
         return entry
 
-    def _held(self, project_id: str, pull_uid: str, message_id: str, reservation_id: str, now: int) -> _Entry:
-        entry = self._live(project_id, pull_uid, message_id, now)
+    def _held(self, key: MessageKey, reservation_id: str, now: int) -> _Entry:
+        entry = self._live(key, now)
         if entry.seen_at(now).reservation_id != reservation_id:
             raise Forbidden("Reservation has timed out")
         return entry

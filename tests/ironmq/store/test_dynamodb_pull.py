@@ -14,6 +14,7 @@ from tests.contract.samples import NOW, PROJECT, message
 from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import decode_pull_message
@@ -220,13 +221,16 @@ def test_a_reservation_whose_answer_was_lost_is_the_callers(bench: Bench) -> Non
     # Then the second request meets its own reservation, which counts
     (held,) = bench.reserve()
     assert held.reserved_count == 1
-    assert bench.store.get(PROJECT, LINE, held.message.message_id, NOW) == held
+    assert bench.store.get(MessageKey(PROJECT, LINE, held.message.message_id), NOW) == held
     # And so with touching
     bench.client.next("update_item", aws.repeated)
     renewed = bench.store.touch(
-        PROJECT, LINE, held.message.message_id, reservation_id=held.reservation_id or "", timeout_ms=MINUTE, now=NOW
+        MessageKey(PROJECT, LINE, held.message.message_id),
+        reservation_id=held.reservation_id or "",
+        timeout_ms=MINUTE,
+        now=NOW,
     )
-    found = bench.store.get(PROJECT, LINE, held.message.message_id, NOW)
+    found = bench.store.get(MessageKey(PROJECT, LINE, held.message.message_id), NOW)
     assert found is not None
     assert (found.reservation_id, found.reserved_count) == (renewed, 2)
 
@@ -263,9 +267,7 @@ def test_messages_that_came_back_and_waiting_ones_are_read_in_pages(bench: Bench
     for each in bench.reserve(100) + bench.reserve(20):
         if int(each.message.message_id) % 2:
             bench.store.release(
-                PROJECT,
-                LINE,
-                each.message.message_id,
+                MessageKey(PROJECT, LINE, each.message.message_id),
                 reservation_id=each.reservation_id or "",
                 delay_ms=0,
                 now=NOW,
@@ -296,9 +298,7 @@ def test_a_dead_letter_is_marked_before_it_is_removed(bench: Bench) -> None:
     (held,) = bench.reserve()
     # When it is removed as exhausted
     bench.store.delete(
-        PROJECT,
-        LINE,
-        held.message.message_id,
+        MessageKey(PROJECT, LINE, held.message.message_id),
         reservation_id=held.reservation_id,
         now=NOW,
         leaving="exhausted",
@@ -318,7 +318,11 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
         images += bench.stored()
         assert held.reservation_id is not None
         bench.store.release(
-            PROJECT, LINE, given.message_id, reservation_id=held.reservation_id, delay_ms=0, now=NOW, counted=counted
+            MessageKey(PROJECT, LINE, given.message_id),
+            reservation_id=held.reservation_id,
+            delay_ms=0,
+            now=NOW,
+            counted=counted,
         )
         images += bench.stored()
     # Then consumers know of one, and the records of two

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
@@ -44,10 +43,9 @@ from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.ports import (
     BodyStore,
-    Deliveries,
-    Messages,
     QueueSource,
     Received,
+    StoredMessages,
     SubscriberBacklog,
     SubscriberEvents,
     Successors,
@@ -114,10 +112,6 @@ class _Job:
         )
 
 
-class _Stored(Messages, Deliveries, Protocol):
-    """Messages, and deliveries from their first outcome on."""
-
-
 class Deliver:
     """Carries deliveries on.
 
@@ -141,7 +135,7 @@ class Deliver:
         self,
         *,
         queues: QueueSource,
-        messages: _Stored,
+        messages: StoredMessages,
         bodies: BodyStore,
         targets: Targets,
         retry_queue: WorkQueue,

@@ -65,6 +65,10 @@ class TokenStore(Protocol):
         ...
 
 
+class Projects(ProjectStore, TokenStore, Protocol):
+    """Projects and who may act for them."""
+
+
 class QueueStore(Protocol):
     """Queues of projects."""
 
@@ -109,6 +113,10 @@ class TotalStore(Protocol):
         ...
 
 
+class QueuesAndTotals(QueueStore, TotalStore, Protocol):
+    """Queues, and how many messages each was posted."""
+
+
 class Workers(Protocol):
     """Numbers of execution environments."""
 
@@ -117,7 +125,7 @@ class Workers(Protocol):
         ...
 
 
-class ConfigStore(ProjectStore, TokenStore, QueueStore, TotalStore, Workers, Protocol):
+class ConfigStore(Projects, QueuesAndTotals, Workers, Protocol):
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 
@@ -183,6 +191,10 @@ class Deliveries(Protocol):
         ...
 
 
+class StoredMessages(Messages, Deliveries, Protocol):
+    """Messages, and deliveries from their first outcome on."""
+
+
 class DueIndex(Protocol):
     """Deliveries that wait in the store for their time."""
 
@@ -223,7 +235,7 @@ class Outstanding(Protocol):
         ...
 
 
-class MessageStore(MessageSink, Messages, Deliveries, DueIndex, Unsettled, Outstanding, Protocol):
+class MessageStore(MessageSink, StoredMessages, DueIndex, Unsettled, Outstanding, Protocol):
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from pushhub.base.ids import is_project_id
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 
 
 def token_hash(token: str) -> str:
@@ -20,7 +20,7 @@ class Tokens:
         config: Knows the hashes.
     """
 
-    def __init__(self, config: ConfigStore) -> None:
+    def __init__(self, config: TokenStore) -> None:
         self._config = config
 
     def allow(self, project_id: str, token: str) -> bool:

@@ -14,7 +14,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus,
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
+from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
 from pushhub.hub.model.log import (
     ARCHIVED_BY_A_PERSON,
     PERSON,
@@ -139,7 +139,7 @@ class HubMessages:
         self,
         *,
         log: MessageLog,
-        messages: MessageStore,
+        messages: StoredMessages,
         bodies: BodyStore,
         retry_queue: Callable[[], WorkQueue],
         clock: Clock,

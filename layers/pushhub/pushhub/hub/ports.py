@@ -148,6 +148,26 @@ class Claims(Protocol):
         ...
 
 
+class ShownSettings(ReadMapping, ReadParameters, Protocol):
+    """What is shown of a store's settings."""
+
+    def mappings(self, project_id: str) -> list[ServiceMapping]:
+        """As :meth:`Mappings.mappings`."""
+        ...
+
+    def integrations(self, project_id: str) -> list[Integration]:
+        """As :meth:`Integrations.integrations`."""
+        ...
+
+    def schedulers(self, project_id: str) -> list[Scheduler]:
+        """As :meth:`Schedulers.schedulers`."""
+        ...
+
+    def types(self, project_id: str) -> list[str]:
+        """As :meth:`MessageTypes.types`."""
+        ...
+
+
 class HubSettings(Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, Claims, Protocol):
     """All settings of stores, as one adapter keeps them; whoever reads asks for a narrower port."""
 

@@ -16,7 +16,7 @@ from pushhub.base.ids import push_reservation_id
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, acknowledge
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import ConfigStore, MessageStore
+from pushhub.engine.ports import Deliveries, QueueSource
 from pushhub.ironmq.push_messages import PushedMessage, PushMessages
 from pushhub.ironmq.wire.messages import Deletion
 from pushhub.ironmq.wire.names import is_message_id
@@ -42,9 +42,7 @@ class Acknowledge:
         push_messages: Reads messages with their deliveries.
     """
 
-    def __init__(
-        self, *, config: ConfigStore, messages: MessageStore, push_messages: PushMessages, clock: Clock
-    ) -> None:
+    def __init__(self, *, config: QueueSource, messages: Deliveries, push_messages: PushMessages, clock: Clock) -> None:
         self._config = config
         self._messages = messages
         self._push_messages = push_messages

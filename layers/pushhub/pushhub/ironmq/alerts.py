@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Alert, Queue
-from pushhub.engine.ports import ConfigStore
-from pushhub.ironmq.ports import PullStore
+from pushhub.engine.ports import QueueStore
+from pushhub.ironmq.ports import PullSizes
 from pushhub.ironmq.wire.alerts import alert_body
 
 
@@ -63,7 +63,7 @@ class Alerts:
         pull: Tells sizes.
     """
 
-    def __init__(self, *, config: ConfigStore, pull: PullStore, clock: Clock) -> None:
+    def __init__(self, *, config: QueueStore, pull: PullSizes, clock: Clock) -> None:
         self._config = config
         self._pull = pull
         self._clock = clock

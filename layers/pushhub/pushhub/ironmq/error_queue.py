@@ -8,7 +8,7 @@ from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.error_queue import error_message_body
 
@@ -30,8 +30,8 @@ class ErrorQueuePost:
     def __init__(
         self,
         *,
-        config: ConfigStore,
-        messages: MessageStore,
+        config: QueueSource,
+        messages: StoredMessages,
         bodies: BodyStore,
         post: Post,
         telemetry: Telemetry,

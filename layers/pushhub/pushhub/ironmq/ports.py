@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 
@@ -34,8 +35,8 @@ class PullMessage:
     reserved_until: int = 0
 
 
-class PullStore(Protocol):
-    """The messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
+class PullSink(Protocol):
+    """Takes messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
 
     Order: first posted, first out; timed-out and released messages go back to their old place, which is the front. A
     message whose reservation timed out counts as available again; an expired message as gone.
@@ -49,6 +50,18 @@ class PullStore(Protocol):
         """Put a message the hub makes itself (``cause`` set) into its queue unless its id is taken."""
         ...
 
+
+class PullSizes(Protocol):
+    """How many messages pull queues hold."""
+
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+        """Messages in the queue, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
+        ...
+
+
+class PulledMessages(Protocol):
+    """Messages of pull queues as their consumers take them."""
+
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """Reserve up to ``count`` available messages in order; each with a new reservation id and one more on its count."""
         ...
@@ -57,13 +70,11 @@ class PullStore(Protocol):
         """The next available messages without reserving them."""
         ...
 
-    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
+    def get(self, key: MessageKey, now: int) -> PullMessage | None:
         """One message, or None when it is gone or expired. Consistent."""
         ...
 
-    def touch(
-        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
-    ) -> str:
+    def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
         """Extend a reservation; returns the new reservation id (the old one dies, the count rises).
 
         Raises:
@@ -74,9 +85,7 @@ class PullStore(Protocol):
 
     def release(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str,
         delay_ms: int,
@@ -91,9 +100,7 @@ class PullStore(Protocol):
 
     def delete(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str | None,
         now: int,
@@ -110,9 +117,9 @@ class PullStore(Protocol):
         """
         ...
 
-    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Messages in the queue, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
-        ...
+
+class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
+    """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 
 class Waits(Protocol):

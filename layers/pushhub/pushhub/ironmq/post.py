@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.accept import Accept, PlacedBody, Sink
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageSink, Once
+from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
 from pushhub.ironmq.alerts import Alerts
-from pushhub.ironmq.ports import PullStore
+from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
 
 
@@ -23,7 +24,7 @@ class _PullSink:
         reserved_count: Times the messages were reserved before.
     """
 
-    def __init__(self, pull: PullStore, *, reserved_count: int = 0) -> None:
+    def __init__(self, pull: PullSink, *, reserved_count: int = 0) -> None:
         self._pull = pull
         self._reserved_count = reserved_count
 
@@ -32,6 +33,10 @@ class _PullSink:
 
     def accept_once(self, message: Message) -> Once:
         return self._pull.put_once(message, reserved_count=self._reserved_count)
+
+
+class _Pull(PullSink, PullSizes, Protocol):
+    """Takes messages, and tells how many there are."""
 
 
 class Post:
@@ -50,9 +55,9 @@ class Post:
         self,
         *,
         accept: Accept,
-        config: ConfigStore,
+        config: QueuesAndTotals,
         messages: MessageSink,
-        pull: PullStore,
+        pull: _Pull,
         bodies: BodyStore,
         clock: Clock,
         descendants: int = DESCENDANTS,

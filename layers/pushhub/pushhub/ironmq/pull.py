@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import BodyStore, ConfigStore
-from pushhub.ironmq.ports import PullMessage, PullStore, Waits
+from pushhub.engine.ports import BodyStore, QueueSource
+from pushhub.ironmq.ports import PulledMessages, PullMessage, Waits
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import ResponseBudget
@@ -65,7 +66,7 @@ class PullQueues:
     """
 
     def __init__(
-        self, *, config: ConfigStore, pull: PullStore, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
+        self, *, config: QueueSource, pull: PulledMessages, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
     ) -> None:
         self._config = config
         self._pull = pull
@@ -201,9 +202,7 @@ class PullQueues:
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
                 self._pull.release(
-                    queue.project,
-                    queue.pull_uid,
-                    each.message.message_id,
+                    MessageKey(queue.project, queue.pull_uid, each.message.message_id),
                     reservation_id=each.reservation_id or "",
                     delay_ms=0,
                     now=self._clock.now(),
@@ -235,9 +234,7 @@ class PullQueues:
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
         self._pull.delete(
-            queue.project,
-            queue.pull_uid,
-            message_id,
+            MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
             now=self._clock.now(),
             leaving=leaving,
@@ -263,7 +260,7 @@ class PullQueues:
         Raises:
             MessageNotFound: No such message.
         """
-        held = self._pull.get(queue.project, queue.pull_uid, message_id, self._clock.now())
+        held = self._pull.get(MessageKey(queue.project, queue.pull_uid, message_id), self._clock.now())
         if held is None:
             raise MessageNotFound
         return ReadMessage(held=held, body=body_of(held.message, self._bodies))
@@ -276,9 +273,7 @@ class PullQueues:
             Forbidden: The reservation is not the current one, or timed out.
         """
         return self._pull.touch(
-            queue.project,
-            queue.pull_uid,
-            message_id,
+            MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
             timeout_ms=(timeout_s or queue.message_timeout) * 1000,
             now=self._clock.now(),
@@ -292,9 +287,7 @@ class PullQueues:
             Forbidden: The reservation is not the current one, or timed out.
         """
         self._pull.release(
-            queue.project,
-            queue.pull_uid,
-            message_id,
+            MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
             delay_ms=delay_s * 1000,
             now=self._clock.now(),
@@ -316,8 +309,8 @@ class PullQueues:
         self._post.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
-        """The rule of :meth:`pushhub.engine.ports.PullStore.delete`, asked without deleting."""
-        held = self._pull.get(queue.project, queue.pull_uid, deletion.message_id, self._clock.now())
+        """The rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete`, asked without deleting."""
+        held = self._pull.get(MessageKey(queue.project, queue.pull_uid, deletion.message_id), self._clock.now())
         if held is None:
             raise MessageNotFound
         current = held.reservation_id if held.reserved_until > self._clock.now() else None

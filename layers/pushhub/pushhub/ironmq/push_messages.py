@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound
@@ -18,7 +19,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, close, openin
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.engine.ports import BodyStore, StoredMessages, Unsettled
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 
@@ -38,6 +39,10 @@ class PushedMessage:
     deliveries: Mapping[str, Delivery]
 
 
+class _Messages(StoredMessages, Unsettled, Protocol):
+    """Messages with their deliveries, and those that people have to know of."""
+
+
 class PushMessages:
     """Reads and deletes messages of push queues.
 
@@ -46,7 +51,7 @@ class PushMessages:
         bodies: Large bodies.
     """
 
-    def __init__(self, *, messages: MessageStore, bodies: BodyStore, clock: Clock) -> None:
+    def __init__(self, *, messages: _Messages, bodies: BodyStore, clock: Clock) -> None:
         self._messages = messages
         self._bodies = bodies
         self._clock = clock

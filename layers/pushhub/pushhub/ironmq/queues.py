@@ -11,8 +11,8 @@ from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import ConfigStore, MessageStore
-from pushhub.ironmq.ports import PullStore
+from pushhub.engine.ports import QueuesAndTotals, Unsettled
+from pushhub.ironmq.ports import PullSizes
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 from pushhub.ironmq.subscribers import Registration
 from pushhub.ironmq.wire.queues import Page, QueueSettings
@@ -53,9 +53,9 @@ class Queues:
     def __init__(
         self,
         *,
-        config: ConfigStore,
-        messages: MessageStore,
-        pull: PullStore,
+        config: QueuesAndTotals,
+        messages: Unsettled,
+        pull: PullSizes,
         registration: Registration,
         clock: Clock,
     ) -> None:

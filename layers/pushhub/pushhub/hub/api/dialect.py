@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pushhub.base.errors import Conflict, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 from pushhub.engine.tokens import Tokens
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
@@ -45,7 +45,7 @@ class HubDialect(Dialect[HubCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: ConfigStore) -> None:
+    def __init__(self, config: TokenStore) -> None:
         self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.dialect import HubDialect
 from pushhub.hub.api.use_cases import HubPosting
@@ -43,5 +43,5 @@ class HubPostingApi(Api[HubPosting, HubCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: ConfigStore, use_cases: HubPosting) -> None:
+    def __init__(self, *, config: TokenStore, use_cases: HubPosting) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(config))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # A function that only takes messages does not load the rest.
-    from pushhub.engine.ports import ConfigStore
+    from pushhub.engine.ports import Projects
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.integrations import HubIntegrations
     from pushhub.hub.messages import HubMessages
-    from pushhub.hub.ports import HubLog, HubSettings
+    from pushhub.hub.ports import Notices, ShownSettings
     from pushhub.hub.settings import HubSettingsOfStore
 
 
@@ -31,17 +31,17 @@ class HubUseCases(HubPosting):
     """The use cases of the hub, and what is shown without one.
 
     Attributes:
-        config: Names of stores.
+        config: Names of stores, and their tokens.
         settings: Mappings, integrations, schedulers, parameters as stored.
-        log: How messages stand.
+        log: What services have notified of.
         of_store: Changes mappings, schedulers, parameters.
         integrations: Registers endpoints.
         messages: Shows and handles messages.
     """
 
-    config: ConfigStore
-    settings: HubSettings
-    log: HubLog
+    config: Projects
+    settings: ShownSettings
+    log: Notices
     of_store: HubSettingsOfStore
     integrations: HubIntegrations
     messages: HubMessages

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 from pushhub.ironmq.ports import PullMessage
@@ -40,9 +41,9 @@ def pull_key(project_id: str, pull_uid: str) -> dict[str, str]:
     return text(f"{project_id}#{pull_uid}")
 
 
-def message_key(project_id: str, pull_uid: str, message_id: str) -> Item:
+def message_key(key: MessageKey) -> Item:
     """Key of a message."""
-    return {"pk": pull_key(project_id, pull_uid), "sk": text(message_id)}
+    return {"pk": pull_key(key.project, key.queue_uid), "sk": text(key.message_id)}
 
 
 def place_at(message_id: str, until: int | None) -> str:
@@ -58,7 +59,7 @@ def away_before(now: int) -> str:
 def encode_pull_item(message: Message, *, reserved_count: int = 0) -> Item:
     """The whole item of a message that enters a pull queue, delayed when it is due later than it was accepted."""
     delayed_until = message.due_at if message.due_at > message.accepted_at else None
-    item = message_key(message.project, message.queue_uid, message.message_id)
+    item = message_key(message.key)
     item["kind"] = text("line")
     item["place"] = text(place_at(message.message_id, delayed_until))
     if reserved_count:

@@ -29,6 +29,7 @@ from pushhub.base.ids import new_reservation_id
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
@@ -152,7 +153,10 @@ class DynamoDBPullStore:
                 raise
         # The next consumer, or the table's TTL, does it if this fails.
         with suppress(Unavailable):
-            gone = [message_key(project_id, pull_uid, each.message_id) for each in call.expired[:_EXPIRED_PER_CALL]]
+            gone = [
+                message_key(MessageKey(project_id, pull_uid, each.message_id))
+                for each in call.expired[:_EXPIRED_PER_CALL]
+            ]
             self._table.delete_many(gone)
         return sorted(call.held, key=lambda each: each.message.message_id)
 
@@ -218,28 +222,28 @@ class DynamoDBPullStore:
         found: list[PullMessage] = []
         candidates = self._candidates(self._call(project_id, pull_uid, count=count, timeout_ms=0, now=now), count)
         while wave := list(islice(candidates, count - len(found))):
-            items = self._table.get_many([message_key(project_id, pull_uid, each.message_id) for each in wave])
+            items = self._table.get_many(
+                [message_key(MessageKey(project_id, pull_uid, each.message_id)) for each in wave]
+            )
             seen = {each.place for each in wave}
             found += [decode_pull_message(item, now) for item in items if item["place"]["S"] in seen]
         return sorted(found, key=lambda each: each.message.message_id)
 
-    def get(self, project_id: str, pull_uid: str, message_id: str, now: int) -> PullMessage | None:
-        item = self._table.get(message_key(project_id, pull_uid, message_id))
+    def get(self, key: MessageKey, now: int) -> PullMessage | None:
+        item = self._table.get(message_key(key))
         found = decode_pull_message(item, now) if item else None
         return found if found and found.message.expires_at > now else None
 
-    def touch(
-        self, project_id: str, pull_uid: str, message_id: str, *, reservation_id: str, timeout_ms: int, now: int
-    ) -> str:
+    def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
         new_id, until = new_reservation_id(), now + timeout_ms
         try:
             self._table.update(
-                message_key(project_id, pull_uid, message_id),
+                message_key(key),
                 UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
                 "ADD reserved_count :one",
                 ConditionExpression=_HELD,
                 ExpressionAttributeValues={
-                    ":place": text(place_at(message_id, until)),
+                    ":place": text(place_at(key.message_id, until)),
                     ":new": text(new_id),
                     ":until": number(until),
                     ":one": number(1),
@@ -254,20 +258,18 @@ class DynamoDBPullStore:
 
     def release(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str,
         delay_ms: int,
         now: int,
         counted: bool = True,
     ) -> None:
-        place = place_at(message_id, now + delay_ms if delay_ms else None)
+        place = place_at(key.message_id, now + delay_ms if delay_ms else None)
         values = {":place": text(place), ":held": text(reservation_id), ":now": number(now)}
         try:
             self._table.update(
-                message_key(project_id, pull_uid, message_id),
+                message_key(key),
                 UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until"
                 + ("" if counted else " ADD unseen :one"),
                 ConditionExpression=_HELD,
@@ -278,15 +280,13 @@ class DynamoDBPullStore:
 
     def delete(
         self,
-        project_id: str,
-        pull_uid: str,
-        message_id: str,
+        key: MessageKey,
         *,
         reservation_id: str | None,
         now: int,
         leaving: str = "",
     ) -> None:
-        key = message_key(project_id, pull_uid, message_id)
+        item_key = message_key(key)
         values: Item = {":now": number(now)}
         condition = _FREE
         if reservation_id is not None:
@@ -296,12 +296,12 @@ class DynamoDBPullStore:
             if leaving:
                 # The stream shows a removal without its reason, so the reason is written first.
                 self._table.update(
-                    key,
+                    item_key,
                     UpdateExpression="SET leaving = :leaving",
                     ConditionExpression=condition,
                     ExpressionAttributeValues=values | {":leaving": text(leaving)},
                 )
-            self._table.delete(key, ConditionExpression=condition, ExpressionAttributeValues=values)
+            self._table.delete(item_key, ConditionExpression=condition, ExpressionAttributeValues=values)
         except ConditionRefused as refused:
             refusal = _refusal(refused.stored, now)
             if reservation_id is None and isinstance(refusal, Forbidden):
@@ -431,7 +431,7 @@ class DynamoDBPullStore:
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(
-                message_key(call.project_id, call.pull_uid, candidate.message_id),
+                message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id)),
                 UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
                 "ADD reserved_count :one",
                 ConditionExpression="place = :seen",
@@ -454,9 +454,7 @@ class DynamoDBPullStore:
         """Give a message back that may have been reserved all the same: no consumer will learn of that reservation."""
         with suppress(Forbidden, MessageNotFound, Unavailable):
             self.release(
-                call.project_id,
-                call.pull_uid,
-                candidate.message_id,
+                MessageKey(call.project_id, call.pull_uid, candidate.message_id),
                 reservation_id=reservation_id,
                 delay_ms=0,
                 now=self._now(call),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 from pushhub.notifications.api import consumers, publishing, subscriptions
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.api.dialect import NotificationsDialect
@@ -25,5 +25,5 @@ class NotificationsApi(Api[NotificationsUseCases, NotificationsCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: ConfigStore, use_cases: NotificationsUseCases) -> None:
+    def __init__(self, *, config: TokenStore, use_cases: NotificationsUseCases) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 from pushhub.engine.tokens import Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import ERROR_TYPE, BacklogFull, error_body, fault_body, status_of
@@ -33,7 +33,7 @@ class NotificationsDialect(Dialect[NotificationsCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: ConfigStore) -> None:
+    def __init__(self, config: TokenStore) -> None:
         self._config = config
         self._tokens = Tokens(config)
 

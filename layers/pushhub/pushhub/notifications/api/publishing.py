@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import ConfigStore
+from pushhub.engine.ports import TokenStore
 from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.api.dialect import NotificationsDialect
 from pushhub.notifications.api.use_cases import Publishing
@@ -40,5 +40,5 @@ class PublishingApi(Api[Publishing, NotificationsCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: ConfigStore, use_cases: Publishing) -> None:
+    def __init__(self, *, config: TokenStore, use_cases: Publishing) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))
