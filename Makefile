@@ -26,8 +26,12 @@ export PYTHONPATH := layers/pushhub:.
 export PUSHHUB_EMULATOR := $(abspath $(EMULATOR_VENV)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 
+# Rules, shapes and descriptions: what a slip breaks first, in seconds.
+FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template \
+	tests/web/test_openapi.py tests/web/test_callers.py
+
 .DEFAULT_GOAL := help
-.PHONY: help simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser mutants sam-local lint format environments python
+.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -67,13 +71,19 @@ sam-local: environments deployable ## sam local invoke: build, seed the running 
 	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Runtime=$$($(PYTHON) -m local.sam_local runtime) >/dev/null
 	@$(PYTHON) -m local.sam_local
 
-test: lint test-quick test-stack test-browser test-report ## lint, then every test
+check: environments ## within a minute whether a change is sane: style, types, the fastest tests
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check -q .
+	@$(PYTHON) -m pytest -q -x -n 2 --dist loadfile $(FASTEST) & tests=$$!; \
+		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
+
+test: check lint test-quick test-stack test-browser test-report ## style, types and the fastest tests, then every test
 
 test-quick: environments ## tests that need no running stack
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
+	@$(PYTHON) -m pytest -q --durations 10 -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
 
 test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
-	@$(PYTHON) -m pytest -v -n 2 --dist loadfile tests/stack
+	@$(PYTHON) -m pytest -v --durations 15 -n 2 --dist loadfile tests/stack
 	@$(PYTHON) -m pytest -v tests/sam
 
 test-browser: environments ## tests of the console in Debian's chromium

@@ -15,6 +15,7 @@ from local.place import Place
 
 from cli.rest import Rest
 from cli.settings import Profile, Profiles, profile_from_environment
+from cli.terminal import coloured, printable
 
 UNREACHABLE = 3
 """Exit code when there is no hub to talk to."""
@@ -117,28 +118,3 @@ def local_description() -> dict[str, Any]:
             "no hub runs on this machine: start it with 'pushhub up', or name another with --profile"
         ) from error
     return described
-
-
-GOOD = ("delivered", "acknowledged", "completed", "enabled", "ok")
-BAD = ("failed", "failing", "exhausted", "expired", "held", "refused", "wrong")
-
-
-def coloured(line: str) -> str:
-    """A line with the words that matter in colour; click takes colours out where nobody sees them."""
-    words = []
-    for word in line.split(" "):
-        bare = word.strip(",:()").lower()
-        words.append(
-            click.style(word, fg="green") if bare in GOOD else click.style(word, fg="red") if bare in BAD else word
-        )
-    return " ".join(words)
-
-
-def printable(value: Any) -> str:
-    """A value in one line of text that cannot move anybody's cursor: what a tenant named is shown to operators."""
-    if isinstance(value, list | tuple):
-        return ", ".join(map(printable, value)) or "-"
-    if isinstance(value, dict):
-        return printable(json.dumps(value, ensure_ascii=False))
-    shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value))
-    return "-" if value is None or value == "" else shown

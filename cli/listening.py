@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 
 from cli.rest import Refused, Rest, Unreachable
 
-OPEN_S = 15
+OPEN_S = 40
 LOOK_S = 0.5
 LONGEST_WAIT_S = 30.0
 ANSWER_S = 30

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import click
 import requests
+
+from cli.terminal import printable
 
 TIMEOUT_S = 40
 """Seconds for one answer; a long poll takes 28 of them."""
@@ -24,7 +27,7 @@ class Refused(click.ClickException):
     exit_code = 1
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"the hub says {status}: {message}")
+        super().__init__(f"the hub says {status}: {printable(message)}")
         self.status = status
 
 
@@ -96,10 +99,11 @@ class Rest:
         except requests.RequestException as error:
             raise Unreachable(f"{self.base_url} did not answer: {_reason(error)}") from error
         try:
-            told = answer.json() if answer.content else {}
+            told = json.loads(answer.content) if answer.content else {}
         except ValueError:
-            told = {"msg": answer.text[:200]}
-        if not answer.ok:
+            told = {"msg": answer.content[:200].decode(errors="replace")}
+        # A redirect is not followed: it would take the token elsewhere.
+        if not 200 <= answer.status_code < 300:
             raise Refused(answer.status_code, _message(told))
         return told
 
@@ -109,8 +113,9 @@ def _message(told: Any) -> str:
     if not isinstance(told, dict):
         return str(told)[:200]
     found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")
-    details = "; ".join(f"{name} {', '.join(map(str, each))}" for name, each in (told.get("errors") or {}).items())
-    return f"{found} {details}".strip()
+    found = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    errors = told.get("errors")
+    return f"{found} {json.dumps(errors, ensure_ascii=False)}" if errors else found
 
 
 def _reason(error: requests.RequestException) -> str:

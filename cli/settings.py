@@ -110,9 +110,8 @@ class Profiles:
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lines: list[str] = []
         for name, profile in sorted(profiles.items()):
-            # A JSON string is a TOML string.
-            lines.append(f"[profiles.{json.dumps(name)}]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in asdict(profile).items() if value]
+            lines.append(f"[profiles.{_quoted(name)}]")
+            lines += [f"{key} = {_quoted(value)}" for key, value in asdict(profile).items() if value]
             lines.append("")
         new = self.file.with_suffix(".new")
         new.unlink(missing_ok=True)
@@ -120,6 +119,17 @@ class Profiles:
         with os.fdopen(descriptor, "w") as file:
             file.write("\n".join(lines))
         new.replace(self.file)
+
+
+def _quoted(text: str) -> str:
+    """A string as TOML writes it, which is how JSON writes what can be printed.
+
+    Raises:
+        click.UsageError: It holds what cannot.
+    """
+    if not text.isprintable():
+        raise click.UsageError("names and values hold printable characters only")
+    return json.dumps(text, ensure_ascii=False)
 
 
 def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile:

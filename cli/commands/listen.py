@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from cli.framework import Command
-from cli.hub import HubOptions, printable
+from cli.hub import HubOptions
 from cli.listening import Listening, Target, signing_key
+from cli.terminal import printable
 
 
 def _default_subscriber() -> str:

@@ -15,8 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.commands.queues import complete
 from cli.durations import Duration
 from cli.framework import Command
-from cli.hub import HubOptions, printable
+from cli.hub import HubOptions
 from cli.operator import Deployment, deployment
+from cli.terminal import printable
 
 POLL_S = 2.0
 SETTLE = timedelta(minutes=5)

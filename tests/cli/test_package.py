@@ -52,3 +52,16 @@ def test_its_requirements_are_locked_for_development() -> None:
     locked = (REPOSITORY / "requirements" / "dev.txt").read_text()
     for each in PROJECT["dependencies"]:
         assert f"\n{each.split('>')[0]}==" in locked, each
+
+
+def test_talking_to_a_hub_loads_nothing_of_what_operating_one_needs() -> None:
+    names = ("queues", "post", "listen", "messages", "verify", "profiles")
+    script = f"""
+import sys
+import cli.__main__
+for name in {names}:
+    __import__("cli.commands." + name)
+print(*sorted({{"boto3", "pushhub.engine", "local.stack"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -14,15 +14,17 @@ from tests.engine.world import PROJECT
 
 def test_a_profile_is_kept_for_its_owner_alone(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
     words = ("--url", "https://hub.example/", "--project", "p", "--stack", "acme", "--token-stdin")
-    typed("profiles", "set", 'live "one"', *words, given=b"s3cret\n")
+    typed("profiles", "set", 'live "one" 🜁', *words, given=b"s3cret\n")
     file = tmp_path / "config" / "config.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert Profiles().get('live "one"') == Profile("https://hub.example", "p", "s3cret", "acme")
+    assert Profiles().get('live "one" 🜁') == Profile("https://hub.example", "p", "s3cret", "acme")
     assert "s3cret" not in typed("profiles", "list", "--json")
-    typed("profiles", "remove", 'live "one"')
+    typed("profiles", "remove", 'live "one" 🜁')
     assert Profiles().all() == {}
     typed("profiles", "remove", "live", code=1)
+    typed("profiles", "set", "a\x7f", *words, given=b"s3cret\n", code=2)
+    assert Profiles().all() == {}
 
 
 def test_a_file_that_others_can_read_is_refused(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:

@@ -146,3 +146,22 @@ def test_names_of_queues_complete(hub: ServedHub, typed: Typed) -> None:
     assert [each.value for each in found] == ["orders"]
     assert "tail" in [each.value for each in completed.get_completions([], "ta")]
     assert "_PUSHHUB_COMPLETE" in typed("completion", "zsh")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((302, b""), "the hub says 302: no reason given"),
+        ((422, b'{"error": "Invalid object.", "errors": {"url": ["odd"]}}'), 'Invalid object. {"url": ["odd"]}'),
+        ((422, b'{"detail": [{"loc": ["body"], "msg": "odd"}]}'), '"msg": "odd"'),
+        ((500, b"<html>\x1b[2J"), "<html>"),
+        ((500, b"[]"), "the hub says 500"),
+    ],
+)
+def test_what_is_no_success_is_told_as_the_hub_says_it(
+    hub: ServedHub, typed: Typed, answer: tuple[int, bytes], said: str
+) -> None:
+    hub.answers[("GET", f"/3/projects/{PROJECT}/queues/q")] = answer
+    told = _error(typed, "queues", "show", "q", code=1)
+    assert said in told
+    assert "\x1b" not in told

@@ -11,7 +11,7 @@ from local.place import REPOSITORY
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{number}")
-    for path in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    for path in [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
     for number, block in enumerate(SHELL.findall(path.read_text(encoding="utf-8")))
 ]
 
@@ -26,6 +26,6 @@ def test_shell_blocks_are_for_any_posix_shell(block: str) -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
+    for path in [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"

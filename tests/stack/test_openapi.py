@@ -20,7 +20,6 @@ CHECKS = (
     "status_code_conformance",
     "content_type_conformance",
     "response_schema_conformance",
-    "ignored_auth",
 )
 CONFIGURATION = """
 [[operations]]
@@ -30,8 +29,8 @@ expected-statuses = ["2xx", "4xx", "500"]
 """
 """Notifications 2.0 tells a subscriber that is not there by 500: its clients take that for "already unsubscribed"."""
 
-EXAMPLES = int(os.environ.get("PUSHHUB_OPENAPI_EXAMPLES", "4"))
-"""Requests per operation; more by hand."""
+EXAMPLES = int(os.environ.get("PUSHHUB_OPENAPI_EXAMPLES", "3"))
+"""Requests per operation; more by hand. Who must show what is proved by tests/web/test_callers.py."""
 
 
 def fixed(document: dict[str, Any], names: dict[str, list[str]]) -> None:
@@ -85,7 +84,7 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
         *("--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"),
     ]
     run = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=120 + 40 * EXAMPLES, check=False
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=300 + 60 * EXAMPLES, check=False
     )
     # Then every answer is as described
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
