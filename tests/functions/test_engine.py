@@ -131,11 +131,15 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
             done.append(("tick", remaining_ms()))
             return 1
 
+    class Recovered:
+        def run(self, remaining_ms: Callable[[], int]) -> int:
+            return 0
+
     class Minute(Context):
         def get_remaining_time_in_millis(self) -> int:
             return left[0]
 
-    engine = SimpleNamespace(wake=Backlog(), protocols=[Protocol(name="p", ticks=(Tick,))])
+    engine = SimpleNamespace(wake=Backlog(), recover=Recovered(), protocols=[Protocol(name="p", ticks=(Tick,))])
     # When wake runs, then the ticks come first, with half of the time at most
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
     assert done == [("tick", 30_000), ("wake", 10_000)]
