@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -15,8 +16,9 @@ from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Schedule
 from pushhub.engine.model.circuit import Circuit, CircuitState, SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.keys import MessageKey
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.subscriber_event import SubscriberEventKind
+from pushhub.engine.model.work import WorkOrder
 
 DEAD, WELL = "https://dead.example/in", "https://well.example/in"
 KEY = SubscriberKey(project=PROJECT, queue="q", queue_uid="uid-q", subscriber_id="s0")
@@ -281,3 +283,21 @@ def test_an_outage_loses_nothing_whatever_call_goes_wrong(slice_: int) -> None:
             states = [each.state for each in world.deliveries(message_id)]
             assert states == [DeliveryState.DELIVERED], told
         assert world.ports.subscribers.waiting(KEY, 9) == [], told
+
+
+def test_more_circuits_than_a_run_can_see_to_come_in_turn() -> None:
+    # Given 120 dead subscribers on each of which one order waits, and runs that have time for some of them
+    world = a_hub()
+    store = world.ports.subscribers
+    keys = [replace(KEY, subscriber_id=f"dead-{number:03d}") for number in range(120)]
+    for key in keys:
+        store.look_after(key)
+        message_key = DeliveryKey(key.project, key.queue_uid, "1", key.subscriber_id)
+        store.add(key, WorkOrder(key=message_key, queue="q"), world.clock.now())
+    # When five minutes pass
+    for _ in range(5):
+        left = iter([10**9, 0])
+        world.hub.engine.recover.run(lambda left=left: next(left))  # type: ignore[misc]
+        world.clock.advance(ms=60_000)
+    # Then all were seen to
+    assert [key for key in keys if store.waiting(key, 1)] == []

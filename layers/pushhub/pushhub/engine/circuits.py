@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -48,6 +49,14 @@ KNOWN = 5_000
 
 ROUNDS = 4
 """How often a health that others change is written anew."""
+
+MINUTE_MS = 60_000
+
+MARGIN_MS = 10_000
+"""Kept free at the end of a run."""
+
+AT_ONCE = 50
+"""Circuits that are seen to side by side."""
 
 MOST_AT_ONCE = 1_000
 """Orders that are let go at a time where the circuit is closed."""
@@ -259,6 +268,7 @@ class Recover:
         retry_queue: Where orders go that are let go.
         clock: Time.
         telemetry: Metrics.
+        executor: Sees to several side by side.
     """
 
     def __init__(
@@ -269,7 +279,9 @@ class Recover:
         retry_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
+        executor: Executor,
     ) -> None:
+        self._executor = executor
         self._healths = healths
         self._backlog = backlog
         self._retry_queue = retry_queue
@@ -282,11 +294,14 @@ class Recover:
         Raises:
             Unavailable: The next run goes on.
         """
+        keys = [*self._healths.looked_after()]
+        # Another one first each minute, so that those at the end come too when there are more than a run can see to.
+        first = self._clock.now() // MINUTE_MS * AT_ONCE % max(1, len(keys))
+        keys = keys[first:] + keys[:first]
         count = 0
-        for key in self._healths.looked_after():
-            if remaining_ms() < FRESH_MS:
-                break
-            count += self._see_to(key)
+        while keys and remaining_ms() > MARGIN_MS:
+            count += sum(self._executor.map(self._see_to, keys[:AT_ONCE]))
+            del keys[:AT_ONCE]
         if count:
             self._telemetry.count("DeliveriesReleased", count)
         return count

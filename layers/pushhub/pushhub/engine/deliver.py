@@ -216,7 +216,7 @@ class Deliver:
         """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
         while True:
             subscriber = job.push.subscriber(delivery.target)
-            policy = job.push.policy_of(delivery.subscriber_id)
+            policy = job.push.policy_for(subscriber, delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
             if job.received.order.manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
                 return Following(Follow.NOTHING)
@@ -376,7 +376,7 @@ class Deliver:
 
     def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False) -> Delivery:
         """One attempt and its outcome, written. Returns the delivery as it is stored then."""
-        policy = job.push.policy_of(delivery.subscriber_id)
+        policy = job.push.policy_for(subscriber, delivery.subscriber_id)
         try:
             body = body_of(job.message, self._bodies)
         except MessageNotFound:
@@ -517,7 +517,7 @@ class Deliver:
             subscriber=subscriber.name,
             attempt=last.number if last else None,
             tries=after.tries,
-            tries_max=job.push.policy_of(before.subscriber_id).max_tries,
+            tries_max=job.push.policy_for(subscriber, before.subscriber_id).max_tries,
             verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
             state=after.state.value,
             reason=after.reason or None,

@@ -7,7 +7,7 @@ import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import read_change_save
 from pushhub.base.ports import Clock
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.circuit import SubscriberKey
@@ -22,9 +22,6 @@ BUSY_MS = 2_000
 
 KNOWN = 5_000
 """Subscribers remembered; the one that was looked at longest ago is forgotten first, unless an attempt at it is under way."""
-
-ROUNDS = 8
-"""How often seats that others take meanwhile are read anew."""
 
 
 @dataclass
@@ -124,12 +121,10 @@ class Limiter:
         return known, known.seats.share(self._me, epoch)
 
     def _take(self, key: SubscriberKey, epoch: int, outlasts: int) -> Seats:
-        for _ in range(ROUNDS):
-            before = self._seats.seats(key) or Seats(key=key)
-            after = before.with_seat(self._me, epoch, outlasts=outlasts)
-            try:
-                self._seats.save_seats(after)
-            except Conflict:
-                continue
-            return after
-        raise Unavailable("taking a share of a subscriber's limit under contention")
+        taken: Seats = read_change_save(
+            lambda: self._seats.seats(key) or Seats(key=key),
+            lambda seats: seats.with_seat(self._me, epoch, outlasts=outlasts),
+            self._seats.save_seats,
+            doing="taking a share of a subscriber's limit",
+        )
+        return taken

@@ -391,6 +391,7 @@ class Engine:
             retry_queue=ports.retry_queue,
             clock=ports.clock,
             telemetry=ports.telemetry,
+            executor=ports.executor,
         )
 
     def _deliver(self, waiting: WorkQueue) -> Deliver:

@@ -125,8 +125,17 @@ class PushSettings:
 
     def policy_of(self, subscriber_id: str) -> RetryPolicy:
         """The retry policy of what is owed to a subscriber; of a unicast delivery (``*``), or one whose subscriber was removed, the queue's."""
-        subscriber = self.subscriber(subscriber_id)
-        return (subscriber.retry if subscriber else None) or self.policy
+        return self.policy_for(self.subscriber(subscriber_id), subscriber_id)
+
+    def policy_for(self, asked: Subscriber | None, owed: str) -> RetryPolicy:
+        """The same, where the subscriber was looked up already.
+
+        Args:
+            asked: The subscriber that is asked next, None when it was removed.
+            owed: The ``subscriber_id`` of the delivery.
+        """
+        own = asked.retry if asked is not None and asked.subscriber_id == owed else None
+        return own or self.policy
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The subscriber with that id, or None when it was removed."""
