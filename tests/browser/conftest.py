@@ -12,7 +12,7 @@ from tests.stack.endpoints import Recorder
 from tests.stack.running import RunningStack
 
 # A loaded machine must not fail a test for being slow.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")

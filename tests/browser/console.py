@@ -64,6 +64,10 @@ class Project:
             method, f"{self.base_url}/notification2{path}", body, {"Authorization": f"Bearer {self.token}"}
         )
 
+    def webhooks(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the webhooks API; ``path`` is what follows ``/api/v1``."""
+        return self._asked(method, f"{self.base_url}/api/v1{path}", body, {"Authorization": f"Bearer {self.token}"})
+
     def push_queue(self, name: str, **subscribers: str) -> None:
         """Make a push queue that tries once more after a minute."""
         listed = [{"name": each, "url": url} for each, url in subscribers.items()]
@@ -165,7 +169,7 @@ class Console:
 def tab(stack: RunningStack, chromium: Browser, project: Project, **context: Any) -> Iterator[Console]:
     """A tab of a browser that knows nothing yet; whatever went wrong in it fails the test."""
     opened = chromium.new_context(**{"viewport": DESKTOP, **context})
-    opened.set_default_timeout(30_000)
+    opened.set_default_timeout(60_000)
     try:
         console = Console(page=opened.new_page(), url=f"{stack.base_url}/console", project=project)
         yield console

@@ -19,6 +19,9 @@ class Filled:
     project: Project
     message: str
     order: str
+    app: str
+    endpoint: str
+    webhook: str
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,11 @@ def filled(stack: RunningStack) -> Iterator[Filled]:
         project.hub("POST", "/schedulers", {"scheduler": {"key": "acme:order:poll", "count": 1, "interval": "hours"}})
         order = project.hub("POST", "/messages", {"message": "order:new", "payload": {"order": {"number": "R1"}}})
         project.notifications("POST", "/subscriptions", {"context": "tenant", "subscription": "machines"})
-        yield Filled(project, message, order["id"])
+        app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
+        endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": bad})["id"]
+        project.webhooks("POST", "/event-type", {"name": "invoice.paid", "description": "It was paid"})
+        webhook = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {"n": 1}})["id"]
+        yield Filled(project, message, order["id"], app, endpoint, webhook)
 
 
 PAGES: dict[str, tuple[str, ...]] = {
@@ -51,6 +58,13 @@ PAGES: dict[str, tuple[str, ...]] = {
     "notices": ("store", "notices"),
     "schedulers": ("store", "schedulers"),
     "message of the store": ("store", "messages", "{order}"),
+    "applications": ("apps",),
+    "event types": ("event-types",),
+    "application": ("apps", "{app}"),
+    "messages of an application": ("apps", "{app}", "messages"),
+    "settings of an application": ("apps", "{app}", "settings"),
+    "endpoint": ("apps", "{app}", "endpoints", "{endpoint}"),
+    "message of an application": ("apps", "{app}", "messages", "{webhook}"),
     "topics": ("topics",),
     "live": ("live", "machines"),
     "search": ("search",),
@@ -60,7 +74,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 
 
 def at(filled: Filled, name: str) -> list[str]:
-    return [each.format(message=filled.message, order=filled.order) for each in PAGES[name]]
+    return [each.format(**vars(filled)) for each in PAGES[name]]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -4,6 +4,9 @@ import { currentRoute, href } from "./route.js";
 import { restoreSession, session, signIn, signOut, watchSession } from "./session.js";
 import { applyTheme, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
+import { logout } from "./webhooks.js";
+import { Application, Applications, EventTypes } from "./pages/applications.js";
+import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
 import { QueueMessage } from "./pages/message.js";
 import { Queue, Queues } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
@@ -13,17 +16,23 @@ import { Store, StoreMessage } from "./pages/store.js";
 import { Today } from "./pages/today.js";
 import { Live, Topics } from "./pages/topics.js";
 
-const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["reports", "Reports"]];
+const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
-function pageOf({ segments: [first = "today", ...rest], query }) {
+function pageOf({ segments: [first = "today", ...rest], query }, who) {
+  // A portal has one application, and nothing else.
+  if (who.kind === "portal") [first, rest] = ["apps", [who.application, ...(first === "apps" ? rest.slice(1) : [])]];
   const shown = { segments: rest, query };
-  const [one, two] = rest;
+  const [one, two, three] = rest;
   if (first === "today") return html`<${Today} />`;
   if (first === "queues" && two === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
   if (first === "queues") return rest.length ? html`<${Queue} ...${shown} key=${one} />` : html`<${Queues} ...${shown} key="queues" />`;
   if (first === "store" && one === "messages" && two) return html`<${StoreMessage} ...${shown} key=${two} />`;
   if (first === "store") return html`<${Store} ...${shown} key="store" />`;
+  if (first === "apps" && two === "endpoints" && three) return html`<${Endpoint} ...${shown} key=${rest.join("\n")} />`;
+  if (first === "apps" && two === "messages" && three) return html`<${WebhookMessage} ...${shown} key=${rest.join("\n")} />`;
+  if (first === "apps") return one ? html`<${Application} ...${shown} key=${one} />` : html`<${Applications} ...${shown} key="apps" />`;
+  if (first === "event-types") return html`<${EventTypes} ...${shown} />`;
   if (first === "topics") return html`<${Topics} ...${shown} />`;
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
   if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
@@ -38,7 +47,15 @@ function Logo() {
 
 function Frame({ who, route }) {
   const [open, setOpen] = useState(false);
-  const current = route.segments[0] ?? PROJECT_NAV[0][0];
+  const portal = who.kind === "portal";
+  const pages = portal ? [["apps", "Endpoints", href("apps", who.application)], ["messages", "Messages", href("apps", who.application, "messages")]] : PROJECT_NAV.map(([key, name]) => [key, name, href(key)]);
+  const first = route.segments[0] ?? PROJECT_NAV[0][0];
+  const current = portal ? (route.segments[2] === "messages" ? "messages" : "apps") : first === "event-types" ? "apps" : first;
+  const leave = async () => {
+    // A portal's token ends with its session; where that cannot be said, it ends by itself.
+    if (portal) await logout().catch(() => {});
+    signOut();
+  };
   useEffect(() => setOpen(false), [route]);
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to the page</a>
@@ -46,15 +63,15 @@ function Frame({ who, route }) {
       <a class="brand" href="#/"><${Logo} />Pushhub</a>
       <button type="button" class="menu-button" aria-expanded=${String(open)} aria-controls="pages" onClick=${() => setOpen(!open)}>Menu</button>
       <nav id="pages" aria-label="Pages">
-        <ul class="nav">${PROJECT_NAV.map(([key, name]) => html`<li><a href=${href(key)} aria-current=${current === key ? "page" : undefined}>${name}</a></li>`)}</ul>
+        <ul class="nav">${pages.map(([key, name, link]) => html`<li><a href=${link} aria-current=${current === key ? "page" : undefined}>${name}</a></li>`)}</ul>
       </nav>
       <div class="account">
         <div>${who.kind === "portal" ? "Application" : "Project"}<br /><span class="mono">${who.project ?? who.application}</span></div>
         <${ThemeSwitch} />
-        <button type="button" onClick=${() => signOut()}>Sign out</button>
+        <button type="button" onClick=${leave}>Sign out</button>
       </div>
     </header>
-    <main id="main" tabindex="-1" data-address=${route.address}>${pageOf(route)}</main>
+    <main id="main" tabindex="-1" data-address=${route.address}>${pageOf(route, who)}</main>
   </div>`;
 }
 

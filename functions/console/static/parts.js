@@ -419,3 +419,22 @@ export function Figures({ of }) {
 }
 
 export { href };
+
+/** What went well and badly by hour, as bars: items of {label, good, bad}, oldest first. */
+export function Bars({ label, items }) {
+  const most = Math.max(1, ...items.map((each) => each.good + each.bad));
+  const wide = 600 / items.length;
+  const said = items.filter((each) => each.good + each.bad).map((each) => `${each.label}: ${each.good} good, ${each.bad} failed`).join("; ");
+  return html`<svg class="picture" viewBox="0 0 600 130" role="img" aria-label="${label}. ${said || "Nothing"}">
+    <line class="axis" x1="0" x2="600" y1="105.5" y2="105.5" />
+    ${items.map((each, index) => {
+      const good = (each.good / most) * 95;
+      const bad = (each.bad / most) * 95;
+      return html`<g key=${index}>
+        ${each.good > 0 && html`<rect class="bar good" x=${index * wide + 2} width=${wide - 4} y=${105 - good} height=${good} rx="2" />`}
+        ${each.bad > 0 && html`<rect class="bar bad" x=${index * wide + 2} width=${wide - 4} y=${105 - good - bad} height=${bad} rx="2" />`}
+        ${index % 6 === 0 && html`<text class="soft" x=${index * wide + 2} y="122">${each.label}</text>`}
+      </g>`;
+    })}
+  </svg>`;
+}

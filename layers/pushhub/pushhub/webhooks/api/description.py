@@ -91,7 +91,7 @@ _EVENT_TYPE: dict[str, Any] = {
 }
 
 _ACCESS = {
-    "url": "https://hub.example/portal#key=eyJhcHBJZCI6Li4ufQ==",
+    "url": "https://hub.example/console#key=eyJhcHBJZCI6Li4ufQ==",
     "token": "appsk_5f0000000000000000000001_3MRPxozw7TPC3MSkZFTrdbEFpc6_5rF0bqzYz1h3mKpX",
 }
 _MESSAGE: dict[str, Any] = {

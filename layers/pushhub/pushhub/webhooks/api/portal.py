@@ -30,7 +30,7 @@ def _dashboard(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 def _opened(hub: WebhooksUseCases, app_id: str, token: str) -> Response:
     # After the sign, so that the token reaches no server's log.
     key = base64.b64encode(json.dumps({"appId": app_id, "token": token}).encode()).decode()
-    return Response(status=200, body={"url": f"{hub.base_url}/portal#key={key}", "token": token})
+    return Response(status=200, body={"url": f"{hub.base_url}/console#key={key}", "token": token})
 
 
 def _logout(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

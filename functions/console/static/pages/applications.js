@@ -1,0 +1,202 @@
+// Webhooks: applications (one for each customer), event types, and one application with its endpoints and messages. The last is the portal.
+import { Refused } from "../http.js";
+import { Badge, Card, Confirmed, Copy, Dialog, Doing, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
+import { go, href } from "../route.js";
+import { Fragment, html, useState } from "../view.js";
+import * as webhooks from "../webhooks.js";
+
+export const words = (text) => String(text ?? "").split(/[\s,]+/).filter(Boolean);
+export const orNull = (values) => (values.length ? values : null);
+const asNumber = (text) => (text === "" || text === undefined || text === null ? null : Number(text));
+
+const APPLICATION = [
+  { name: "name", label: "Name", required: true },
+  { name: "uid", label: "Your own id for it (uid)", hint: "Letters, digits, - _ and dots. May stand for its id everywhere." },
+  { name: "throttleRate", label: "Messages a second, at most", type: "number", api: ["throttleRate", "rateLimit"] },
+];
+const applicationOf = (values) => ({ name: values.name, uid: values.uid || null, throttleRate: asNumber(values.throttleRate) });
+
+export function Applications({ query }) {
+  const list = useLoad((signal) => webhooks.applications.list(query.iterator, signal), [query.iterator]);
+  const [making, setMaking] = useState(false);
+  const make = async (values) => {
+    const made = await webhooks.applications.make(applicationOf(values));
+    toast(`${made.name} is there.`);
+    go("apps", made.id);
+  };
+  return html`<${Page} title="Applications" lead="Webhooks: one application for each customer, whose endpoints get its messages, signed."
+    actions=${html`<${Fragment}><a class="button" href=${href("event-types")}>Event types</a>
+      <button class="primary" type="button" onClick=${() => setMaking(true)}>New application</button><//>`}>
+    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Applications" rows=${told.data} keyed=${(each) => each.id} empty="No applications yet."
+      columns=${[
+        ["Application", (each) => html`<a href=${href("apps", each.id)}>${each.name}</a>`],
+        ["Uid", (each) => each.uid ?? "–"],
+        ["Id", (each) => html`<span class="mono">${each.id}</span>`],
+        ["Made", (each) => html`<${Time} at=${each.createdAt} />`],
+      ]} />`}<//></section>
+    <${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("apps"))} onNext=${list.data && !list.data.done && (() => go("apps", { iterator: list.data.iterator }))} />
+    ${making && html`<${Dialog} title="New application" onClose=${() => setMaking(false)}>
+      <${Form} fields=${APPLICATION} submit="Make it" onSubmit=${make} onCancel=${() => setMaking(false)} />
+    <//>`}
+  <//>`;
+}
+
+export function EventTypes({ query }) {
+  const list = useLoad((signal) => webhooks.eventTypes.list(query.iterator, signal), [query.iterator]);
+  const [making, setMaking] = useState(false);
+  const make = async (values) => {
+    await webhooks.eventTypes.make({ name: values.name, description: values.description ?? "" });
+    setMaking(false);
+    toast(`${values.name} is there.`);
+    await list.reload({ quietly: true });
+  };
+  const archive = async (type, archived) => {
+    await (archived ? webhooks.eventTypes.remove(type.name) : webhooks.eventTypes.change(type.name, { archived: false }));
+    await list.reload({ quietly: true });
+  };
+  return html`<${Page} title="Event types" crumbs=${[["Applications", href("apps")]]} lead="What messages may be about; endpoints choose among them."
+    actions=${html`<button class="primary" type="button" onClick=${() => setMaking(true)}>New event type</button>`}>
+    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Event types" rows=${told.data} keyed=${(each) => each.name} empty="No event types yet."
+      columns=${[
+        ["Name", (each) => html`<span class="mono">${each.name}</span>`],
+        ["Description", (each) => each.description],
+        ["State", (each) => html`<${Badge} kind=${each.archived ? "" : "good"}>${each.archived ? "archived" : each.deprecated ? "deprecated" : "in use"}<//>`],
+        ["", (each) => html`<span class="actions"><${Doing} name=${each.archived ? "Bring back" : "Archive"} onDo=${() => archive(each, !each.archived)} /></span>`],
+      ]} />`}<//></section>
+    <${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("event-types"))} onNext=${list.data && !list.data.done && (() => go("event-types", { iterator: list.data.iterator }))} />
+    ${making && html`<${Dialog} title="New event type" onClose=${() => setMaking(false)}>
+      <${Form} fields=${[{ name: "name", label: "Name", hint: "Such as invoice.paid." }, { name: "description", label: "Description" }]} submit="Make it" onSubmit=${make} onCancel=${() => setMaking(false)} />
+    <//>`}
+  <//>`;
+}
+
+/** Where an application's page is among others; in a portal there are none. */
+export const above = (app, application) => (webhooks.inPortal() ? [] : [["Applications", href("apps")]]).concat(application ? [[application.name ?? app, href("apps", app)]] : []);
+
+const TABS = [["", "Endpoints"], ["messages", "Messages"], ["settings", "Settings"]];
+
+export function Application({ segments: [app, tab = ""], query }) {
+  const application = useLoad((signal) => webhooks.applications.show(app, signal), [app]);
+  const [posting, setPosting] = useState(false);
+  const portal = webhooks.inPortal();
+  const tabs = TABS.filter(([key]) => !portal || key !== "settings").map(([key, name]) => [key, name, key ? href("apps", app, key) : href("apps", app)]);
+  return html`<${Page} title=${application.data?.name ?? "Application"} crumbs=${above(app)}
+    actions=${!portal && html`<button type="button" class="primary" onClick=${() => setPosting(true)}>Send a message</button>`}>
+    <${Tabs} label="Parts of the application" current=${tab} tabs=${tabs} />
+    ${tab === "" && html`<${Endpoints} app=${app} query=${query} />`}
+    ${tab === "messages" && html`<${Messages} app=${app} query=${query} />`}
+    ${tab === "settings" && html`<${Loaded} from=${application}>${(told) => html`<${Settings} app=${app} application=${told} reload=${application.reload} />`}<//>`}
+    ${posting && html`<${Send} app=${app} onClose=${() => setPosting(false)} />`}
+  <//>`;
+}
+
+export const ENDPOINT = [
+  { name: "url", label: "URL", type: "url", placeholder: "https://example.com/webhook", required: true },
+  { name: "description", label: "Description" },
+  { name: "eventTypes", label: "Event types", hint: "One a line; all when left empty.", type: "long", api: ["eventTypes", "filterTypes"] },
+  { name: "channels", label: "Channels", hint: "One a line; all when left empty.", type: "long" },
+  { name: "throttleRate", label: "Messages a second, at most", type: "number", api: ["throttleRate", "rateLimit"] },
+];
+export const endpointOf = (values) => ({
+  url: values.url ?? "", description: values.description ?? "", eventTypes: orNull(words(values.eventTypes)), channels: orNull(words(values.channels)), throttleRate: asNumber(values.throttleRate),
+});
+
+function Endpoints({ app, query }) {
+  const list = useLoad((signal) => webhooks.endpoints.list(app, query.iterator, signal), [app, query.iterator]);
+  const [making, setMaking] = useState(false);
+  const make = async (values) => {
+    const made = await webhooks.endpoints.make(app, endpointOf(values));
+    toast("The endpoint is there.");
+    go("apps", app, "endpoints", made.id);
+  };
+  return html`<${Card} title="Endpoints" flush aside=${html`<button type="button" onClick=${() => setMaking(true)}>New endpoint</button>`}>
+    <${Loaded} from=${list}>${(told) => html`<${Table} label="Endpoints" rows=${told.data} keyed=${(each) => each.id} empty="No endpoints yet: messages go nowhere."
+      columns=${[
+        ["URL", (each) => html`<a class="mono" href=${href("apps", app, "endpoints", each.id)}>${each.url}</a>`],
+        ["State", (each) => html`<${Badge} state=${each.disabled ? "disabled" : "enabled"} />`],
+        ["Event types", (each) => (each.eventTypes ?? ["all"]).join(", ")],
+        ["Description", (each) => each.description || "–"],
+      ]} />`}<//>
+    <div class="inside"><${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("apps", app))} onNext=${list.data && !list.data.done && (() => go("apps", app, { iterator: list.data.iterator }))} /></div>
+    ${making && html`<${Dialog} title="New endpoint" onClose=${() => setMaking(false)}>
+      <${Form} fields=${ENDPOINT} submit="Make the endpoint" onSubmit=${make} onCancel=${() => setMaking(false)} />
+    <//>`}
+  <//>`;
+}
+
+function Messages({ app, query }) {
+  const list = useLoad((signal) => webhooks.messages.list(app, { iterator: query.iterator, event_types: query.type }, signal), [app, JSON.stringify(query)], { every: query.iterator ? 0 : 10_000 });
+  const [type, setType] = useState(query.type ?? "");
+  const find = (event) => {
+    event.preventDefault();
+    go("apps", app, "messages", { type });
+  };
+  return html`<${Fragment}>
+    <form class="filter" role="search" onSubmit=${find}>
+      <div class="field"><label for="type">Event type</label><input id="type" value=${type} onInput=${(event) => setType(event.currentTarget.value)} /></div>
+      <button type="submit">Find</button>
+    </form>
+    <${Card} title="Messages" flush>
+      <${Loaded} from=${list}>${(told) => html`<${Table} label="Messages" rows=${told.data} keyed=${(each) => each.id} empty="No such message in the last 90 days."
+        columns=${[
+          ["Message", (each) => html`<a class="mono" href=${href("apps", app, "messages", each.id)}>${each.id}</a>`],
+          ["Event type", (each) => each.eventType],
+          ["Event id", (each) => each.eventId ?? "–"],
+          ["Accepted", (each) => html`<${Time} at=${each.timestamp} />`],
+        ]} />`}<//>
+      <div class="inside"><${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("apps", app, "messages", { type: query.type }))}
+        onNext=${list.data && !list.data.done && (() => go("apps", app, "messages", { type: query.type, iterator: list.data.iterator }))} /></div>
+    <//>
+  <//>`;
+}
+
+function Send({ app, onClose }) {
+  const send = async (values) => {
+    let payload;
+    try {
+      payload = JSON.parse(values.payload);
+    } catch (error) {
+      throw new Refused(422, error.message, { payload: `is no JSON: ${error.message}` });
+    }
+    const made = await webhooks.messages.make(app, { eventType: values.eventType ?? "", payload, eventId: values.eventId || null });
+    toast("Accepted.");
+    go("apps", app, "messages", made.id);
+    onClose();
+  };
+  const fields = [
+    { name: "eventType", label: "Event type", hint: "Such as invoice.paid." },
+    { name: "payload", label: "Payload", type: "long", hint: "A JSON object." },
+    { name: "eventId", label: "Event id", hint: "Accepted once only; may be left empty." },
+  ];
+  return html`<${Dialog} title="Send a message" onClose=${onClose}>
+    <${Form} fields=${fields} values=${{ payload: "{}" }} submit="Send" onSubmit=${send} onCancel=${onClose} />
+  <//>`;
+}
+
+function Settings({ app, application, reload }) {
+  const [portal, setPortal] = useState(null);
+  const save = async (values) => {
+    await webhooks.applications.change(app, applicationOf(values));
+    toast("Saved.");
+    await reload({ quietly: true });
+  };
+  const remove = async () => {
+    await webhooks.applications.remove(app);
+    toast(`${application.name} is deleted.`);
+    go("apps");
+  };
+  return html`<div class="columns">
+    <${Card} title="Settings"><${Form} fields=${APPLICATION} values=${{ ...application, uid: application.uid ?? "", throttleRate: application.throttleRate ?? "" }} onSubmit=${save} /><//>
+    <div class="stack">
+      <${Card} title="The customer's portal">
+        <p class="hint">A link opens this application alone, for a week: its endpoints, attempts, secrets. Whoever has it, has that.</p>
+        <div class="actions"><${Doing} name="Make a link" onDo=${async () => setPortal(await webhooks.applications.portal(app))} />
+          ${portal && html`<${Copy} text=${portal.url} name="Copy the link" />`}</div>
+        ${portal && html`<${Notice} kind="good">The link is made. It is shown nowhere; copy it.<//>`}
+      <//>
+      <${Card} title="What cannot be undone">
+        <div><${Confirmed} name="Delete the application" question="Delete ${application.name}?" detail="Its endpoints get nothing more." onSure=${remove} /></div>
+      <//>
+    </div>
+  </div>`;
+}

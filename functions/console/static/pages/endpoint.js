@@ -1,0 +1,248 @@
+// An endpoint of webhooks: its health, its attempts, what is still ahead, its secret; and one message with all its attempts.
+import { Badge, Bars, Body, Card, Confirmed, Copy, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Time, Timeline, shorten, toast, useLoad } from "../parts.js";
+import { go, href } from "../route.js";
+import { Fragment, html, useState } from "../view.js";
+import * as webhooks from "../webhooks.js";
+import { above, ENDPOINT, endpointOf } from "./applications.js";
+import { headersOf } from "./queues.js";
+
+const HOUR_MS = 3_600_000;
+const HOURS = 24;
+const STATUS = ["success", "pending", "fail", "sending", "canceled"];
+const stateOf = (each) => each.statusText ?? STATUS[each.status];
+const answered = (attempt) => (attempt.responseStatusCode ? `HTTP ${attempt.responseStatusCode}` : "no answer");
+
+export function Endpoint({ segments: [app, , id] }) {
+  const about = useLoad(async (signal) => {
+    const [application, endpoint] = await Promise.all([webhooks.applications.show(app, signal), webhooks.endpoints.show(app, id, signal)]);
+    return { application, endpoint };
+  }, [app, id]);
+  const attempts = useLoad((signal) => webhooks.endpoints.attempts(app, id, { limit: 250, after: new Date(Date.now() - HOURS * HOUR_MS).toISOString() }, signal), [app, id], { every: 10_000 });
+  const ahead = useLoad((signal) => webhooks.endpoints.messages(app, id, { status: 3 }, signal), [app, id], { every: 10_000 });
+  const stats = useLoad((signal) => webhooks.endpoints.stats(app, id, signal), [app, id]);
+  const [edited, setEdited] = useState("");
+  const shown = about.data?.endpoint;
+  const enable = async (disabled) => {
+    await webhooks.endpoints.change(app, id, { disabled });
+    toast(disabled ? "It gets nothing until it is resumed." : "It gets messages again.");
+    await about.reload({ quietly: true });
+  };
+  const resend = async (message) => {
+    await webhooks.messages.resend(app, message, id);
+    toast("It is sent again.");
+    await attempts.reload({ quietly: true });
+  };
+  const test = async () => {
+    await webhooks.endpoints.test(app, id, "svix.ping");
+    toast("A test message is on its way.");
+    await attempts.reload({ quietly: true });
+  };
+  const remove = async () => {
+    await webhooks.endpoints.remove(app, id);
+    toast("The endpoint is deleted.");
+    go("apps", app);
+  };
+  const saved = async () => {
+    setEdited("");
+    toast("Saved.");
+    await about.reload({ quietly: true });
+  };
+  return html`<${Page} title=${shown?.url ?? "Endpoint"} crumbs=${above(app, about.data?.application)}
+    actions=${shown && html`<${Fragment}>
+      ${!webhooks.inPortal() && html`<${Doing} name="Send a test" kind="primary" onDo=${test} />`}
+      <${Doing} name=${shown.disabled ? "Resume" : "Pause"} onDo=${() => enable(!shown.disabled)} />
+      <button type="button" onClick=${() => setEdited("endpoint")}>Edit</button>
+      <${Confirmed} name="Delete" question="Delete this endpoint?" detail="It gets nothing more." onSure=${remove} />
+    <//>`}>
+    <${Loaded} from=${about}>${({ endpoint }) => html`<${Fragment}>
+      ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
+      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", told.sending + told.pending], ["Usual answer", typical(attempts.data?.data)]]} />`}<//>
+      <${Card} title="The last day, by hour">
+        <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
+          <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.</p>`}<//>
+      <//>
+      <div class="columns">
+        <${Card} title="Still ahead" flush>
+          <${Loaded} from=${ahead}>${(told) => html`<${Table} label="Still ahead" rows=${told.data} keyed=${(each) => each.id} empty="No retry is planned." columns=${[
+            ["Message", (each) => html`<a href=${href("apps", app, "messages", each.id)}>${each.eventType}</a>`],
+            ["Next try", (each) => html`<${Time} at=${each.nextAttempt} />`],
+          ]} />`}<//>
+        <//>
+        <div class="stack">
+          <${Secret} app=${app} id=${id} />
+          <${Recover} app=${app} id=${id} />
+          <${Card} title="What it gets" aside=${html`<button type="button" onClick=${() => setEdited("headers")}>Headers</button>`}>
+            <${Facts} of=${[
+              ["Event types", (endpoint.eventTypes ?? ["all"]).join(", ")], ["Channels", (endpoint.channels ?? ["all"]).join(", ")],
+              ["At most", endpoint.throttleRate && `${endpoint.throttleRate} a second`], ["Description", endpoint.description], ["Id", html`<span class="mono">${endpoint.id}</span>`],
+            ]} />
+          <//>
+        </div>
+      </div>
+      <${Card} title="Attempts" flush>
+        <${Loaded} from=${attempts}>${(told) => html`<${Table} label="Attempts" rows=${told.data.slice(0, 50)} keyed=${(each) => each.id} empty="None in the last day." columns=${[
+          ["When", (each) => html`<${Time} at=${each.timestamp} />`],
+          ["Result", (each) => html`<${Badge} state=${stateOf(each)} />`],
+          ["Answer", (each) => answered(each)],
+          ["Took", (each) => `${each.responseDurationMs} ms`, { number: true }],
+          ["Text", (each) => html`<span class="snippet">${shorten(each.response, 100)}</span>`],
+          ["Message", (each) => html`<a href=${href("apps", app, "messages", each.msgId)}>Its life</a>`],
+          ["", (each) => html`<span class="actions"><${Doing} name="Send again" onDo=${() => resend(each.msgId)} /></span>`],
+        ]} />`}<//>
+      <//>
+      ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
+      ${edited === "headers" && html`<${Headers} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
+    <//>`}<//>
+  <//>`;
+}
+
+function byHour(attempts) {
+  const first = Math.floor(Date.now() / HOUR_MS) - HOURS + 1;
+  const hours = Array.from({ length: HOURS }, (_, index) => ({ label: `${new Date((first + index) * HOUR_MS).getHours()} h`, good: 0, bad: 0 }));
+  for (const each of attempts) {
+    const hour = hours[Math.floor(Date.parse(each.timestamp) / HOUR_MS) - first];
+    if (hour) hour[stateOf(each) === "success" ? "good" : "bad"]++;
+  }
+  return hours;
+}
+
+function typical(attempts = []) {
+  const times = attempts.map((each) => each.responseDurationMs).sort((a, b) => a - b);
+  return times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–";
+}
+
+function Edit({ app, endpoint, onClose, onDone }) {
+  const save = async (values) => {
+    await webhooks.endpoints.change(app, endpoint.id, endpointOf(values));
+    await onDone();
+  };
+  const values = { ...endpoint, eventTypes: (endpoint.eventTypes ?? []).join("\n"), channels: (endpoint.channels ?? []).join("\n"), throttleRate: endpoint.throttleRate ?? "" };
+  return html`<${Dialog} title="Edit the endpoint" onClose=${onClose}><${Form} fields=${ENDPOINT} values=${values} onSubmit=${save} onCancel=${onClose} /><//>`;
+}
+
+function Headers({ app, id, onClose, onDone }) {
+  const now = useLoad((signal) => webhooks.endpoints.headers(app, id, signal), [app, id]);
+  const save = async (values) => {
+    await webhooks.endpoints.putHeaders(app, id, headersOf(values.headers));
+    await onDone();
+  };
+  return html`<${Dialog} title="Headers" onClose=${onClose}>
+    <${Loaded} from=${now}>${(told) => html`<${Fragment}>
+      ${told.sensitive.length > 0 && html`<${Notice} kind="warn">Kept from view, and removed by saving unless written again: ${told.sensitive.join(", ")}<//>`}
+      <${Form} fields=${[{ name: "headers", label: "Headers", type: "long", hint: "One a line: Name: value" }]}
+        values=${{ headers: Object.entries(told.headers).map(([name, value]) => `${name}: ${value}`).join("\n") }} onSubmit=${save} onCancel=${onClose} />
+    <//>`}<//>
+  <//>`;
+}
+
+function Secret({ app, id }) {
+  const [secret, setSecret] = useState("");
+  const show = async () => setSecret(await webhooks.endpoints.secret(app, id));
+  const rotate = async () => {
+    await webhooks.endpoints.rotate(app, id);
+    if (secret) await show();
+    toast("There is a new secret; the old one signs for another day, too.");
+  };
+  return html`<${Card} title="Signing secret">
+    ${secret && html`<code class="mono" data-secret>${secret}</code>`}
+    <div class="actions">
+      ${secret ? html`<${Fragment}><${Copy} text=${secret} /><button type="button" onClick=${() => setSecret("")}>Hide</button><//>` : html`<${Doing} name="Show" onDo=${show} />`}
+      <${Confirmed} name="New secret" kind="" question="Make a new secret?" detail="Messages are signed with both for a day, so that the receiver can change over." onSure=${rotate} />
+    </div>
+  <//>`;
+}
+
+const SINCE = [["1", "the last hour"], ["24", "the last day"], ["168", "the last week"], ["336", "the last two weeks"]];
+const TASK_LOOKS = 60;
+
+/** Sends again what failed and never arrived; shows how many that would be first, and how far it is. */
+function Recover({ app, id }) {
+  const [hours, setHours] = useState("24");
+  const [would, setWould] = useState(null);
+  const [progress, setProgress] = useState("");
+  const since = () => new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
+  const count = async () => {
+    const failed = await webhooks.endpoints.messages(app, id, { status: 2, limit: 250, after: since() });
+    setWould(`${failed.data.length}${failed.done ? "" : " or more"} failed and never arrived.`);
+  };
+  const run = async () => {
+    const { id: task } = await webhooks.endpoints.recover(app, id, since());
+    setProgress("Running.");
+    // A portal may not look at tasks; it is told that they run.
+    if (webhooks.inPortal()) return;
+    for (let look = 0; look < TASK_LOOKS; look++) {
+      const told = await webhooks.task(task);
+      const sent = told.data?.messagesSent;
+      setProgress(told.status === "running" ? "Running." : `${told.status}${sent === undefined ? "" : `: ${sent} sent again`}.`);
+      if (told.status !== "running") return;
+      await new Promise((later) => setTimeout(later, 1000));
+    }
+  };
+  return html`<${Card} title="Send again what it missed">
+    <div class="filter">
+      <div class="field"><label for="since">Of</label><select id="since" value=${hours} onChange=${(event) => { setHours(event.currentTarget.value); setWould(null); }}>
+        ${SINCE.map(([key, name]) => html`<option value=${key} selected=${key === hours}>${name}</option>`)}
+      </select></div>
+      <${Doing} name="Count only" onDo=${count} />
+      <${Confirmed} name="Send again" kind="" question="Send again what failed?" detail=${would ?? "Each message that failed and never arrived is sent once more."} onSure=${run} />
+    </div>
+    ${would && html`<p role="status">${would}</p>`}
+    ${progress && html`<p role="status">${progress}</p>`}
+  <//>`;
+}
+
+/** A message's life: to which endpoints it went, each attempt with its answer, and when the next one is. */
+export function WebhookMessage({ segments: [app, , id] }) {
+  const life = useLoad(async (signal) => {
+    const [application, message, attempts, destinations] = await Promise.all([
+      webhooks.applications.show(app, signal), webhooks.messages.show(app, id, signal), webhooks.messages.attempts(app, id, signal), webhooks.messages.destinations(app, id, signal),
+    ]);
+    return { application, message, attempts: attempts.data, destinations: destinations.data };
+  }, [app, id], { every: 5000 });
+  const resend = async (to) => {
+    await webhooks.messages.resend(app, id, to);
+    toast("It is sent again.");
+    await life.reload({ quietly: true });
+  };
+  const expunge = async () => {
+    await webhooks.messages.expunge(app, id);
+    toast("Its content is destroyed.");
+    await life.reload({ quietly: true });
+  };
+  return html`<${Page} title=${life.data?.message.eventType ?? "Message"} crumbs=${above(app, life.data?.application)}
+    actions=${life.data && !webhooks.inPortal() && html`<${Confirmed} name="Expunge" question="Destroy the content?" detail="Retries end, and nobody can read it any more." onSure=${expunge} />`}>
+    <${Loaded} from=${life}>${({ message, attempts, destinations }) => html`<${Fragment}>
+      <div class="columns">
+        <div class="stack">
+          <${Card} title="Where it goes">
+            ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.nextAttempt ? "a retry is planned" : "" }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
+            <div class="actions">${destinations.map((each) => html`<${Doing} key=${each.id} name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
+          <//>
+          <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
+            <${Facts} of=${[["Id", html`<span class="mono">${message.id}</span>`], ["Event id", message.eventId], ["Channels", (message.channels ?? []).join(", ")]]} />
+            <${Body} text=${JSON.stringify(message.payload, null, 2)} />
+          <//>
+        </div>
+        <${Card} title="Its life"><${Timeline} label="Its life" items=${timeline(message, attempts, destinations)} /><//>
+      </div>
+    <//>`}<//>
+  <//>`;
+}
+
+function timeline(message, attempts, destinations) {
+  const urls = Object.fromEntries(destinations.map((each) => [each.id, each.url]));
+  const made = [...attempts].sort((a, b) => a.timestamp.localeCompare(b.timestamp)).map((each) => ({
+    kind: stateOf(each) === "success" ? "good" : "bad",
+    what: `${urls[each.endpointId] ?? each.url}: ${answered(each)}`,
+    at: each.timestamp,
+    detail: html`${each.triggerType === 1 ? "Asked for by a person. " : ""}${each.responseDurationMs} ms.
+      ${each.response && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.response}</pre></details>`}`,
+  }));
+  const ahead = destinations.filter((each) => each.nextAttempt).map((each) => ({
+    kind: "ahead",
+    what: `${each.url}: the next try`,
+    at: each.nextAttempt,
+    detail: "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth more or less; longer when the endpoint asked for it.",
+  }));
+  return [{ kind: "accent", what: "Accepted", at: message.timestamp }, ...made, ...ahead];
+}

@@ -1,0 +1,160 @@
+"""Webhooks: a provider's applications, and the portal that a customer is given."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+from tests.browser.console import HOSTILE, Console, Project, tab
+from tests.stack.endpoints import Recorder
+from tests.stack.running import RunningStack
+
+STORED = "JSON.stringify([{...sessionStorage}, {...localStorage}, document.cookie, location.href, history.state])"
+
+
+def application(project: Project, name: str) -> str:
+    made: dict[str, Any] = project.webhooks("POST", "/app", {"name": name})
+    return str(made["id"])
+
+
+def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given an application that a person makes, of a hostile name
+    console.open("apps")
+    page.get_by_role("button", name="New application").click()
+    page.get_by_label("Name", exact=True).fill(HOSTILE)
+    page.get_by_label("Your own id").fill("no spaces please")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_label("Your own id")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Your own id").fill("acme")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", name=HOSTILE)).to_be_visible()
+    # And an endpoint of it, with a mistake first
+    page.get_by_role("button", name="New endpoint").click()
+    page.get_by_label("URL").fill("ftp://acme.example")
+    page.get_by_role("button", name="Make the endpoint").click()
+    expect(page.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
+    url = recorder.endpoint(200).url
+    page.get_by_label("URL").fill(url)
+    page.get_by_role("button", name="Make the endpoint").click()
+    expect(page.get_by_role("heading", name=url)).to_be_visible()
+    (endpoint,) = project.webhooks("GET", "/app/acme/endpoint")["data"]
+    # When it is paused and resumed
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("This endpoint is paused")).to_be_visible()
+    assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}")["disabled"] is True
+    page.locator(".head").get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    # And its headers are set, and its secret shown and made anew
+    page.get_by_role("button", name="Headers").click()
+    page.get_by_role("dialog").get_by_label("Headers").fill("X-Team: billing")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/headers")["headers"] == {"X-Team": "billing"}
+    page.get_by_role("button", name="Show", exact=True).click()
+    secret = page.locator("[data-secret]")
+    expect(secret).to_have_text(project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/secret")["key"])
+    before = secret.inner_text()
+    page.get_by_role("button", name="New secret").click()
+    page.get_by_role("dialog").get_by_role("button", name="New secret").click()
+    expect(secret).not_to_have_text(before)
+
+
+def test_event_types_are_made_archived_and_brought_back(console: Console) -> None:
+    page, project = console.page, console.project
+    console.open("event-types")
+    page.get_by_role("button", name="New event type").click()
+    page.get_by_label("Name", exact=True).fill("invoice.paid")
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Archive").click()
+    expect(page.get_by_role("button", name="Bring back")).to_be_visible()
+    assert project.webhooks("GET", "/event-type/invoice.paid")["archived"] is True
+    page.get_by_role("button", name="Bring back").click()
+    expect(page.get_by_role("button", name="Archive")).to_be_visible()
+
+
+def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
+    stack: RunningStack, chromium: Browser, project: Project, recorder: Recorder
+) -> None:
+    # Given two customers, and a link to the portal of one
+    mine, other = application(project, "mine"), application(project, "other")
+    project.webhooks("POST", f"/app/{mine}/endpoint", {"url": recorder.endpoint(200).url})
+    access = project.webhooks("POST", f"/auth/app-portal-access/{mine}", {})
+    key = access["url"].partition("#key=")[2]
+    assert json.loads(base64.b64decode(key))["appId"] == mine
+    with tab(stack, chromium, project) as console:
+        page = console.page
+        # When it is opened
+        page.goto(f"{console.url}#key={key}")
+        expect(page.get_by_role("heading", name="mine")).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(2)
+        # Then their own application is all there is, whatever the address says
+        expect(page.get_by_role("link", name="Queues")).to_have_count(0)
+        page.goto(f"{console.url}#/apps/{other}")
+        expect(page.get_by_role("heading", name="mine")).to_be_visible()
+        assert [url for url in console.asked if other in url] == []
+        # And they may make endpoints and see secrets
+        page.get_by_role("button", name="New endpoint").click()
+        page.get_by_label("URL").fill(recorder.endpoint(200).url)
+        page.get_by_role("button", name="Make the endpoint").click()
+        page.get_by_role("button", name="Show", exact=True).click()
+        expect(page.locator("[data-secret]")).to_contain_text("whsec_")
+        # And the token is stored nowhere, and in no address
+        for secret in (access["token"], key):
+            assert secret not in page.evaluate(STORED)
+            assert [url for url in console.asked if secret in url] == []
+        assert console.violations() == []
+        # And signing out ends it at the hub, too
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    with tab(stack, chromium, project) as again:
+        again.page.goto(f"{again.url}#key={key}")
+        expect(again.page.get_by_text("does not accept this token")).to_be_visible()
+
+
+def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given an application with one endpoint that takes its messages, and one that fails
+    good, bad = recorder.endpoint(200), recorder.endpoint(500)
+    app = application(project, "acme")
+    for each in (good, bad):
+        project.webhooks("POST", f"/app/{app}/endpoint", {"url": each.url})
+    # When a person sends a message
+    console.open("apps", app)
+    page.get_by_role("button", name="Send a message").click()
+    page.get_by_label("Event type").fill("invoice.paid")
+    page.get_by_label("Payload").fill('{"note": "<script>alert(1)</script>"}')
+    page.get_by_role("button", name="Send", exact=True).click()
+    # Then its life is told: each attempt with its answer, and when the next one is
+    life = page.get_by_role("list", name="Its life")
+    expect(life.get_by_text(f"{good.url}: HTTP 200")).to_be_visible()
+    expect(life.get_by_text(f"{bad.url}: HTTP 500").first).to_be_visible()
+    expect(life.get_by_text(f"{bad.url}: the next try")).to_be_visible()
+    expect(page.locator("pre.body").last).to_contain_text("<script>alert(1)</script>")
+    # And it is sent again where a person asks for it
+    page.get_by_role("button", name=f"Send again to {good.url}").click()
+    good.wait(2)
+    expect(life.get_by_text("Asked for by a person.")).to_be_visible()
+    assert console.violations() == []
+    # When its content is expunged, then nobody reads it any more
+    page.get_by_role("button", name="Expunge").click()
+    page.get_by_role("dialog").get_by_role("button", name="Expunge").click()
+    expect(page.locator("pre.body").last).to_contain_text('"expired": true')
+
+
+def test_an_endpoints_health_is_shown_and_a_test_is_sent(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    target = recorder.endpoint(200)
+    app = application(project, "acme")
+    made = project.webhooks("POST", f"/app/{app}/endpoint", {"url": target.url})
+    console.open("apps", app, "endpoints", made["id"])
+    # When a test is sent
+    page.get_by_role("button", name="Send a test").click()
+    # Then the endpoint gets it, and its page counts and draws it
+    assert json.loads(target.wait()[0].body) == {"success": True}
+    expect(page.get_by_role("region", name="Attempts").get_by_text("HTTP 200")).to_be_visible()
+    expect(page.get_by_role("img", name="1 good, 0 failed")).to_be_visible()
+    expect(page.get_by_text("No retry is planned.")).to_be_visible()
+    assert console.violations() == []
