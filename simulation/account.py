@@ -35,7 +35,7 @@ from simulation.expressions import Item
 from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource
 from simulation.scheduler import SECOND, Scheduler
 from simulation.sqs import Chances, Queue, Sqs
-from simulation.storage import S3, SecretsManager, Sockets
+from simulation.storage import S3, Kms, SecretsManager, Sockets
 from simulation.template import Stack
 from simulation.weather import Kind, Weather
 
@@ -137,6 +137,7 @@ class Account:
                 self.queues, Chances(undone=lambda: self.weather.strikes(Kind.UNDONE, "sqs", self.scheduler.now))
             ),
             "s3": self.s3,
+            "kms": Kms(),
             "secretsmanager": SecretsManager(START_MS - 86_400_000),
             "apigatewaymanagementapi": self.sockets,
         }

@@ -1,7 +1,8 @@
-"""Models of S3, Secrets Manager and the management side of a WebSocket API, as far as the hub uses them."""
+"""Models of S3, KMS, Secrets Manager and the management side of a WebSocket API, as far as the hub uses them."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 from collections.abc import Callable
@@ -64,6 +65,21 @@ class SecretsManager:
             raise service_error("ResourceNotFoundException", "GetSecretValue")
         made = datetime.fromtimestamp(self._made_at / 1000, UTC)
         return {"SecretString": hashlib.sha256(SecretId.encode()).hexdigest(), "CreatedDate": made}
+
+
+class Kms:
+    """One key. What it seals is only good for the context it was sealed for."""
+
+    def encrypt(self, *, Plaintext: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
+        """Encrypt."""
+        return {"CiphertextBlob": repr((Plaintext, sorted(more.get("EncryptionContext", {}).items()))).encode()}
+
+    def decrypt(self, *, CiphertextBlob: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
+        """Decrypt."""
+        plaintext, context = ast.literal_eval(bytes(CiphertextBlob).decode())
+        if context != sorted(more.get("EncryptionContext", {}).items()):
+            raise service_error("InvalidCiphertextException", "Decrypt")
+        return {"Plaintext": plaintext}
 
 
 @dataclass
