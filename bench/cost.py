@@ -223,7 +223,6 @@ def set_up(urls: dict[str, str]) -> None:
             "RECORDS_BUCKET": "records",
             "BODIES_BUCKET": aws.BUCKET,
             "PUBLIC_BASE_URL": "https://hub.example",
-            "IN_FLIGHT_LIMIT": "100000",
             "DESCENDANTS_LIMIT": "10000",
             "ALLOWED_TARGETS": "loopback",
             "POWERTOOLS_SERVICE_NAME": "bench",

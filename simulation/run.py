@@ -59,9 +59,8 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message has expired, if nothing else ends it."""
 
-IN_FLIGHT_LIMIT = 25
 MOST_IN_FLIGHT = 100
-"""The limit of the retry queue and where it stops: on AWS 60,000 and 120,000, which a world of some hundred messages would never come near."""
+"""Where the retry queue stops: on AWS 120,000, which a world of some hundred messages would never come near. Waits do not count."""
 
 PURGEABLE = ("PushQueue", "RetryQueue", "PollQueue", "RouteQueue")
 
@@ -138,7 +137,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     """
     began = time.perf_counter()
     seed = f"{plan.world}/{plan.seed}"
-    deployed = stack(InFlightLimit=IN_FLIGHT_LIMIT)
+    deployed = stack()
     functions = [each.name for each in deployed.functions]
     storms = [each for each in forecast(seed, plan.hours, functions, PURGEABLE) if plan.takes(each.name)]
     weather = Weather((), seed)

@@ -20,6 +20,7 @@ CONFIG_TABLE = "config"
 HUB_TABLE = "hub"
 LINES_TABLE = "lines"
 MESSAGES_TABLE = "messages"
+SCHEDULE_TABLE = "schedule"
 QUEUE_NAME = "push"
 WEBHOOKS_TABLE = "webhooks"
 
@@ -42,12 +43,12 @@ def dynamodb() -> Iterator[DynamoDBClient]:
     with mock_aws():
         client: DynamoDBClient = _client("dynamodb")
         _create_table(client, CONFIG_TABLE, {})
+        _create_table(client, SCHEDULE_TABLE, {})
         _create_table(
             client,
             MESSAGES_TABLE,
-            {"due_shard": "S", "due_key": "S", "unsettled_queue": "S", "unsettled_key": "S"},
+            {"unsettled_queue": "S", "unsettled_key": "S"},
             GlobalSecondaryIndexes=[
-                _index("due", "due_shard", "due_key", {"ProjectionType": "ALL"}),
                 _index("unsettled", "unsettled_queue", "unsettled_key", {"ProjectionType": "KEYS_ONLY"}),
             ],
         )

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore
+from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, SubscriberStore
+from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, Schedule, SubscriberStore
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
 from pushhub.ironmq.ports import PullStore
@@ -48,10 +49,20 @@ def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[C
 @pytest.fixture(params=["fake", "dynamodb"])
 def message_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[MessageStore]:
     if request.param == "fake":
-        yield FakeMessageStore()
+        yield FakeMessageStore(FakeSchedule(clock))
         return
     with aws.dynamodb() as client:
-        yield DynamoDBMessageStore(client, aws.MESSAGES_TABLE, clock)
+        schedule = DynamoDBSchedule(client, aws.SCHEDULE_TABLE, clock)
+        yield DynamoDBMessageStore(client, aws.MESSAGES_TABLE, clock, lambda: schedule)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def schedule(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[Schedule]:
+    if request.param == "fake":
+        yield FakeSchedule(clock)
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBSchedule(client, aws.SCHEDULE_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

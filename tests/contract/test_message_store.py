@@ -138,83 +138,11 @@ def test_a_later_version_needs_a_stored_one(message_store: MessageStore) -> None
 
 
 def test_the_very_same_write_twice_is_harmless(message_store: MessageStore) -> None:
-    delivery = first(message(), Verdict.FAILED, scheduled=True)
-    message_store.save(delivery)
-    message_store.save(delivery)
-    assert message_store.due(NOW + 60_000, 10) == [delivery]
-
-
-def test_scheduled_deliveries_are_due_at_their_time(message_store: MessageStore) -> None:
-    # Given three scheduled deliveries due one second apart, and one that waits elsewhere
-    scheduled = [first(message(), Verdict.FAILED, due_at=NOW + second * 1_000, scheduled=True) for second in (1, 2, 3)]
-    for each in scheduled:
-        message_store.save(each)
-    message_store.save(first(message(), Verdict.FAILED, due_at=NOW + 1_000))
-    # Then each is due from its own millisecond on
-    assert message_store.due(NOW + 999, 10) == []
-    assert message_store.due(NOW + 1_000, 10) == [scheduled[0]]
-    assert sorted(message_store.due(NOW + 2_999, 10), key=_due_at) == scheduled[:2]
-    assert sorted(message_store.due(NOW + 3_000, 10), key=_due_at) == scheduled
-
-
-def test_a_scheduled_delivery_wakes_when_it_expires_before_it_is_due(message_store: MessageStore) -> None:
-    # Given a delivery due in a day of a message that expires in an hour
-    given = message(expires_at=NOW + 3_600_000)
-    scheduled = first(given, Verdict.FAILED, due_at=NOW + 86_400_000, scheduled=True)
-    message_store.save(scheduled)
-    # Then it wakes at the expiry
-    assert message_store.due(NOW + 3_599_999, 10) == []
-    assert message_store.due(NOW + 3_600_000, 10) == [scheduled]
-
-
-def test_a_limit_on_due_deliveries_is_filled(message_store: MessageStore) -> None:
-    # Given 60 due deliveries
-    scheduled = [first(message(), Verdict.FAILED, scheduled=True) for _ in range(60)]
-    for each in scheduled:
-        message_store.save(each)
-    # When they are taken 25 at a time, then no call returns less than it could, and in the end all were seen
-    seen: list[str] = []
-    for expected in (25, 25, 10, 0):
-        taken = message_store.due(NOW + 60_000, 25)
-        assert len(taken) == expected
-        for each in taken:
-            message_store.unschedule(each)
-        seen += [each.delivery_id for each in taken]
-    assert sorted(seen) == sorted(each.delivery_id for each in scheduled)
-
-
-def test_unparking_leaves_the_delivery_as_it_is(message_store: MessageStore) -> None:
-    # Given a scheduled delivery
     given = message()
-    scheduled = first(given, Verdict.FAILED, scheduled=True)
-    message_store.save(scheduled)
-    # When it is unscheduled (twice), then it leaves the index, with the same version
-    message_store.unschedule(scheduled)
-    message_store.unschedule(scheduled)
-    assert message_store.due(NOW + 60_000, 10) == []
-    assert message_store.delivery(order(given).key) == replace(scheduled, scheduled=False)
-    # And the next attempt can be saved
-    message_store.save(tried(scheduled, Verdict.DELIVERED))
-
-
-def test_unparking_an_old_version_does_not_touch_a_newer_one(message_store: MessageStore) -> None:
-    # Given a delivery that was scheduled, tried, and scheduled again
-    scheduled = first(message(), Verdict.FAILED, scheduled=True)
-    message_store.save(scheduled)
-    again = tried(scheduled, Verdict.FAILED, scheduled=True)
-    message_store.save(again)
-    # When a slow wake unschedules the first state, then the second stays in the index
-    message_store.unschedule(scheduled)
-    assert message_store.due(NOW + 60_000, 10) == [again]
-    # And one that never existed is ignored
-    message_store.unschedule(first(message(), Verdict.FAILED))
-
-
-def test_a_save_without_parking_leaves_the_index(message_store: MessageStore) -> None:
-    scheduled = first(message(), Verdict.FAILED, scheduled=True)
-    message_store.save(scheduled)
-    message_store.save(tried(scheduled, Verdict.FAILED))
-    assert message_store.due(NOW + 600_000, 10) == []
+    delivery = first(given, Verdict.FAILED, scheduled=True)
+    message_store.save(delivery)
+    message_store.save(delivery)
+    assert message_store.delivery(order(given).key) == delivery
 
 
 def test_an_untried_delivery_can_be_scheduled(message_store: MessageStore) -> None:
@@ -222,8 +150,7 @@ def test_an_untried_delivery_can_be_scheduled(message_store: MessageStore) -> No
     given = message(due_at=NOW + 86_400_000)
     scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
     message_store.save(scheduled)
-    # Then it wakes at its time, and does not count as failing
-    assert message_store.due(NOW + 86_400_000, 10) == [scheduled]
+    # Then it does not count as failing
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
 
 

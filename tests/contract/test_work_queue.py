@@ -115,11 +115,3 @@ def test_orders_are_received_ten_messages_at_a_time_and_gone_when_deleted(bench:
     again = [each for _ in range(2) for each in bench.queue.receive(0)]
     assert len({each.sqs_id for each in again}) == 7
     assert {each.receive_count for each in again} == {2}
-
-
-def test_in_flight_counts_received_messages(bench: Bench) -> None:
-    bench.queue.send([(order(message()), 0) for _ in range(3)])
-    assert bench.queue.in_flight() == 0
-    bench.receive()
-    bench.clock.advance(seconds=15)
-    assert bench.queue.in_flight() == 3

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from tests.engine.world import BASE_URL, PROJECT, World, subscribers
-from tests.fakes import Fault, FaultPlan, Reply
+from tests.fakes import Reply
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ids import push_reservation_id
@@ -180,37 +180,6 @@ def test_a_hundred_short_retries_fit_one_queue_message() -> None:
     assert (delivery.state, delivery.tries) == (DeliveryState.EXHAUSTED, 101)
     assert len(world.pulled("failed")) == 1
     assert world.retry_queue.dead == []
-
-
-def test_everything_is_scheduled_when_the_retry_queue_is_full() -> None:
-    world = World(in_flight_limit=100)
-    world.make_queue("q", subscribers(A), retries=2, retries_delay=3)
-    world.sender.script(A, 500, 200)
-    world.retry_queue.in_flight_shown = 100
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=1)
-    assert len(world.messages.scheduled()) == 1
-    assert len(world.retry_queue) == 0
-    world.run(seconds=120)
-    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
-
-
-def test_an_attempt_is_on_record_though_the_retry_queues_load_cannot_be_measured() -> None:
-    # Given a retry queue whose load is asked for in vain
-    plan = FaultPlan(Fault.FAILS, of="retry_queue.in_flight")
-    world = World(plan)
-    world.make_queue("q", subscribers(A), retries=2, retries_delay=60)
-    world.sender.script(A, 500, 200)
-    # When an attempt fails
-    [message_id] = world.post("q", b"x")
-    world.run(seconds=10)
-    # Then it is stored, and waits for its next try as it would have
-    [delivery] = world.deliveries(message_id)
-    assert plan.struck
-    assert (delivery.state, delivery.attempts, len(world.sender.requests)) == (DeliveryState.RETRYING, 1, 1)
-    world.run(seconds=60)
-    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
-    assert len(world.sender.requests) == 2
 
 
 @pytest.mark.parametrize("delay_s", [5, 900, 901, 604_800 - 3600])

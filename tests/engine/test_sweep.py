@@ -127,3 +127,29 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
     assert world.telemetry.counts["DeliveriesSwept"] == 3
     told = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
     assert {(each["queue"], each["to"]) for each in told} == {("q", "push")}
+
+
+def test_a_delivery_that_left_by_its_time_to_live_is_not_made_anew() -> None:
+    # Given a delivered message that expired more than a day ago, whose delivery is gone while it is still there
+    world = World()
+    world.make_queue("q", subscribers(A), expiration=3600)
+    world.post("q", b"x")
+    world.run(seconds=5)
+    world.messages.forget_deliveries()
+    world.run(seconds=26 * HOUR)
+    # When the table is swept, then nothing is queued, and nothing ends a second time
+    assert sweep(world) == 0
+
+
+def test_the_schedule_can_be_made_anew() -> None:
+    # Given a delivery scheduled in an hour, and a schedule that was lost (or is new in this deployment)
+    world = World()
+    world.make_queue("q", subscribers(A))
+    world.post("q", b"x", delay_s=HOUR)
+    world.dispatch_only()
+    world.schedule.lose()
+    # When the whole table is swept by hand
+    assert world.hub.engine.sweep.run(0, 1, lambda: 10**6, reschedule=True) == 1
+    # Then the delivery is made at its time, once
+    world.run(seconds=HOUR + 60)
+    assert len(world.sender.requests) == 1

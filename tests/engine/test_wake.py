@@ -1,56 +1,82 @@
-"""Waking: what is due goes back to its queue once, as fast as a function can make it."""
+"""Waking: what is due goes back to its queue once, side by side, and a shard with much to do gets a run of its own."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import pytest
 from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes import FakeWorkQueue
 
-from pushhub.engine.model.delivery import Delivery
+from pushhub.base.errors import Unavailable
+from pushhub.engine import wake as wake_module
+from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.schedule import Position
+from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.wake import Wake
 
 A = "https://a.example/in"
 MANY = 40
+ENDLESS = 10**6
 
 
-def scheduled(world: World) -> None:
-    """Forty messages that are due in an hour."""
+def scheduled(world: World, count: int = MANY) -> None:
+    """Messages that are due in an hour."""
     world.make_queue("q", subscribers(A))
-    world.ingest.post(PROJECT, "q", [NewMessage(body=b"x", delay_s=3600)] * MANY)
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"x", delay_s=3600)] * count)
     world.dispatch_only()
-    assert len(world.messages.scheduled()) == MANY
+    assert len(world.schedule.waiting()) == count
 
 
-def test_what_is_due_is_woken_once() -> None:
+def test_what_is_due_is_woken_once_and_nothing_is_written_for_it() -> None:
+    # Given deliveries due in an hour
     world = World()
     scheduled(world)
-    assert world.wake.run(lambda: 10**6) == 0
+    written = len(world.messages.saved)
+    assert world.wake.run(lambda: ENDLESS) == 0
+    # When the hour is over
     world.clock.advance(seconds=3600)
-    assert world.wake.run(lambda: 10**6) == MANY
-    assert world.wake.run(lambda: 10**6) == 0
-    assert len(world.retry_queue) == MANY
+    assert world.wake.run(lambda: ENDLESS) == MANY
+    # Then each has an order, further runs pass it by, and no delivery was written
+    assert world.wake.run(lambda: ENDLESS) == 0
+    assert len(world.retry_queue.sent) == MANY
+    assert len(world.messages.saved) == written
     assert world.telemetry.counts["DeliveriesWoken"] == MANY
 
 
-def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
-    # Given a store that answers only when eight calls are under way
+def test_orders_for_one_subscriber_travel_together() -> None:
     world = World()
     scheduled(world)
     world.clock.advance(seconds=3600)
-    together = threading.Barrier(8, timeout=5)
-    unschedule = world.messages.unschedule
+    world.wake.run(lambda: ENDLESS)
+    assert len(world.retry_queue) <= MANY // 10 + 4  # a remainder for each shard
 
-    def slow(delivery: Delivery) -> None:
-        together.wait()
-        unschedule(delivery)
 
-    world.messages.unschedule = slow  # type: ignore[method-assign]
+def test_orders_are_sent_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a queue that answers only once three calls were under way together
+    monkeypatch.setattr(wake_module, "SLICE", 2)
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    together, under_way = threading.Event(), threading.Semaphore(2)
+
+    class Slow(FakeWorkQueue):
+        def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+            if not under_way.acquire(blocking=False):
+                together.set()
+            assert together.wait(timeout=10)
+            super().send_packed(orders)
+
+    queue = Slow(world.clock)
     with ThreadPoolExecutor(max_workers=8) as pool:
         wake = Wake(
-            due_index=world.messages,
-            retry_queue=world.retry_queue,
+            schedule=world.schedule,
+            runs=world.ports.shard_runs,
+            retry_queue=queue,
             poll_queue=world.poll_queue,
             route_queue=world.route_queue,
             internal=lambda _: False,
@@ -59,5 +85,193 @@ def test_deliveries_are_taken_out_of_the_index_side_by_side() -> None:
             executor=pool,
         )
         # When all are woken, then none waits for another
-        assert wake.run(lambda: 10**6) == MANY
-    assert world.messages.scheduled() == []
+        assert wake.run(lambda: ENDLESS) == MANY
+
+
+def test_each_shard_with_much_to_do_gets_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given four shards with more than a page in each
+    monkeypatch.setattr(wake_module, "PAGE", 5)
+    world = World()
+    scheduled(world, 48)
+    world.clock.advance(seconds=3600)
+    # When the minute's run looks, then it starts a run for each, and works off none of them
+    assert world.wake.run(lambda: ENDLESS) == 0
+    assert world.ports.shard_runs.started == [0, 1, 2, 3]
+    # When those run, then each works off its own, all of it
+    woken = [world.wake.run(lambda: ENDLESS, shard=shard) for shard in range(4)]
+    assert sum(woken) == 48
+    assert min(woken) >= 5
+    assert len(world.retry_queue.sent) == 48
+
+
+def test_a_run_that_cannot_be_started_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_module, "PAGE", 5)
+    world = World()
+    scheduled(world, 48)
+    world.clock.advance(seconds=3600)
+
+    def refused(shard: int) -> None:
+        raise Unavailable("lambda:Invoke", "TooManyRequestsException")
+
+    world.ports.shard_runs.start = refused  # type: ignore[method-assign]
+    assert world.wake.run(lambda: ENDLESS) == 48
+
+
+def test_a_shard_that_a_run_has_taken_is_left_to_it() -> None:
+    # Given a run that has taken a shard and goes on
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    taken = [replace(each, taken_until=world.clock.now() + 50_000) for each in world.schedule.positions()]
+    for before, after in zip(world.schedule.positions()[:1], taken[:1], strict=True):
+        world.schedule.move(before, after)
+    # When the next minute's run comes, then it works off the others
+    first = world.wake.run(lambda: ENDLESS)
+    assert 0 < first < MANY
+    # And when the run that had it is long over, what it left behind is woken
+    world.clock.advance(seconds=60)
+    assert world.wake.run(lambda: ENDLESS) == MANY - first
+
+
+def test_a_run_that_loses_the_race_for_a_shard_sends_nothing() -> None:
+    # Given a shard that another run takes after ours has looked
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    due = world.schedule.due
+
+    def raced(position: Position, now: int, limit: int) -> object:
+        found = due(position, now, limit)
+        world.schedule.move(position, replace(position, taken_until=now + 50_000))
+        return found
+
+    world.schedule.due = raced  # type: ignore[method-assign, assignment]
+    assert world.wake.run(lambda: ENDLESS) == 0
+    assert world.retry_queue.sent == []
+
+
+def test_a_shard_that_fails_does_not_hold_up_the_others_and_is_read_again() -> None:
+    # Given a queue that fails once
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    send = world.retry_queue.send_packed
+    failures = iter([True])
+
+    def sometimes(orders: Sequence[WorkOrder]) -> None:
+        if next(failures, False):
+            raise Unavailable("sqs:SendMessageBatch")
+        send(orders)
+
+    world.retry_queue.send_packed = sometimes  # type: ignore[method-assign]
+    # When wake runs, then it fails, but three of the four shards are worked off
+    with pytest.raises(Unavailable):
+        world.wake.run(lambda: ENDLESS)
+    first = len(world.retry_queue.sent)
+    assert first >= MANY // 2
+    # And the next run goes on with the fourth
+    assert world.wake.run(lambda: ENDLESS) == MANY - first
+
+
+def test_a_run_out_of_time_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_module, "PAGE", 5)
+    world = World()
+    scheduled(world, 48)
+    world.clock.advance(seconds=3600)
+    # Given time for two pages
+    left = iter([60_000, 60_000, 60_000])
+    first = world.wake.run(lambda: next(left, 5_000), shard=1)
+    assert first == 10
+    # Then nobody waits for the shard, and the next run wakes the rest of it
+    rest = world.wake.run(lambda: ENDLESS, shard=1)
+    assert rest > 0
+    assert len({each.key for each, _ in world.retry_queue.sent}) == first + rest == len(world.retry_queue.sent)
+
+
+def test_lateness_is_counted() -> None:
+    # Given deliveries that nobody wakes for two minutes and a bit
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600 + 119)
+    world.wake.run(lambda: ENDLESS)
+    assert "DeliveriesWokenLate" not in world.telemetry.counts
+    late = World()
+    scheduled(late)
+    late.clock.advance(seconds=3600 + 121)
+    late.wake.run(lambda: ENDLESS)
+    assert late.telemetry.counts["DeliveriesWokenLate"] == MANY
+    [told] = {fields["longest_ms"] for name, fields in late.telemetry.events if name == "woken_late"}
+    assert told == 121_000
+
+
+def test_an_order_for_a_delivery_that_changed_meanwhile_is_void() -> None:
+    # Given a delivery that waits for an hour, and is acknowledged, tried or put elsewhere before
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
+    world.sender.script(A, 500)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    [waiting] = world.deliveries(message_id)
+    [entry] = world.schedule.waiting()
+    moved = replace(waiting, due_at=world.clock.now() + 600_000, scheduled=False, version=waiting.version + 1)
+    world.messages.save(moved)
+    # When the entry's order comes
+    world.retry_queue.send_packed([entry.order])
+    world.run(seconds=1)
+    # Then it is dropped: whoever changed the delivery has an order for it
+    assert len(world.sender.requests) == 1
+    assert len(world.retry_queue) == 0
+
+
+def test_a_void_order_does_not_stand_in_for_the_one_that_counts() -> None:
+    # Given a delivery that changed while it waited, so that orders for both of its versions travel in one message
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
+    world.sender.script(A, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    [waiting] = world.deliveries(message_id)
+    world.messages.save(replace(waiting, version=waiting.version + 1))
+    old, new = (each.order for each in world.schedule.waiting())
+    world.clock.advance(seconds=3600)
+    world.retry_queue.send_packed([old, new])
+    # When they are received together, then the attempt is made
+    world.run(seconds=1)
+    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
+
+
+def test_an_order_received_again_is_looked_at_whatever_its_version() -> None:
+    # Given a woken delivery whose attempt was recorded, though the write seemed to fail, so that the order is kept
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
+    world.sender.script(A, 500, 200)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    [waiting] = world.deliveries(message_id)
+    world.clock.advance(seconds=3700)
+    save = world.messages.save
+    seems_lost = iter([True])
+
+    def unanswered(delivery: object) -> None:
+        save(delivery)  # type: ignore[arg-type]
+        if next(seems_lost, False):
+            raise Unavailable("dynamodb:PutItem")
+
+    world.messages.save = unanswered  # type: ignore[method-assign]
+    world.sender.script(A, 500, 200)
+    world.run(seconds=60)
+    # Then the order that comes again is not void, though the delivery has another version now: nothing is lost
+    world.run(seconds=4000)
+    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
+    assert waiting.state is DeliveryState.RETRYING
+
+
+def test_a_reservation_that_outlasts_its_message_ends_when_it_lapses() -> None:
+    # Given an endpoint that reserves a message of half an hour for an hour, and forgets it
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=3600, expiration=1800)
+    world.sender.script(A, 202)
+    [message_id] = world.post("q", b"x")
+    # When the reservation has lapsed, then the delivery is not forgotten
+    world.run(seconds=3700)
+    assert world.deliveries(message_id)[0].state is DeliveryState.EXPIRED

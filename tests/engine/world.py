@@ -76,7 +76,6 @@ class World:
 
     Args:
         plan: Which port call goes wrong; none by default.
-        in_flight_limit: See :class:`pushhub.engine.deliver.Deliver`.
         config: Another configuration store than the plain fake.
         descendants: How many messages may come of one.
     """
@@ -85,17 +84,16 @@ class World:
         self,
         plan: FaultPlan | None = None,
         *,
-        in_flight_limit: int = 100_000,
         config: FakeConfigStore | None = None,
         descendants: int = DESCENDANTS,
     ) -> None:
         self.plan = plan or FaultPlan()
         self.ports = FakePorts(config)
-        self.ports.in_flight_limit = in_flight_limit
         self.ports.queue_descendants = descendants
         self.clock = self.ports.clock
         self.config = self.ports.config
         self.messages = self.ports.messages
+        self.schedule = self.ports.schedule
         self.pull = self.ports.pull
         self.bodies = self.ports.bodies
         self.sender = FakeSender(self.clock)
@@ -206,7 +204,7 @@ class World:
                 pass
             queues = (self.push_queue, self.retry_queue, self.poll_queue, self.route_queue, self.errors_queue)
             moments = [each.next_at() for each in queues]
-            scheduled = [min(each.due_at or end, each.expires_at) + 60_000 for each in self.messages.scheduled()]
+            scheduled = [each.wakes_at + 60_000 for each in self.schedule.waiting()]
             if [*self.ports.subscribers.looked_after()]:
                 moments.append(self._woken_at + 60_000)
             coming = [moment for moment in [*moments, *scheduled] if moment is not None and moment > self.clock.now()]

@@ -6,6 +6,7 @@ from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.faults import Crash, Fault, FaultPlan, faulty
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.pull_store import FakePullStore
+from tests.fakes.schedule import FakeSchedule, FakeShardRuns
 from tests.fakes.sender import FakeSender, Reply
 from tests.fakes.work_queue import FakeWorkQueue
 
@@ -16,7 +17,9 @@ __all__ = [
     "FakeConfigStore",
     "FakeMessageStore",
     "FakePullStore",
+    "FakeSchedule",
     "FakeSender",
+    "FakeShardRuns",
     "FakeWorkQueue",
     "Fault",
     "FaultPlan",

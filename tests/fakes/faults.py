@@ -6,7 +6,7 @@ A test of "each call fails once" runs the use case once with an empty plan to le
     run(faulty(store, "messages", learned))
     for number in range(1, len(learned.calls) + 1):
         for fault in Fault:
-            run(faulty(FakeMessageStore(), "messages", FaultPlan(fault, at=number)))
+            run(faulty(FakeMessageStore(schedule), "messages", FaultPlan(fault, at=number)))
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tests.fakes.schedule import FakeSchedule
+
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -23,9 +25,13 @@ class FakeMessageStore:
 
     Attributes:
         saved: Every delivery written, in order, for assertions.
+
+    Args:
+        schedule: Scheduled deliveries enter it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, schedule: FakeSchedule) -> None:
+        self._schedule = schedule
         self._lock = threading.Lock()
         self._messages: dict[MessageKey, Message] = {}
         self._deleted: set[MessageKey] = set()
@@ -76,8 +82,8 @@ class FakeMessageStore:
         return self._deliveries.get(key)
 
     def save(self, delivery: Delivery) -> None:
-        if delivery.scheduled and delivery.due_at is None:
-            raise ValueError("only a delivery with a due time can be scheduled")
+        if delivery.scheduled:
+            self._schedule.enter(delivery)
         key = delivery.key
         with self._lock:
             stored = self._deliveries.get(key)
@@ -87,18 +93,6 @@ class FakeMessageStore:
                 raise Conflict(f"delivery {delivery.delivery_id} changed")
             self._deliveries[key] = delivery
             self.saved.append(delivery)
-
-    def due(self, now: int, limit: int) -> list[Delivery]:
-        with self._lock:
-            scheduled = [(_wakes_at(each), key) for key, each in self._deliveries.items() if each.scheduled]
-            return [self._deliveries[key] for wakes_at, key in sorted(scheduled) if wakes_at <= now][:limit]
-
-    def unschedule(self, delivery: Delivery) -> None:
-        key = delivery.key
-        with self._lock:
-            stored = self._deliveries.get(key)
-            if stored is not None and stored.version == delivery.version:
-                self._deliveries[key] = replace(stored, scheduled=False)
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
         """Parts by the message's id."""
@@ -138,6 +132,10 @@ class FakeMessageStore:
             taken, self._stream = self._stream, []
             return taken
 
+    def forget_deliveries(self) -> None:
+        """All deliveries leave by their time to live, messages not yet."""
+        self._deliveries.clear()
+
     def all_messages(self) -> list[Message]:
         """Every message stored, for assertions."""
         return list(self._messages.values())
@@ -160,10 +158,6 @@ class FakeMessageStore:
             message = replace(message, ordering=replace(message.ordering, sequence=sequence + 1, previous=before))
         self._messages[message.key] = message
         self._stream.append(message)
-
-
-def _wakes_at(delivery: Delivery) -> int:
-    return min(delivery.due_at or 0, delivery.expires_at)
 
 
 def _unsettled_key(delivery: Delivery) -> str:

@@ -23,6 +23,7 @@ from tests.fakes.notification_stores import (
 )
 from tests.fakes.patterns import re_matches
 from tests.fakes.pull_store import FakePullStore
+from tests.fakes.schedule import FakeSchedule, FakeShardRuns
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.subscribers import FakeSubscribers
@@ -47,6 +48,7 @@ STRUCK = {
     "messages": "messages",
     "pull": "pull",
     "subscribers": "subscribers",
+    "schedule": "schedule",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -100,11 +102,12 @@ class FakePorts:
         self.sender: Sender = FakeSender(self.clock)
         self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
-        self.in_flight_limit = 100_000
         self.queue_descendants = DESCENDANTS
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
         self.config = config or FakeConfigStore(self.clock)
-        self.messages = FakeMessageStore()
+        self.schedule = FakeSchedule(self.clock)
+        self.shard_runs = FakeShardRuns()
+        self.messages = FakeMessageStore(self.schedule)
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()
         self.waits = FakeWaits()

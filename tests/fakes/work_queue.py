@@ -45,7 +45,6 @@ class FakeWorkQueue:
     Attributes:
         sent: Every order sent with its delay in seconds, for assertions.
         dead: Orders that were received too often.
-        in_flight_shown: What :meth:`in_flight` answers when set, instead of the real number.
     """
 
     def __init__(
@@ -66,7 +65,6 @@ class FakeWorkQueue:
         self._received: dict[str, _Stored] = {}
         self.sent: list[tuple[WorkOrder, int]] = []
         self.dead: list[WorkOrder] = []
-        self.in_flight_shown: int | None = None
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         texts = [(order.encode(), delay_s) for order, delay_s in orders]
@@ -90,12 +88,6 @@ class FakeWorkQueue:
         """A message not in flight, or hidden for more than twelve hours in all, is refused."""
         with self._lock:
             return {handle for handle, seconds in waits if not self._defer(handle, seconds)}
-
-    def in_flight(self) -> int:
-        if self.in_flight_shown is not None:
-            return self.in_flight_shown
-        now = self._clock.now()
-        return sum(bool(each.handle) and each.visible_at > now for each in self._stored.values())
 
     def receive(self, wait_s: int = 0, *, limit: int = 10) -> list[Received]:
         """Hands out those visible longest first."""

@@ -23,6 +23,7 @@ RESOURCES = {
     aws.CONFIG_TABLE: "ConfigTable",
     aws.MESSAGES_TABLE: "MessagesTable",
     aws.LINES_TABLE: "LinesTable",
+    aws.SCHEDULE_TABLE: "ScheduleTable",
     aws.HUB_TABLE: "HubTable",
     aws.WEBHOOKS_TABLE: "WebhooksTable",
     aws.BUCKET: "BodiesBucket",

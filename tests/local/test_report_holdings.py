@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 
 from glue_jobs.delivery_report.holdings import entries
-from tests.cloud.aws_services import LINES_TABLE, MESSAGES_TABLE, dynamodb
+from tests.cloud.aws_services import LINES_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, dynamodb
 from tests.contract.notification_samples import a_commit
 from tests.contract.samples import NOW, PROJECT, QUEUE_UID, message
 from tests.fakes.clock import FakeClock
@@ -17,6 +17,7 @@ from tests.notifications.store.aws_notifications import dynamodb as backlogs
 
 from pushhub.engine.model.delivery import opening, schedule
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
@@ -29,7 +30,8 @@ def test_messages_of_both_kinds_of_queue() -> None:
         # Given messages of a push queue and of a pull queue, one of each accepted before the time asked for, and a delivery beside them
         pushed, pulled = [message(), message()], [message(), message()]
         old = [message(accepted_at=NOW - 1), message(accepted_at=NOW + 3_600_000)]
-        messages = DynamoDBMessageStore(client, MESSAGES_TABLE, FakeClock())
+        entries_of = DynamoDBSchedule(client, SCHEDULE_TABLE, FakeClock())
+        messages = DynamoDBMessageStore(client, MESSAGES_TABLE, FakeClock(), lambda: entries_of)
         messages.accept([*pushed, *old])
         messages.save(replace(schedule(opening(pushed[0], pushed[0].subscriber_ids[0])), version=1))
         DynamoDBPullStore(client, LINES_TABLE, FakeClock()).put([*pulled, *old])

@@ -15,6 +15,7 @@ from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 
 pytestmark = pytest.mark.stack
 
@@ -30,7 +31,12 @@ def orders(stack: RunningStack, queue_name: str, message_id: str) -> list[str]:
     clock, dynamodb = SystemClock(), stack.aws.dynamodb()
     queue = DynamoDBConfigStore(dynamodb, stack.outputs["ConfigTableName"], clock).queue(stack.project_id, queue_name)
     assert queue is not None
-    messages = DynamoDBMessageStore(dynamodb, stack.outputs["MessagesTableName"], clock)
+    messages = DynamoDBMessageStore(
+        dynamodb,
+        stack.outputs["MessagesTableName"],
+        clock,
+        lambda: DynamoDBSchedule(dynamodb, stack.outputs["ScheduleTableName"], clock),
+    )
     message = messages.message(MessageKey(stack.project_id, queue.uid, message_id))
     assert message is not None
     return [WorkOrder.carrying(message, each).encode() for each in message.delivery_subscribers]

@@ -49,18 +49,18 @@ def test_messages_leave_by_themselves_and_every_change_is_told(name: str) -> Non
     assert TABLES[name]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
+def test_the_schedule_is_written_once_and_leaves_by_itself() -> None:
+    table = TABLES["ScheduleTable"]
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table.keys().isdisjoint({"GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"})
+
+
 def test_configuration_neither_expires_nor_streams() -> None:
     assert TABLES["ConfigTable"].keys().isdisjoint({"TimeToLiveSpecification", "StreamSpecification"})
 
 
 def test_indexes_hold_what_their_readers_decode_and_no_more() -> None:
-    due, unsettled = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
-    assert (due["IndexName"], *keys(due), due["Projection"]) == (
-        "due",
-        "due_shard",
-        "due_key",
-        {"ProjectionType": "ALL"},
-    )
+    (unsettled,) = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
     assert (unsettled["IndexName"], *keys(unsettled), unsettled["Projection"]) == (
         "unsettled",
         "unsettled_queue",

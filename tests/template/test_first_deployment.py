@@ -62,14 +62,6 @@ def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(functi
     assert made[function]["Properties"]["ReservedConcurrentExecutions"] == {"Ref": name}
 
 
-def test_queues_fill_no_further_than_push_can_see_in_time() -> None:
-    """SQS hands out nothing, in silence, at about 120,000 in flight; push looks at the number every 15 s."""
-    limit, alarm = (int(parameter(name)["Default"]) for name in ("InFlightLimit", "InFlightAlarm"))
-    # 4,000 held retries a second, three times what the limit of 100,000 bore, do not overrun it between two looks
-    assert limit + 15 * 4_000 <= 120_000
-    assert alarm == limit * 9 // 10
-
-
 def test_no_answer_to_one_caller_is_kept_for_another_at_the_edge() -> None:
     """The statuses are those CloudFront may keep, but for 412 and 415, about which it lets nothing be said (HTTPStatusCodes.html)."""
     settings = deployed(EdgeDistribution="true")["Edge"]["Properties"]["DistributionConfig"]

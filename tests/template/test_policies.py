@@ -72,8 +72,23 @@ MANAGED = {
 @pytest.mark.parametrize("name", ROLES)
 def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> None:
     assert ROLES[name].get("ManagedPolicyArns") == MANAGED.get(name)
-    users = [user for user, each in resources().items() if user != name and name in references(each.get("Properties"))]
+    # What a function may do to itself stands beside its role: in it, the two would refer to each other.
+    users = [
+        user
+        for user, each in resources().items()
+        if user != name and each["Type"] != "AWS::IAM::Policy" and name in references(each.get("Properties"))
+    ]
     assert len(users) == 1
+
+
+def test_wake_may_run_itself_and_nothing_else() -> None:
+    policies = {name: each for name, each in resources().items() if each["Type"] == "AWS::IAM::Policy"}
+    assert list(policies) == ["WakeRunsPolicy"]
+    properties = policies["WakeRunsPolicy"]["Properties"]
+    assert properties["Roles"] == [{"Ref": "WakeRole"}]
+    [statement] = properties["PolicyDocument"]["Statement"]
+    assert statement["Action"] == ["lambda:InvokeFunction"]
+    assert statement["Resource"] == {"Fn::GetAtt": ["WakeFunction", "Arn"]}
 
 
 def test_each_named_wildcard_is_needed() -> None:

@@ -24,6 +24,7 @@ from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
+from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.ironmq.wire.subscribers import MAX_SUBSCRIBERS_BYTES
 
 KIBIBYTE = 1_024
@@ -34,7 +35,9 @@ class Bench:
 
     def __init__(self, client: DynamoDBClient) -> None:
         self.client = Intercepted(client)
-        self.store = DynamoDBMessageStore(cast(DynamoDBClient, self.client), aws.MESSAGES_TABLE, FakeClock())
+        intercepted, clock = cast(DynamoDBClient, self.client), FakeClock()
+        schedule = DynamoDBSchedule(intercepted, aws.SCHEDULE_TABLE, clock)
+        self.store = DynamoDBMessageStore(intercepted, aws.MESSAGES_TABLE, clock, lambda: schedule)
         self._tables = client
 
     def stored(self) -> list[dict[str, Any]]:
@@ -42,7 +45,7 @@ class Bench:
 
     def index_keys(self) -> list[str]:
         (item,) = self.stored()
-        return [name for name in ("due_shard", "due_key", "unsettled_queue", "unsettled_key") if name in item]
+        return [name for name in ("unsettled_queue", "unsettled_key") if name in item]
 
 
 @pytest.fixture
@@ -90,9 +93,9 @@ def test_a_failing_delivery_is_one_write_unit(bench: Bench) -> None:
     delivery = first(given, Verdict.FAILED, scheduled=True)
     status = replace(delivery.statuses[given.subscriber_ids[0]], tries=100, message="m" * 200)
     bench.store.save(replace(delivery, statuses={given.subscriber_ids[0]: status}, tries=100, attempts=100))
-    # Then it fits in a KiB, keys of both indexes included
+    # Then it fits in a KiB, keys of its index included
     (item,) = bench.stored()
-    assert {"due_key", "unsettled_key"} <= item.keys()
+    assert "unsettled_key" in item
     assert billed_size(item) <= KIBIBYTE
 
 
@@ -125,6 +128,31 @@ def test_an_attempt_is_one_write(bench: Bench) -> None:
     assert [operation for operation, _ in bench.client.calls] == ["put_item"]
 
 
+def test_a_scheduled_wait_is_two_writes_and_none_when_it_is_over(bench: Bench) -> None:
+    # Given a delivery that fails and waits longer than a queue can hold it, and fails again when it was woken
+    failed = first(message(), Verdict.FAILED, due_at=NOW + 3_600_000, scheduled=True)
+    bench.store.save(failed)
+    bench.store.save(tried(failed, Verdict.FAILED, due_at=NOW + 9_600_000, scheduled=True))
+    # Then each cycle wrote the entry, then the delivery, each of one unit
+    writes = [call["TableName"] for operation, call in bench.client.calls if operation == "put_item"]
+    assert writes == [aws.SCHEDULE_TABLE, aws.MESSAGES_TABLE] * 2
+    assert all(billed_size(call["Item"]) <= KIBIBYTE for _, call in bench.client.calls)
+    # And the second write of the delivery changed no key of an index
+    first_item, second_item = (
+        call["Item"] for _, call in bench.client.calls if call["TableName"] == aws.MESSAGES_TABLE
+    )
+    assert first_item["unsettled_key"] == second_item["unsettled_key"]
+
+
+def test_an_entry_whose_delivery_was_not_written_is_harmless(bench: Bench) -> None:
+    # Given a delivery that changed since it was read
+    failed = first(message(), Verdict.FAILED, scheduled=True)
+    bench.store.save(tried(replace(failed, version=0), Verdict.FAILED))
+    # When it is scheduled, then the write is refused; the entry's version will not be found
+    with pytest.raises(Conflict):
+        bench.store.save(failed)
+
+
 def test_a_first_success_writes_no_index(bench: Bench) -> None:
     bench.store.save(first(message(), Verdict.DELIVERED))
     assert bench.index_keys() == []
@@ -151,9 +179,6 @@ def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     # Given a message with a long delay, scheduled before its first attempt
     scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
     bench.store.save(scheduled)
-    assert bench.index_keys() == ["due_shard", "due_key"]
-    # When it is woken
-    bench.store.unschedule(scheduled)
     assert bench.index_keys() == []
     # When it fails and waits in a queue, and again, then its key is the same, so the index is not written
     failed = tried(scheduled, Verdict.FAILED)
@@ -164,7 +189,7 @@ def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:
     bench.store.save(again)
     (after,) = bench.stored()
     assert [after[name] == before[name] for name in ("unsettled_queue", "unsettled_key")] == [True, True]
-    assert bench.index_keys() == ["due_shard", "due_key", "unsettled_queue", "unsettled_key"]
+    assert bench.index_keys() == ["unsettled_queue", "unsettled_key"]
     # When it succeeds
     bench.store.save(tried(again, Verdict.DELIVERED))
     assert bench.index_keys() == []
@@ -242,12 +267,6 @@ def test_reads_that_decide_are_consistent(bench: Bench) -> None:
     bench.store.delivery(order(given).key)
     bench.store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id))
     assert [call["ConsistentRead"] for _, call in bench.client.calls] == [True, True, True]
-
-
-def test_scheduled_deliveries_spread_over_the_shards(bench: Bench) -> None:
-    for _ in range(200):
-        bench.store.save(first(message(), Verdict.FAILED, scheduled=True))
-    assert len({item["due_shard"]["S"] for item in bench.stored()}) == 16
 
 
 def test_an_entry_of_the_index_that_lags_is_left_out(bench: Bench) -> None:

@@ -124,25 +124,3 @@ def test_deferring_names_each_failure_and_goes_on(bench: Bench) -> None:
     # Then the refused one and those of the failed call are named; the others came back
     assert failed == {handles[4], *handles[10:20]}
     assert len(bench.receive()) == 14
-
-
-def test_the_in_flight_count_is_measured_each_fifteen_seconds(bench: Bench) -> None:
-    # Given two messages in flight
-    bench.queue.send([(order(message()), 0) for _ in range(2)])
-    bench.receive()
-    assert bench.queue.in_flight() == 2
-    # When a third follows, then it shows after 15 s
-    bench.queue.send([(order(message()), 0)])
-    bench.receive()
-    bench.clock.advance(ms=14_999)
-    assert bench.queue.in_flight() == 2
-    bench.clock.advance(ms=1)
-    assert bench.queue.in_flight() == 3
-    assert bench.client.count("get_queue_attributes") == 2
-
-
-def test_a_count_that_cannot_be_measured_is_unavailable(bench: Bench) -> None:
-    bench.client.next("get_queue_attributes", aws.fails)
-    with pytest.raises(Unavailable, match="sqs:GetQueueAttributes"):
-        bench.queue.in_flight()
-    assert bench.queue.in_flight() == 0

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.errors import Conflict, MessageNotFound
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.limiter import Limiter
 from pushhub.engine.model.answer_rules import Asked, Stops
-from pushhub.engine.model.backoff import RetryPolicy, holds_in_queue
+from pushhub.engine.model.backoff import MAX_DELAY_MS, RetryPolicy
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import (
     Delivery,
@@ -120,8 +120,6 @@ class Deliver:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
-        retry_queue: Measured, to decide where waits are spent.
-        in_flight_limit: From this many messages in flight in the retry queue on, every wait is scheduled.
         watchers: Told of every delivery.
         subscriber_events: Told what becomes of subscribers.
         circuits: Say who may be attempted.
@@ -138,10 +136,8 @@ class Deliver:
         messages: StoredMessages,
         bodies: BodyStore,
         targets: Targets,
-        retry_queue: WorkQueue,
         clock: Clock,
         telemetry: Telemetry,
-        in_flight_limit: int,
         watchers: Sequence[Watcher] = (),
         subscriber_events: Sequence[SubscriberEvents] = (),
         circuits: Circuits,
@@ -161,10 +157,8 @@ class Deliver:
         self._messages = messages
         self._bodies = bodies
         self._targets = targets
-        self._retry_queue = retry_queue
         self._clock = clock
         self._telemetry = telemetry
-        self._in_flight_limit = in_flight_limit
 
     def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
         """Carry one delivery on; arguments and errors as those of :meth:`_run`."""
@@ -488,20 +482,10 @@ class Deliver:
 
     def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
         """Decide where a wait is spent; before the write, which enters a scheduled one into the due index."""
-        if delivery.due_at is None:
-            return delivery
-        wait_ms = min(delivery.due_at, delivery.expires_at) - self._clock.now()
-        if wait_ms <= 0 or holds_in_queue(wait_ms, in_flight=self._in_flight(), in_flight_limit=self._in_flight_limit):
+        if delivery.wakes_at is None or delivery.wakes_at - self._clock.now() <= MAX_DELAY_MS:
             return delivery
         self._telemetry.count("DeliveriesScheduled")
         return schedule(delivery)
-
-    def _in_flight(self) -> int:
-        """The retry queue's load; a failed measurement must not cost the record of an attempt that was made."""
-        try:
-            return self._retry_queue.in_flight()
-        except Unavailable:
-            return 0
 
     def _tell(self, job: _Job, subscriber: Subscriber, before: Delivery, after: Delivery, outcome: Outcome) -> None:
         """The one wide event of this attempt; its fields are the columns of the delivery record."""

@@ -18,6 +18,7 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
 from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.schedule import Position, ScheduleEntry
 from pushhub.engine.model.seats import Seats
 from pushhub.engine.model.subscriber_event import SubscriberEvent
 from pushhub.engine.model.work import WorkOrder
@@ -182,8 +183,7 @@ class Deliveries(Protocol):
     def save(self, delivery: Delivery) -> None:
         """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
 
-        With ``delivery.scheduled`` it also enters the due index, to be woken at ``due_at`` (or its expiry, if that is
-        sooner); otherwise it leaves the index.
+        With ``delivery.scheduled`` it also enters the schedule, before it is written: see :meth:`Schedule.enter`.
 
         Raises:
             Conflict: The stored one has another version.
@@ -195,18 +195,50 @@ class StoredMessages(Messages, Deliveries, Protocol):
     """Messages, and deliveries from their first outcome on."""
 
 
-class DueIndex(Protocol):
-    """Deliveries that wait in the store for their time."""
+class Schedule(Protocol):
+    """Waits that are too long for a queue, in shards that are read one after the other's end, each by one run at a time."""
 
-    def due(self, now: int, limit: int) -> list[Delivery]:
-        """Scheduled deliveries whose time has come, oldest first within each shard of the index (eventually consistent)."""
+    def enter(self, delivery: Delivery) -> None:
+        """Have a delivery woken at its ``wakes_at``, or two to three minutes from now if that is later.
+
+        Safe to repeat. Entries are never taken out: one whose delivery has changed since is void.
+
+        Raises:
+            ValueError: It has no due time.
+        """
         ...
 
-    def unschedule(self, delivery: Delivery) -> None:
-        """Take a delivery out of the due index (``scheduled`` becomes False) if it has not changed since.
+    def positions(self) -> list[Position]:
+        """How far each shard was read, in the order of their numbers."""
+        ...
 
-        A newer one is left alone. The version stays.
+    def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
+        """What comes next in a shard.
+
+        Args:
+            position: Where to read on.
+            now: Epoch milliseconds; later entries are not read.
+            limit: Entries at most.
+
+        Returns:
+            Entries in the order of their times, and the position behind them; none when nothing more is due, or when much that is empty was passed.
         """
+        ...
+
+    def move(self, before: Position, after: Position) -> None:
+        """Note how far a shard was read, and whether a run reads on.
+
+        Raises:
+            Conflict: The shard is not at ``before`` any more.
+        """
+        ...
+
+
+class ShardRuns(Protocol):
+    """Starts further runs of the function that wakes deliveries."""
+
+    def start(self, shard: int) -> None:
+        """Have one shard of the schedule read by a run of its own; returns at once. A run that does not come about is made up for a minute later."""
         ...
 
 
@@ -235,7 +267,7 @@ class Outstanding(Protocol):
         ...
 
 
-class MessageStore(MessageSink, StoredMessages, DueIndex, Unsettled, Outstanding, Protocol):
+class MessageStore(MessageSink, StoredMessages, Unsettled, Outstanding, Protocol):
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 
@@ -327,10 +359,6 @@ class WorkQueue(Protocol):
 
     def delete(self, handles: Sequence[str]) -> None:
         """Delete received messages by their receipt handles; those that are gone already are no error."""
-        ...
-
-    def in_flight(self) -> int:
-        """About how many messages are in flight; may be some seconds old."""
         ...
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pushhub.base.errors import Unavailable
@@ -156,23 +156,25 @@ class Push:
 
         The order for a try that a person asked for stands for nothing else, so it must not replace the automatic one.
         """
+        new = dict.fromkeys(each.order.key for each in batch if each.order.key not in run.keys)
+        try:
+            stored = self._messages.deliveries([*new])
+        except Unavailable as error:
+            self._call_failed("states_unreadable", error, orders=len(batch))
+            run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
+            return
         firsts: dict[DeliveryKey, Received] = {}
         behind: list[Received] = []
         for received in sorted(batch, key=lambda each: each.order.manual):
             order = received.order
-            if order.key not in run.keys:
-                firsts.setdefault(order.key, received)
+            if order.key in new:
+                if not _is_void(received, stored.get(order.key)):
+                    firsts.setdefault(order.key, received)
             elif run.keys[order.key] and not order.manual:
                 behind.append(received)
         if behind:
             run.keep |= self._wait([(each, self._clock.now() + ASIDE_MS) for each in behind], run.source)
         run.left.update(each.sqs_id for each in firsts.values())
-        try:
-            stored = self._messages.deliveries([*firsts])
-        except Unavailable as error:
-            self._call_failed("states_unreadable", error, orders=len(batch))
-            run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
-            return
         run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
@@ -279,9 +281,8 @@ class Push:
             kept += [(each, self._unsure(each)) for each in errors]
         for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
-            if source is queue:
-                kept += waits
-            elif waits and not self._moved(waits, queue):
+            # A delayed message is not in flight, as a hidden one is, and SQS stops handing out at 120,000 in flight.
+            if waits and not self._moved(waits, queue):
                 kept += [(each, self._unsure(each)) for each, _ in waits]
         stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]
         return self._wait(kept, source) | self._hide(stuck, source)
@@ -298,10 +299,11 @@ class Push:
         return received.receive_count >= FRESH_AFTER_RECEIVES or age_ms >= FRESH_AFTER_MS
 
     def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
-        """Send waiting orders to the queue where their wait belongs."""
+        """Send waiting orders to the queue where their wait belongs; from there on they are for the delivery as it is then."""
         now = self._clock.now()
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
-        return self._sent(queue, [(each.order, delay) for (each, _), delay in zip(waits, delays, strict=True)])
+        orders = [replace(each.order, version=None) for each, _ in waits]
+        return self._sent(queue, list(zip(orders, delays, strict=True)))
 
     def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
         """Tell of a call of our own that failed: its order is looked at again, and an attempt that was made may be made again."""
@@ -337,3 +339,12 @@ class Push:
 
 def _window_key(order: WorkOrder) -> Key:
     return order.key.project, order.key.queue_uid, order.key.subscriber_id
+
+
+def _is_void(received: Received, stored: Delivery | None) -> bool:
+    """Whether an order is for a delivery as it no longer is: whoever changed it has arranged what follows.
+
+    Received again, the order may be the one that changed it, so then it counts.
+    """
+    version = received.order.version
+    return version is not None and received.receive_count == 1 and stored is not None and stored.version != version

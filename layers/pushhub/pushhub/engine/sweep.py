@@ -13,10 +13,13 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Outstanding, WorkQueue
+from pushhub.engine.ports import Outstanding, Schedule, WorkQueue
 
 GRACE_MS = 3_600_000
 """How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind. A second order is harmless."""
+
+DAY_MS = 86_400_000
+"""Deliveries are kept this long after their message expires, and each message is swept once in it."""
 
 MARGIN_MS = 20_000
 """Kept free at the end of an invocation."""
@@ -30,6 +33,7 @@ class Sweep:
 
     Args:
         outstanding: Reads the table.
+        schedule: Where waits are spent that are too long for a queue.
         push_queue: Where deliveries go that were never tried.
         retry_queue: Where those go that wait for a try.
         poll_queue: Where those go that wait for a poll.
@@ -42,6 +46,7 @@ class Sweep:
         self,
         *,
         outstanding: Outstanding,
+        schedule: Schedule,
         push_queue: WorkQueue,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
@@ -51,6 +56,7 @@ class Sweep:
         telemetry: Telemetry,
     ) -> None:
         self._outstanding = outstanding
+        self._schedule = schedule
         self._push_queue = push_queue
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
@@ -59,16 +65,17 @@ class Sweep:
         self._clock = clock
         self._telemetry = telemetry
 
-    def run(self, part: int, parts: int, remaining_ms: Callable[[], int]) -> int:
+    def run(self, part: int, parts: int, remaining_ms: Callable[[], int], *, reschedule: bool = False) -> int:
         """Look through one part of the table.
 
         Args:
             part: Which, from 0.
             parts: How many there are.
             remaining_ms: Milliseconds this invocation has left; what is not read in time counts as ``SweepsUnfinished``.
+            reschedule: Enter every scheduled delivery into the schedule again, as when that was lost, or is new.
 
         Returns:
-            How many deliveries were queued again.
+            How many deliveries were queued or entered again.
 
         Raises:
             Unavailable: Something could not be read or queued; the next day's sweep goes on.
@@ -80,10 +87,18 @@ class Sweep:
                 self._telemetry.count("SweepsUnfinished")
                 break
             found += self._lost(message, deliveries)
+            if reschedule:
+                swept += self._reschedule(deliveries)
             if len(found) >= BATCH:
                 swept += self._queue(found)
                 found = []
         return swept + self._queue(found)
+
+    def _reschedule(self, deliveries: Sequence[Delivery]) -> int:
+        waiting = [each for each in deliveries if each.scheduled and each.due_at is not None]
+        for each in waiting:
+            self._schedule.enter(each)
+        return len(waiting)
 
     def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
         """The deliveries of a message that are long due and still as they were."""
@@ -93,12 +108,13 @@ class Sweep:
             order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
             delivery = stored.get(subscriber_id)
             if delivery is None:
-                if message.due_at < before:
+                # Past its time to live, a delivery that ended may be gone already while its message is not.
+                if message.due_at < before and self._clock.now() < message.expires_at + DAY_MS:
                     yield self._queue_of(message, self._push_queue), order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
                 yield self._queue_of(message, self._retry_queue), replace(order, manual=True)
-            if delivery.due_at is not None and min(delivery.due_at, delivery.expires_at) < before:
+            if delivery.wakes_at is not None and delivery.wakes_at < before:
                 waits_in = self._retry_queue if delivery.update_url is None else self._poll_queue
                 yield self._queue_of(message, waits_in), order
 

@@ -1,39 +1,58 @@
-"""Scheduled deliveries whose time has come go back to a queue. Runs each minute."""
+"""Scheduled deliveries whose time has come go back to a queue.
+
+Each minute one run looks at all shards of the schedule. A shard with little to do it works off itself; for each of those with much it starts a run of
+its own, so that the pace grows with the shards. Nothing is written for a delivery that is woken: what a run has queued it passes by, and an order is
+void once its delivery has changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import replace
 
+from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.schedule import Position, ScheduleEntry
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import DueIndex, WorkQueue
+from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
 
-BATCH = 1000
-"""Deliveries woken per look into the due index."""
+PAGE = 1000
+"""Entries per look into a shard. One that has as many due gets a run of its own."""
+
+SLICE = 100
+"""Orders sent one call after the other; the slices of a page are sent side by side."""
 
 MARGIN_MS = 10_000
 """Kept free at the end of an invocation."""
+
+LATE_MS = 120_000
+"""A delivery woken this long after its time counts as late: twice what a run each minute takes at worst."""
+
+IDLE_MINUTES = 5
+"""Empty minutes after which a shard's position is moved; to pass them by again costs less than to note it each minute."""
 
 
 class Wake:
     """Wakes scheduled deliveries.
 
     Args:
-        due_index: Knows whose time has come.
+        schedule: Knows whose time has come.
+        runs: Starts a run for one shard.
         retry_queue: Where woken deliveries go.
         poll_queue: Where those go that are to be polled (hub protocol).
         route_queue: Where those go that the hub itself works on.
         internal: Says by a queue's name whether its deliveries are such.
         telemetry: Metrics.
-        executor: Takes deliveries out of the index side by side.
+        executor: Looks at shards, and sends, side by side.
     """
 
     def __init__(
         self,
         *,
-        due_index: DueIndex,
+        schedule: Schedule,
+        runs: ShardRuns,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
         route_queue: WorkQueue,
@@ -42,7 +61,8 @@ class Wake:
         telemetry: Telemetry,
         executor: Executor,
     ) -> None:
-        self._due_index = due_index
+        self._schedule = schedule
+        self._runs = runs
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
         self._route_queue = route_queue
@@ -51,43 +71,93 @@ class Wake:
         self._telemetry = telemetry
         self._executor = executor
 
-    def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Queue every due delivery, then take it out of the index; a crash between the two queues it twice, which is harmless.
+    def run(self, remaining_ms: Callable[[], int], *, shard: int | None = None) -> int:
+        """Queue what is due; a crash before it is passed by queues some of it twice, which is harmless.
 
         Args:
             remaining_ms: Milliseconds this invocation has left; what is not woken in time is woken by the next.
+            shard: The one shard to read; None for all.
 
         Returns:
-            How many were woken.
+            How many were woken by this run.
 
         Raises:
-            Unavailable: They could not be queued or taken out; the next run goes on.
+            Unavailable: Something could not be read or queued; the next run goes on.
         """
-        woken: set[str] = set()
-        while remaining_ms() > MARGIN_MS:
-            # The index lags behind the table for a moment: what was woken just now may still be listed.
-            due = [each for each in self._due_index.due(self._clock.now(), BATCH) if _key(each) not in woken]
-            if not due:
-                break
-            for queue in (self._poll_queue, self._route_queue, self._retry_queue):
-                orders = [(_order(each), 0) for each in due if self._queue_of(each) is queue]
-                if orders:
-                    queue.send(orders)
-            list(self._executor.map(self._due_index.unschedule, due))
-            woken.update(_key(each) for each in due)
-        self._telemetry.count("DeliveriesWoken", len(woken))
-        return len(woken)
+        now = self._clock.now()
+        free = [each for each in self._schedule.positions() if each.taken_until <= now]
+        mine = [each for each in free if shard is None or each.shard == shard]
+        looks = list(self._executor.map(lambda each: self._schedule.due(each, now, PAGE), mine))
+        woken, failed = 0, None
+        for position, (entries, passed) in zip(mine, looks, strict=True):
+            if shard is None and len(entries) >= PAGE and self._started(position.shard):
+                continue
+            try:
+                woken += self._work_off(position, entries, passed, remaining_ms)
+            except Unavailable as error:
+                # The other shards must not wait for this one.
+                self._telemetry.event("shard_not_woken", error=str(error), shard=position.shard)
+                failed = error
+        if failed is not None:
+            raise failed
+        return woken
 
-    def _queue_of(self, delivery: Delivery) -> WorkQueue:
-        if delivery.update_url is not None:
+    def _started(self, shard: int) -> bool:
+        try:
+            self._runs.start(shard)
+        except Unavailable as error:
+            self._telemetry.event("shard_run_not_started", error=str(error), shard=shard)
+            return False
+        return True
+
+    def _work_off(
+        self, position: Position, entries: Sequence[ScheduleEntry], passed: Position, remaining_ms: Callable[[], int]
+    ) -> int:
+        """Queue the entries read from a shard's position on, and all that are due behind them."""
+        if not entries:
+            if passed.minute - position.minute >= IDLE_MINUTES:
+                with suppress(Conflict):
+                    self._schedule.move(position, passed)
+            return 0
+        woken = 0
+        taken = replace(position, taken_until=self._clock.now() + remaining_ms())
+        try:
+            self._schedule.move(position, taken)
+        except Conflict:
+            return 0  # another run has it
+        try:
+            while entries and remaining_ms() > MARGIN_MS:
+                self._queue(entries)
+                woken += len(entries)
+                passed = replace(passed, taken_until=taken.taken_until)
+                self._schedule.move(taken, passed)
+                taken = passed
+                entries, passed = self._schedule.due(taken, self._clock.now(), PAGE)
+        finally:
+            with suppress(Conflict, Unavailable):
+                self._schedule.move(taken, replace(taken, taken_until=0))
+        return woken
+
+    def _queue(self, entries: Sequence[ScheduleEntry]) -> None:
+        sends: list[tuple[WorkQueue, list[WorkOrder]]] = []
+        for queue in (self._poll_queue, self._route_queue, self._retry_queue):
+            orders = sorted((each.order for each in entries if self._queue_of(each) is queue), key=_group)
+            sends += [(queue, orders[start : start + SLICE]) for start in range(0, len(orders), SLICE)]
+        list(self._executor.map(lambda send: send[0].send_packed(send[1]), sends))
+        now = self._clock.now()
+        late = sum(now - each.wakes_at > LATE_MS for each in entries)
+        self._telemetry.count("DeliveriesWoken", len(entries))
+        if late:
+            self._telemetry.count("DeliveriesWokenLate", late)
+            longest = max(now - each.wakes_at for each in entries)
+            self._telemetry.event("woken_late", deliveries=late, longest_ms=longest)
+
+    def _queue_of(self, entry: ScheduleEntry) -> WorkQueue:
+        if entry.polls:
             return self._poll_queue
-        return self._route_queue if self._internal(delivery.queue) else self._retry_queue
+        return self._route_queue if self._internal(entry.queue) else self._retry_queue
 
 
-def _key(delivery: Delivery) -> str:
-    return f"{delivery.project}/{delivery.queue_uid}/{delivery.delivery_id}/{delivery.version}"
-
-
-def _order(delivery: Delivery) -> WorkOrder:
-    """An order without the message, which is not needed until the attempt is really made."""
-    return WorkOrder(key=delivery.key, queue=delivery.queue)
+def _group(order: WorkOrder) -> str:
+    """Orders of a group share SQS messages when they are sent together."""
+    return order.group

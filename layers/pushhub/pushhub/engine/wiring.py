@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.settings import Setting, Settings, listed, number, optional_text, text, url
+from pushhub.cloud.settings import Setting, Settings, listed, optional_text, text, url
 
 if TYPE_CHECKING:
     from pushhub.engine.accept import Accept
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         ConfigStore,
         MessageStore,
         RecordStore,
+        Schedule,
+        ShardRuns,
         SubscriberEvents,
         SubscriberStore,
         WorkQueue,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 CONFIG_TABLE = text("CONFIG_TABLE")
 MESSAGES_TABLE = text("MESSAGES_TABLE")
+SCHEDULE_TABLE = text("SCHEDULE_TABLE")
 BODIES_BUCKET = text("BODIES_BUCKET")
 RECORDS_BUCKET = text("RECORDS_BUCKET")
 PUSH_QUEUE_URL = text("PUSH_QUEUE_URL")
@@ -49,26 +52,33 @@ ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
-IN_FLIGHT_LIMIT = number("IN_FLIGHT_LIMIT", least=1, most=120_000)
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
 """What the operator wants to be said when the egress guard refuses a target at registration: who can allow it, and how."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
-    *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
-    *(PUBLIC_BASE_URL, IN_FLIGHT_LIMIT, ALLOWED_TARGETS),
+    *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
+    *(PUBLIC_BASE_URL, ALLOWED_TARGETS),
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     "control": (
-        *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
+        *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
         *(PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     ),
-    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
+    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
-    "sweep": (MESSAGES_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
-    "wake": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
+    "sweep": (MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
+    "wake": (
+        CONFIG_TABLE,
+        MESSAGES_TABLE,
+        SCHEDULE_TABLE,
+        BODIES_BUCKET,
+        RETRY_QUEUE_URL,
+        POLL_QUEUE_URL,
+        ROUTE_QUEUE_URL,
+    ),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
     "notify": (CONFIG_TABLE,),
@@ -111,11 +121,6 @@ class EnginePorts(Protocol):
         ...
 
     @property
-    def in_flight_limit(self) -> int:
-        """From this many messages in flight in the retry queue on, every wait is spent in the due index."""
-        ...
-
-    @property
     def config(self) -> ConfigStore:
         """Projects, tokens and queues."""
         ...
@@ -128,6 +133,16 @@ class EnginePorts(Protocol):
     @property
     def subscribers(self) -> SubscriberStore:
         """What is known of subscribers, and what waits on them."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """Waits that are too long for a queue."""
+        ...
+
+    @property
+    def shard_runs(self) -> ShardRuns:
+        """Starts runs of this function for one shard of the schedule each."""
         ...
 
     @property
@@ -219,11 +234,6 @@ class AwsEnginePorts:
         """From the settings."""
         return self.settings[PUBLIC_BASE_URL]
 
-    @property
-    def in_flight_limit(self) -> int:
-        """From the settings."""
-        return self.settings[IN_FLIGHT_LIMIT]
-
     @cached_property
     def config(self) -> ConfigStore:
         """On DynamoDB."""
@@ -236,7 +246,26 @@ class AwsEnginePorts:
         """On DynamoDB."""
         from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
-        return DynamoDBMessageStore(self.clients.of("dynamodb"), self.settings[MESSAGES_TABLE], self.clock)
+        return DynamoDBMessageStore(
+            self.clients.of("dynamodb"),
+            self.settings[MESSAGES_TABLE],
+            self.clock,
+            lambda: self.schedule,
+        )
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
+
+        return DynamoDBSchedule(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
+    @property
+    def shard_runs(self) -> ShardRuns:
+        """On Lambda."""
+        from pushhub.engine.store.lambda_runs import LambdaRuns
+
+        return LambdaRuns(self.clients)
 
     @cached_property
     def subscribers(self) -> SubscriberStore:
@@ -327,29 +356,29 @@ class Engine:
     @cached_property
     def push(self) -> Push:
         """Attempts batches of deliveries."""
-        return self._push(self.ports.retry_queue)
+        return self._push()
 
     @cached_property
     def poll(self) -> Push:
         """Attempts batches of polls."""
-        return self._push(self.ports.poll_queue)
+        return self._push()
 
     @cached_property
     def route(self) -> Push:
         """Works on batches of what the hub does itself; what is left of it waits in its own queue."""
-        return self._push(self.ports.route_queue, retries=self.ports.route_queue)
+        return self._push(retries=self.ports.route_queue)
 
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)
 
-    def _push(self, waiting: WorkQueue, retries: WorkQueue | None = None) -> Push:
-        """The push use case of a function whose queue of waiting deliveries is the given one."""
+    def _push(self, retries: WorkQueue | None = None) -> Push:
+        """The push use case; its deliveries wait in the retry queue, unless another is given."""
         from pushhub.engine.push import Push
 
         ports = self.ports
         return Push(
             messages=ports.messages,
-            deliver=self._deliver(waiting),
+            deliver=self._deliver(),
             retry_queue=retries or ports.retry_queue,
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
@@ -394,7 +423,7 @@ class Engine:
             executor=ports.executor,
         )
 
-    def _deliver(self, waiting: WorkQueue) -> Deliver:
+    def _deliver(self) -> Deliver:
         from pushhub.engine.deliver import Deliver
         from pushhub.engine.protocol import AllQueues
 
@@ -404,10 +433,8 @@ class Engine:
             messages=ports.messages,
             bodies=ports.bodies,
             targets=self.targets,
-            retry_queue=waiting,
             clock=ports.clock,
             telemetry=ports.telemetry,
-            in_flight_limit=ports.in_flight_limit,
             watchers=[make() for protocol in self.protocols for make in protocol.watchers],
             subscriber_events=self._subscriber_events,
             circuits=self.circuits,
@@ -440,7 +467,8 @@ class Engine:
 
         ports = self.ports
         return Wake(
-            due_index=ports.messages,
+            schedule=ports.schedule,
+            runs=ports.shard_runs,
             retry_queue=ports.retry_queue,
             poll_queue=ports.poll_queue,
             route_queue=ports.route_queue,
@@ -465,6 +493,7 @@ class Engine:
         ports = self.ports
         return Sweep(
             outstanding=ports.messages,
+            schedule=ports.schedule,
             push_queue=ports.push_queue,
             retry_queue=ports.retry_queue,
             poll_queue=ports.poll_queue,

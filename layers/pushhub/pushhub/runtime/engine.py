@@ -72,11 +72,16 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
     return failures([])
 
 
-def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001
-    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due."""
+def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due.
+
+    A run that this one starts for a shard of the schedule with much to do (``{"shard": 7}``) does that alone.
+    """
     # First what is little and must be on time. Waking takes all the time there is while an outage's deliveries come back; what makes
     # ticks may have half of it, should there be that many.
     remaining_ms = context.get_remaining_time_in_millis
+    if "shard" in event:
+        return {"woken": hub.engine.wake.run(remaining_ms, shard=int(event["shard"]))}
     half = remaining_ms() // 2
     ticks = [make() for protocol in hub.engine.protocols for make in protocol.ticks]
     ticked = sum(each.run(lambda: remaining_ms() - half) for each in (hub.engine.recover, *ticks))
@@ -88,11 +93,16 @@ SWEEP_PARTS = 24
 
 
 def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Schedule, each hour: look through the hour's part of the messages table. By hand, ``{"everything": true}`` looks through all of it."""
+    """Schedule, each hour: look through the hour's part of the messages table.
+
+    By hand, ``{"everything": true}`` looks through all of it, and makes the schedule anew.
+    """
     part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
-    if event.get("everything") is True:
+    everything = event.get("everything") is True
+    if everything:
         part, parts = 0, 1
-    return {"swept": hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis)}
+    swept = hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis, reschedule=everything)
+    return {"swept": swept}
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001

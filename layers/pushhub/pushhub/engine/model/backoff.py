@@ -147,17 +147,3 @@ def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:
     """
     left = MAX_VISIBILITY_MS - max(0, now - received_at)
     return max(0, -(-min(wait_ms, left) // 1000))
-
-
-def holds_in_queue(wait_ms: int, *, in_flight: int, in_flight_limit: int) -> bool:
-    """Whether a wait is spent as an SQS visibility timeout (True) or scheduled in DynamoDB (False).
-
-    A waiting message holds one of about 120,000 in-flight slots of its queue, so long waits, and all waits once the
-    queue is near its limit, are scheduled.
-
-    Args:
-        wait_ms: Milliseconds to wait.
-        in_flight: The retry queue's messages in flight, as last measured.
-        in_flight_limit: From this number on everything is scheduled.
-    """
-    return wait_ms <= MAX_DELAY_MS and in_flight < in_flight_limit

@@ -203,6 +203,13 @@ class Delivery:
         return self.state in SETTLED
 
     @property
+    def wakes_at(self) -> int | None:
+        """When there is something to be done next, epoch milliseconds: at its due time, or when it expires. A reservation outlasts the message."""
+        if self.due_at is None or self.state is DeliveryState.RESERVED:
+            return self.due_at
+        return min(self.due_at, self.expires_at)
+
+    @property
     def target(self) -> str:
         """The subscriber to ask next."""
         return self.targets[self.cursor]
@@ -276,11 +283,10 @@ def next_step(delivery: Delivery, policy: RetryPolicy, now: int) -> NextStep:
     """
     if delivery.asked_at is not None and now < delivery.expires_at:
         return NextStep(step=Step.ASKED_TRY)
-    if delivery.settled or delivery.due_at is None:
+    wakes_at = delivery.wakes_at
+    if delivery.settled or wakes_at is None:
         outlived = _without_automatic_tries(delivery) and now >= delivery.expires_at
         return NextStep(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED) if outlived else NextStep(step=Step.NOTHING)
-    reserved = delivery.state is DeliveryState.RESERVED
-    wakes_at = delivery.due_at if reserved else min(delivery.due_at, delivery.expires_at)
     if wakes_at > now:
         return NextStep(step=Step.WAIT, wait_ms=wakes_at - now)
     if now >= delivery.expires_at:

@@ -28,12 +28,14 @@ class WorkOrder:
         message: The whole message, its body or the body's claim-check included, so that a first attempt reads nothing else; None: it is read
             from the store.
         manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order of its own.
+        version: Of the delivery, if the order is for no other; void at its first receive when that has changed. None is for any.
     """
 
     key: DeliveryKey
     queue: str
     message: Message | None = None
     manual: bool = False
+    version: int | None = None
 
     @classmethod
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
@@ -69,6 +71,8 @@ class WorkOrder:
         }
         if self.manual:
             fields["manual"] = True
+        if self.version is not None:
+            fields["version"] = self.version
         if self.message is not None:
             fields |= _carried(self.message, self.key.subscriber_id)
         return _dumped(fields)
@@ -94,6 +98,7 @@ class WorkOrder:
                 queue=fields["queue"],
                 message=_message(fields, key) if whole else None,
                 manual=bool(fields.get("manual")),
+                version=fields.get("version"),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error

@@ -1,4 +1,4 @@
-"""Deliveries as items of the messages table, with the keys of its two sparse indexes."""
+"""Deliveries as items of the messages table, with the keys of its sparse index."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
-
-SHARDS = tuple(f"{shard:x}" for shard in range(16))
-"""Values of ``due_shard``: scheduled deliveries are spread over as many partitions of the due index."""
 
 UNSETTLED_SHARDS = 8
 """Partitions of a queue in the unsettled index. One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it:
@@ -40,17 +37,8 @@ def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
     return tuple(f"{project}#{queue_uid}#{shard}" for shard in range(UNSETTLED_SHARDS))
 
 
-def due_before(now: int) -> str:
-    """A bound for ``due_key``: everything due at ``now`` (epoch milliseconds) or earlier is less."""
-    return f"{now + 1:015d}"
-
-
 def encode_delivery(delivery: Delivery) -> Item:
-    """The whole item.
-
-    Raises:
-        ValueError: It is scheduled without a due time.
-    """
+    """The whole item."""
     item = delivery_key(delivery.key)
     item |= {
         "kind": text("delivery"),
@@ -88,7 +76,7 @@ def encode_delivery(delivery: Delivery) -> Item:
     if delivery.update_url is not None:
         item["update_url"] = text(delivery.update_url)
     if delivery.scheduled:
-        item |= _due_keys(delivery)
+        item[SCHEDULED] = {"BOOL": True}
     return item | _unsettled_keys(delivery)
 
 
@@ -130,17 +118,6 @@ def decode_delivery(image: Item) -> Delivery:
 
 def _decode_state(value: str) -> DeliveryState:
     return DeliveryState(_FORMER_STATES.get(value, value))
-
-
-def _due_keys(delivery: Delivery) -> Item:
-    if delivery.due_at is None:
-        raise ValueError("only a delivery with a due time can be scheduled")
-    wakes_at = min(delivery.due_at, delivery.expires_at)
-    return {
-        SCHEDULED: {"BOOL": True},
-        "due_shard": text(_spread(SHARDS, delivery)),
-        "due_key": text(f"{wakes_at:015d}#{delivery.delivery_id}"),
-    }
 
 
 def _unsettled_keys(delivery: Delivery) -> Item:

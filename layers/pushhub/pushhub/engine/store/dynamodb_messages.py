@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice
@@ -18,14 +18,11 @@ from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.ports import Once
+from pushhub.engine.ports import Once, Schedule
 from pushhub.engine.store._delivery_items import (
-    SCHEDULED,
-    SHARDS,
     WAITING,
     decode_delivery,
     delivery_key,
-    due_before,
     encode_delivery,
     unsettled_partitions,
 )
@@ -59,12 +56,14 @@ class DynamoDBMessageStore:
 
     Args:
         client: Low-level DynamoDB client.
-        table: Name of the messages table (indexes ``due``, all attributes, and ``unsettled``, keys only).
+        table: Name of the messages table (index ``unsettled``, keys only).
         clock: Waits between rounds of a batch.
+        schedule: Gives the schedule, when it is first needed: not every function that knows deliveries schedules them.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock, schedule: Callable[[], Schedule]) -> None:
         self._table = Table(client, table, clock)
+        self._schedule = schedule
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Messages are immutable and their ids unique, so writing one again changes nothing."""
@@ -125,32 +124,10 @@ class DynamoDBMessageStore:
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
+        """The entry of the schedule comes first: a crash behind it leaves an entry of a version that never was, which is void."""
+        if delivery.scheduled:
+            self._schedule().enter(delivery)
         self._table.put_version(encode_delivery(delivery), read=decode_delivery)
-
-    def due(self, now: int, limit: int) -> list[Delivery]:
-        """All shards are asked in turn, so that none waits for the others."""
-        page = math.ceil(limit / len(SHARDS))
-        shards = [self._due_in_shard(shard, now, page) for shard in SHARDS]
-        found: list[Delivery] = []
-        while shards and len(found) < limit:
-            taken = [(shard, list(islice(shard, page))) for shard in shards]
-            found += [each for _, some in taken for each in some]
-            shards = [shard for shard, some in taken if len(some) == page]
-        return found[:limit]
-
-    def unschedule(self, delivery: Delivery) -> None:
-        """Only the attributes of the due index go; the version stays, for nothing was decided."""
-        try:
-            self._table.update(
-                delivery_key(delivery.key),
-                UpdateExpression=f"REMOVE {SCHEDULED}, due_shard, due_key",
-                ConditionExpression="#version = :version",
-                ExpressionAttributeNames={"#version": "version"},
-                ExpressionAttributeValues={":version": number(delivery.version)},
-            )
-        except ConditionRefused:
-            # It changed since (or is gone): whoever changed it decided whether it is scheduled.
-            return
 
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
@@ -247,15 +224,6 @@ class DynamoDBMessageStore:
         except ConditionRefused as refused:
             return decode_message(refused.stored)
         return None
-
-    def _due_in_shard(self, shard: str, now: int, page: int) -> Iterator[Delivery]:
-        items = self._table.items(
-            IndexName="due",
-            KeyConditionExpression="due_shard = :shard AND due_key < :bound",
-            ExpressionAttributeValues={":shard": text(shard), ":bound": text(due_before(now))},
-            Limit=page,
-        )
-        return map(decode_delivery, items)
 
     def _unsettled_entries(self, project_id: str, queue_uid: str, after: str, page: int) -> Iterator[Item]:
         """Entries of all partitions in the order of their keys."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _ENTRIES_PER_CALL = 10
 _BYTES_PER_CALL = 1_048_576
-_MEASURE_EVERY_MS = 15_000
 
 
 class SqsWorkQueue:
@@ -25,15 +24,13 @@ class SqsWorkQueue:
     Args:
         client: SQS client.
         url: The queue's URL.
-        clock: Waits between rounds, and ages the in-flight count.
+        clock: Waits between rounds.
     """
 
     def __init__(self, client: SQSClient, url: str, clock: Clock) -> None:
         self._client = client
         self._url = url
         self._clock = clock
-        self._in_flight = 0
-        self._measured_at: int | None = None
 
     @property
     def name(self) -> str:
@@ -97,16 +94,6 @@ class SqsWorkQueue:
             codes = sorted({each["Code"] for each in answer.get("Failed", []) if not each["SenderFault"]})
             if codes:
                 raise Unavailable("sqs:DeleteMessageBatch", ", ".join(codes))
-
-    def in_flight(self) -> int:
-        """Measured anew after 15 s."""
-        now = self._clock.now()
-        if self._measured_at is None or now - self._measured_at >= _MEASURE_EVERY_MS:
-            name: Any = "ApproximateNumberOfMessagesNotVisible"
-            with aws_call("sqs:GetQueueAttributes"):
-                answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=[name])
-            self._in_flight, self._measured_at = int(answer["Attributes"][name]), now
-        return self._in_flight
 
     def _send_batch(self, batch: list[Any]) -> None:
         for round_number in range(1, ROUNDS + 1):

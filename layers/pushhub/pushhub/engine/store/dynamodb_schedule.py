@@ -1,0 +1,157 @@
+"""The schedule on DynamoDB: a small item for each wait that is too long for a queue, in a table of its own (decision 0031).
+
+An entry lies under the minute it is due in and one of :data:`SHARDS`, so that no key takes the writes of an outage. It is written once and never
+taken out: how far each shard was read is kept beside the entries, and what was read leaves by its time to live, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.schedule import Position, ScheduleEntry
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SHARDS = 32
+"""Keys that the entries of a minute are spread over. One takes 1,000 writes a second; each may be read by a run of its own."""
+
+MINUTE_MS = 60_000
+
+LEAST_MINUTES_AHEAD = 2
+"""A minute that is being read takes no entries, whatever the clocks of two functions: what is due sooner waits until this many minutes on."""
+
+NEW_SHARD_MINUTES = 60
+"""How far back a shard is read that has no position yet. What is later than that is found by the sweep."""
+
+MINUTES_PER_LOOK = 240
+"""Minutes that one look passes over at most when they are empty."""
+
+KEPT_S = 7 * 86_400
+"""How long an entry stays after its time, should nobody read it."""
+
+
+class DynamoDBSchedule:
+    """Implements :class:`pushhub.engine.ports.Schedule`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the schedule's table.
+        clock: Says which minutes may still be written to.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+        self._clock = clock
+
+    def enter(self, delivery: Delivery) -> None:
+        if delivery.wakes_at is None:
+            raise ValueError("only a delivery with a due time can be scheduled")
+        soonest = (self._clock.now() // MINUTE_MS + LEAST_MINUTES_AHEAD) * MINUTE_MS
+        wakes_at = max(delivery.wakes_at, soonest)
+        key = "#".join(delivery.key)
+        item: Item = {
+            "pk": text(_partition(wakes_at // MINUTE_MS, zlib.crc32(key.encode()) % SHARDS)),
+            "sk": text(f"{wakes_at:015d}#{key}#{delivery.version}"),
+            "queue": text(delivery.queue),
+            "ttl": number(wakes_at // 1000 + KEPT_S),
+        }
+        if delivery.update_url is not None:
+            item["polls"] = {"BOOL": True}
+        self._table.put(item)
+
+    def positions(self) -> list[Position]:
+        found = self._table.get_many([_position_key(shard) for shard in range(SHARDS)])
+        stored = {each.shard: each for each in map(_decode_position, found)}
+        start = self._clock.now() // MINUTE_MS - NEW_SHARD_MINUTES
+        return [stored.get(shard) or Position(shard=shard, minute=start) for shard in range(SHARDS)]
+
+    def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
+        """Reads consistently: what was entered in time is seen."""
+        this_minute = now // MINUTE_MS
+        minute, after = position.minute, position.after
+        for _ in range(MINUTES_PER_LOOK):
+            items = self._entries(_partition(minute, position.shard), after, now, limit)
+            if items:
+                entries = [_decode_entry(each) for each in items]
+                return entries, position.at(minute, items[-1]["sk"]["S"])
+            if minute >= this_minute:
+                break
+            minute, after = minute + 1, ""
+        return [], position.at(minute, after)
+
+    def move(self, before: Position, after: Position) -> None:
+        try:
+            self._table.put(
+                _encode_position(after),
+                ConditionExpression="attribute_not_exists(pk) OR (#minute = :minute AND #after = :after AND #until = :until)",
+                ExpressionAttributeNames={"#minute": "minute", "#after": "after", "#until": "until"},
+                ExpressionAttributeValues={
+                    ":minute": number(before.minute),
+                    ":after": text(before.after),
+                    ":until": number(before.taken_until),
+                },
+            )
+        except ConditionRefused as refused:
+            if not refused.stored or _decode_position(refused.stored) != after:
+                raise Conflict(f"shard {before.shard} of the schedule was moved") from refused
+
+    def _entries(self, partition: str, after: str, now: int, limit: int) -> list[Item]:
+        page = next(
+            self._table.pages(
+                KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :now",
+                ExpressionAttributeValues={
+                    ":pk": text(partition),
+                    # The last one read is read again and left out; a key value may not be empty.
+                    ":after": text(after or "0"),
+                    ":now": text(f"{now + 1:015d}"),
+                },
+                ConsistentRead=True,
+                Limit=limit + 1,
+            )
+        )
+        return [each for each in page["Items"] if each["sk"]["S"] != after]
+
+
+def _partition(minute: int, shard: int) -> str:
+    return f"{minute}#{shard:02d}"
+
+
+def _decode_entry(item: Item) -> ScheduleEntry:
+    wakes_at, _, rest = item["sk"]["S"].partition("#")
+    *key, version = rest.rsplit("#", 4)
+    return ScheduleEntry(
+        key=DeliveryKey(*key),
+        queue=item["queue"]["S"],
+        version=int(version),
+        wakes_at=int(wakes_at),
+        polls="polls" in item,
+    )
+
+
+def _position_key(shard: int) -> Item:
+    return {"pk": text(f"POSITION#{shard:02d}"), "sk": text("POSITION")}
+
+
+def _encode_position(position: Position) -> Item:
+    return _position_key(position.shard) | {
+        "minute": number(position.minute),
+        "after": text(position.after),
+        "until": number(position.taken_until),
+    }
+
+
+def _decode_position(item: Item) -> Position:
+    return Position(
+        shard=int(item["pk"]["S"].partition("#")[2]),
+        minute=int(item["minute"]["N"]),
+        after=item["after"]["S"],
+        taken_until=int(item["until"]["N"]),
+    )

@@ -1,0 +1,29 @@
+"""Further runs of the function that runs here, on Lambda."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from pushhub.cloud.calls import aws_call
+from pushhub.cloud.clients import Clients
+
+
+class LambdaRuns:
+    """Implements :class:`pushhub.engine.ports.ShardRuns`.
+
+    Args:
+        clients: The one of Lambda is made when a run is first started, which is seldom.
+    """
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    def start(self, shard: int) -> None:
+        """Lambda sets the function's name in its environment."""
+        with aws_call("lambda:Invoke"):
+            self._clients.of("lambda").invoke(
+                FunctionName=os.environ["AWS_LAMBDA_FUNCTION_NAME"],
+                InvocationType="Event",
+                Payload=json.dumps({"shard": shard}).encode(),
+            )

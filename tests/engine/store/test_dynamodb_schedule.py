@@ -1,0 +1,67 @@
+"""What is particular to the schedule in DynamoDB: keys that share the load, and what an entry and a look cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+from tests.cloud import aws_services as aws
+from tests.cloud.aws_services import Intercepted
+from tests.contract.samples import NOW, first, message
+from tests.fakes import FakeClock
+
+from pushhub.base.verdict import Verdict
+from pushhub.engine.store.dynamodb_schedule import MINUTES_PER_LOOK, SHARDS, DynamoDBSchedule
+
+HOUR = 3_600_000
+
+
+class Bench:
+    """The schedule on a client whose calls are recorded."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.client = Intercepted(client)
+        self.schedule = DynamoDBSchedule(cast(DynamoDBClient, self.client), aws.SCHEDULE_TABLE, FakeClock())
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with aws.dynamodb() as client:
+        yield Bench(client)
+
+
+def test_the_waits_of_a_minute_are_spread_over_all_shards(bench: Bench) -> None:
+    # Given 640 waits that end in one minute
+    for _ in range(640):
+        bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + HOUR))
+    # Then no key takes much more than its share of the writes
+    keys = Counter(call["Item"]["pk"]["S"] for _, call in bench.client.calls)
+    assert len(keys) == SHARDS
+    assert max(keys.values()) <= 3 * 640 // SHARDS
+
+
+def test_an_entry_holds_keys_and_the_queue_s_name_only(bench: Bench) -> None:
+    bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + HOUR))
+    [(_, call)] = bench.client.calls
+    assert set(call["Item"]) == {"pk", "sk", "queue", "ttl"}
+    # And it leaves by itself
+    assert int(call["Item"]["ttl"]["N"]) == (NOW + HOUR) // 1000 + 7 * 86_400
+
+
+def test_reading_is_consistent_and_writes_nothing(bench: Bench) -> None:
+    bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + HOUR))
+    for position in bench.schedule.positions():
+        bench.schedule.due(position, NOW + HOUR, 10)
+    reads = [call for operation, call in bench.client.calls if operation == "query"]
+    assert all(call["ConsistentRead"] for call in reads)
+    assert bench.client.count("put_item") == 1
+
+
+def test_a_look_passes_a_bounded_number_of_empty_minutes(bench: Bench) -> None:
+    [position, *_] = bench.schedule.positions()
+    entries, behind = bench.schedule.due(position, NOW + 100 * HOUR, 10)
+    assert (entries, behind.minute - position.minute) == ([], MINUTES_PER_LOOK)
+    assert bench.client.count("query") == MINUTES_PER_LOOK
