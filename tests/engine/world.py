@@ -56,7 +56,8 @@ class Owner:
 
     def happened(self, event: SubscriberEvent) -> None:
         self.events.append(event)
-        if event.kind is SubscriberEventKind.DISABLE:
+        # Queues of protocols have a slash in their names, and subscribers of their own.
+        if event.kind is SubscriberEventKind.DISABLE and "/" not in event.queue:
             self.set_disabled(event.project, event.queue, event.subscriber_id, disabled=True)
 
     def set_disabled(self, project: str, queue: str, subscriber_id: str, *, disabled: bool) -> None:

@@ -30,7 +30,7 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
-from tests.fakes.webhook_tasks import FakePortalTokens
+from tests.fakes.webhook_tasks import FakePlaces, FakePortalTokens, FakeTasks, FakeToldCounts
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
@@ -137,6 +137,9 @@ class FakePorts:
         self.idempotency_keys = FakeIdempotencyKeys()
         self.vault = FakeVault()
         self.portal_tokens = FakePortalTokens()
+        self.task_store = FakeTasks()
+        self.told_counts = FakeToldCounts()
+        self.places = FakePlaces()
         self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
 

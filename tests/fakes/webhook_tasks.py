@@ -12,7 +12,7 @@ from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.portal import PortalAccess
 from pushhub.webhooks.model.task import Task, TaskStatus
 
-__all__ = ["FakePortalTokens", "FakeTasks", "FakeToldCounts"]
+__all__ = ["FakePlaces", "FakePortalTokens", "FakeTasks", "FakeToldCounts"]
 
 
 class FakePortalTokens:
@@ -86,6 +86,21 @@ class FakeToldCounts:
         """See the port."""
         self._counts[project_id, what, minute] += 1
         return self._counts[project_id, what, minute]
+
+
+class FakePlaces:
+    """Keeps places in a dictionary."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str, str], str] = {}
+
+    def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
+        """See the port."""
+        return self._places.get((project_id, app_id, consumer))
+
+    def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
+        """See the port."""
+        self._places[project_id, app_id, consumer] = place
 
 
 def _key(access: PortalAccess) -> tuple[str, str, str]:

@@ -438,6 +438,49 @@ def _no_event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {}, {}
 
 
+REPLAY = {
+    "since": "2026-11-10T00:00:00Z",
+    "until": "2026-11-18T11:06:40Z",
+    "rate": 5,
+    "dryRun": True,
+    "unlimited": False,
+}
+OPERATIONAL = {
+    **{name: value for name, value in WEBHOOK_ENDPOINT.items() if name != "channels"},
+    "eventTypes": ["endpoint.created"],
+    "filterTypes": ["endpoint.created"],
+}
+
+
+def _webhook_task(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    """A task that runs: at one message a second it has to wait after the first."""
+    names, _ = _webhook_endpoint(api)
+    for _ in range(3):
+        ask(api, "webhooks.create_message", {**MESSAGE, "eventId": None}, app=names["app"])
+        ask(api, "webhooks.list_messages", app=names["app"])
+    api.world.clock.advance(seconds=1)
+    body = {"since": "2026-11-10T00:00:00Z", "rate": 1, "dryRun": True}
+    begun = ask(api, "webhooks.bulk_replay", body, app=names["app"], endpoint=names["endpoint"])
+    return {"task": begun.body["id"]}, {}
+
+
+def _no_operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    for each in ask(api, "webhooks.list_operational_endpoints").body["data"]:
+        ask(api, "webhooks.delete_operational_endpoint", endpoint=each["id"])
+    return {}, {}
+
+
+def _operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _no_operational_endpoint(api)
+    made = ask(api, "webhooks.create_operational_endpoint", {**OPERATIONAL, **SECRET})
+    return {"endpoint": made.body["id"]}, {}
+
+
+def _polled(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _webhook_message(api)
+    return {"app": names["app"], "sink": "poller", "consumer": "one"}, {}
+
+
 def _in_a_portal(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     """The caller shows an application's token, a new one each time."""
     api.token = api.world.token
@@ -528,6 +571,53 @@ WEBHOOKS = {
     "webhooks.replace_event_type": Good(_event_type, EVENT_TYPE),
     "webhooks.patch_event_type": Good(_event_type, EVENT_TYPE),
     "webhooks.delete_event_type": Good(_event_type, query={"expunge": "true"}),
+    "webhooks.show_attempt_stats": Good(
+        _attempted, query={"since": "2026-11-18T00:00:00Z", "until": "2026-11-18T11:06:40Z"}
+    ),
+    "webhooks.recover": Good(_webhook_endpoint, REPLAY),
+    "webhooks.replay_missing": Good(_webhook_endpoint, REPLAY),
+    "webhooks.bulk_replay": Good(
+        _webhook_endpoint,
+        {
+            **REPLAY,
+            "eventTypes": ["user.created"],
+            "channel": "a",
+            "tag": "t",
+            "status": 2,
+            "statusCodeClass": 500,
+        },
+    ),
+    "webhooks.expunge_all": Good(_webhook_message),
+    "webhooks.count_by_app": Good(
+        _application, {"since": "2026-11-01T00:00:00Z", "until": "2026-11-18T11:06:40Z", "appIds": ["acme"]}
+    ),
+    "webhooks.count_by_event_type": Good(),
+    "webhooks.list_tasks": Good(_webhook_task, query={**LIST, "status": "running", "task": "endpoint.recover"}),
+    "webhooks.show_task": Good(_webhook_task),
+    "webhooks.cancel_task": Good(_webhook_task),
+    "webhooks.create_operational_endpoint": Good(_no_operational_endpoint, {**OPERATIONAL, **SECRET}),
+    "webhooks.list_operational_endpoints": Good(_operational_endpoint, query=LIST),
+    "webhooks.show_operational_endpoint": Good(_operational_endpoint),
+    "webhooks.replace_operational_endpoint": Good(_operational_endpoint, OPERATIONAL),
+    "webhooks.delete_operational_endpoint": Good(_operational_endpoint),
+    "webhooks.show_operational_secret": Good(_operational_endpoint),
+    "webhooks.rotate_operational_secret": Good(
+        _operational_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}
+    ),
+    "webhooks.show_operational_headers": Good(_operational_endpoint),
+    "webhooks.replace_operational_headers": Good(_operational_endpoint, {"headers": {"X-Key": "1"}}),
+    "webhooks.poll": Good(
+        _polled,
+        query={
+            "limit": "2",
+            "iterator": "",
+            "event_type": "user.created",
+            "channel": "a",
+            "after": "2026-11-18T00:00:00Z",
+        },
+    ),
+    "webhooks.consume": Good(_polled, query={"limit": "2", "iterator": ""}),
+    "webhooks.seek": Good(_polled, {"after": "2026-11-18T00:00:00Z"}),
     "webhooks.portal_access": Good(
         _application,
         {

@@ -87,7 +87,15 @@ class Served:
     ) -> Answer:
         """Ask by a route: ``names`` for its path, ``body`` as JSON, or as it is when it is bytes."""
         filled = {"project": project, "store": project, "queue": "q", "message": "1", "id": "1" * 24}
-        filled |= {"app": "a", "endpoint": "e", "event_type": "t", "attempt": "a"}
+        filled |= {
+            "app": "a",
+            "endpoint": "e",
+            "event_type": "t",
+            "attempt": "a",
+            "task": "t",
+            "sink": "s",
+            "consumer": "c",
+        }
         path = route.path.format(**{**filled, "subscription": "1", **(names or {})})
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
 

@@ -18,10 +18,10 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import Application, ApplicationFields, queue_of
+from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields, queue_of
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
-from pushhub.webhooks.operational import MOST_A_MINUTE, OPERATIONAL_APP, Operational
+from pushhub.webhooks.operational import MOST_A_MINUTE, Operational
 
 NOW = FakeClock().now()
 IDS = MessageIds(1)
@@ -114,19 +114,19 @@ def world() -> World:
 
 
 def test_nobody_is_told_before_somebody_listens(world: World) -> None:
-    world.operational.endpoint("endpoint.created", world.app, world.endpoint)
+    world.operational.endpoint("endpoint.created", world.endpoint)
     world.operational.seen(message := world.message(), world.delivery(message, DeliveryState.EXHAUSTED, 8))
     assert world.said == []
     # When an operational endpoint is made, then they are, and the application is made once
     first = world.operational.ensure(PROJECT)
     assert world.operational.ensure(PROJECT) == first
-    world.operational.endpoint("endpoint.created", world.app, world.endpoint)
+    world.operational.endpoint("endpoint.created", world.endpoint)
     assert [each[0] for each in world.said] == ["endpoint.created"]
 
 
 def test_an_endpoint_is_told_of_with_its_ids(world: World) -> None:
-    operational = world.operational.ensure(PROJECT)
-    world.operational.endpoint("endpoint.disabled", world.app, world.endpoint, trigger="automatic")
+    world.operational.ensure(PROJECT)
+    world.operational.endpoint("endpoint.disabled", world.endpoint, trigger="automatic")
     ((event, data, cause),) = world.said
     ids = {"appId": world.app.app_id, "appUid": "acme"}
     assert event == "endpoint.disabled"
@@ -137,16 +137,16 @@ def test_an_endpoint_is_told_of_with_its_ids(world: World) -> None:
         "trigger": "automatic",
     }
     # And the same change again is told for the same cause, another for another, those that listen themselves not at all
-    world.operational.endpoint("endpoint.disabled", world.app, world.endpoint, trigger="automatic")
-    world.operational.endpoint("endpoint.disabled", world.app, replace(world.endpoint, version=2))
-    world.operational.endpoint("endpoint.created", operational, replace(world.endpoint, app_id=OPERATIONAL_APP))
+    world.operational.endpoint("endpoint.disabled", world.endpoint, trigger="automatic")
+    world.operational.endpoint("endpoint.disabled", replace(world.endpoint, version=2))
+    world.operational.endpoint("endpoint.created", replace(world.endpoint, app_id=OPERATIONAL_APP))
     assert [each[2] == cause for each in world.said] == [True, True, False]
 
 
 def test_what_cannot_be_told_does_not_undo_the_change(world: World) -> None:
     world.operational.ensure(PROJECT)
     world.fails = True
-    world.operational.endpoint("endpoint.created", world.app, world.endpoint)
+    world.operational.endpoint("endpoint.created", world.endpoint)
     assert world.said == []
 
 

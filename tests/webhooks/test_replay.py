@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,20 +20,13 @@ from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.application import Application, ApplicationFields, queue_of
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
+from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.replay import BATCH, Counting, Erasing, Replay
 from pushhub.webhooks.tasks import Tasks, Worker
 
 PLENTY_MS = 10_000_000
-
-
-@dataclass(frozen=True)
-class Posted:
-    message_id: str
-    event_type: str = "a"
-    channels: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
 
 
 class World:
@@ -63,8 +56,8 @@ class World:
             updated_at=now,
         )
         self.endpoint = self.settings.put_endpoint(endpoint, None)
-        self.posted: list[Posted] = []
-        self.messages: dict[str, Message] = {}
+        self.posted: list[ListedMessage] = []
+        self.stored: dict[str, Message] = {}
         self.deliveries: dict[str, Delivery] = {}
         self.asked: list[str] = []
         self.added: list[str] = []
@@ -94,8 +87,17 @@ class World:
             subscriber_ids=() if state is None else (self.endpoint.endpoint_id,),
         )
         shown = message_id(message.message_id)
-        self.posted.append(Posted(shown, **fields))
-        self.messages[shown] = message
+        listed = ListedMessage(
+            project=PROJECT,
+            app_id=self.app.app_id,
+            engine_id=message.message_id,
+            fields=MessageFields(**{"event_type": "a", **fields}),
+            accepted_at=now,
+            ends_at=message.expires_at,
+            listed_until=message.expires_at,
+        )
+        self.posted.append(listed)
+        self.stored[shown] = message
         if state is not None:
             made = opening(message, self.endpoint.endpoint_id)
             tried = state is not DeliveryState.PENDING
@@ -120,18 +122,16 @@ class World:
             manual=manual,
         )
 
-    def logged(self, project_id: str, app_id: str, span: Span) -> Iterator[Posted]:
+    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
         found = self.posted if app_id == self.app.app_id else []
-        return iter(taken(found, lambda each: each.message_id, span))
+        return iter(taken(found, lambda each: each.engine_id, span))
 
-    def expunge(self, project_id: str, app_id: str, name: str) -> bool:
+    def expunge(self, project_id: str, app_id: str, name: str) -> None:
         self.expunged.append(name)
-        return True
 
-    def delivery(
-        self, project_id: str, app_id: str, name: str, endpoint_id: str
-    ) -> tuple[Message, Delivery | None] | None:
-        return (self.messages[name], self.deliveries.get(name)) if name not in self.expunged else None
+    def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
+        name = message.message_id
+        return (self.stored[name], self.deliveries.get(name)) if name not in self.expunged else None
 
     def ask(self, message: Message, endpoint_id: str) -> None:
         name = message_id(message.message_id)
@@ -319,7 +319,7 @@ def test_what_cannot_be_tried_again_is_left_out() -> None:
 def test_all_contents_are_erased() -> None:
     world = World()
     posted = [world.post(DeliveryState.DELIVERED) for _ in range(2 * BATCH + 1)]
-    world.workers[TaskKind.EXPUNGE] = Erasing(log=world, clock=world.clock)
+    world.workers[TaskKind.EXPUNGE] = Erasing(log=world, expunge=world.expunge, clock=world.clock)
     done = world.run(TaskKind.EXPUNGE, since=0)
     assert (done.status, done.sent) == (TaskStatus.FINISHED, len(posted))
     assert world.expunged == posted

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
-from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
-from pushhub.webhooks.model.page import Page, Window, page_of, span_of
+from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
 from pushhub.webhooks.wire.application import parse_application, parse_application_patch
@@ -89,12 +89,17 @@ class WebhooksApplications:
 
     def page(self, project_id: str, window: Window) -> Page[Application]:
         """A part of the project's applications."""
-        found = self._store.applications(project_id, span_of(window))
+        found = self._store.applications(project_id, span_of(window, above=OPERATIONAL_APP))
         return page_of(found, window, lambda each: each.app_id)
 
     def find(self, project_id: str, name: str) -> Application | None:
         """The application with an id or uid, or None."""
         return self._store.application(project_id, name) if NAME.fullmatch(name) else None
+
+    def next_after(self, project_id: str, app_id: str) -> str | None:
+        """The id of the project's first application whose id is greater, or None."""
+        found = next(self._store.applications(project_id, Span(above=app_id)), None)
+        return found.app_id if found else None
 
     def application(self, project_id: str, name: str) -> Application:
         """The application with an id or uid.

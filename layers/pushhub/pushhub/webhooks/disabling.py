@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.times import iso_time
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
+from pushhub.webhooks.endpoints import Tell
 from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.ports import Endpoints
 
@@ -18,10 +20,12 @@ class WebhooksDisabling:
 
     Args:
         endpoints: Endpoints.
+        tell: Told what became of an endpoint.
     """
 
-    def __init__(self, *, endpoints: Endpoints) -> None:
+    def __init__(self, *, endpoints: Endpoints, tell: Tell) -> None:
         self._endpoints = endpoints
+        self._tell = tell
 
     def happened(self, event: SubscriberEvent) -> None:
         """Disable an endpoint; one that is disabled already, or gone, is left alone."""
@@ -34,8 +38,9 @@ class WebhooksDisabling:
                 return
             fields = replace(endpoint.fields, disabled=True)
             try:
-                self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
+                after = self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
             except Conflict:
                 continue
+            self._tell("endpoint.disabled", after, failSince=iso_time(event.at), trigger="automatic")
             return
         raise Unavailable("disabling an endpoint")

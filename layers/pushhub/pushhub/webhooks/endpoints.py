@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Unavailable
@@ -28,7 +29,7 @@ from pushhub.webhooks.wire.endpoint import (
 )
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = ["WebhooksEndpoints", "found_endpoint"]
+__all__ = ["Tell", "WebhooksEndpoints", "found_endpoint"]
 
 
 def found_endpoint(store: ReadEndpoints, application: Application, name: str) -> Endpoint:
@@ -43,6 +44,14 @@ def found_endpoint(store: ReadEndpoints, application: Application, name: str) ->
     return found
 
 
+class Tell(Protocol):
+    """Tells what became of an endpoint."""
+
+    def __call__(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
+        """Tell an event, with the endpoint as it is then."""
+        ...
+
+
 class WebhooksEndpoints:
     """The endpoints of applications. Whatever names an application or endpoint is its id or uid.
 
@@ -51,6 +60,7 @@ class WebhooksEndpoints:
         store: Where endpoints are kept.
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
+        tell: Told what became of an endpoint: an event and the endpoint as it is then.
         clock: Time.
     """
 
@@ -61,8 +71,10 @@ class WebhooksEndpoints:
         store: Endpoints,
         event_types: WebhooksEventTypes,
         vault: Vault,
+        tell: Tell,
         clock: Clock,
     ) -> None:
+        self._tell = tell
         self._applications = applications
         self._store = store
         self._event_types = event_types
@@ -94,11 +106,13 @@ class WebhooksEndpoints:
             updated_at=now,
         )
         try:
-            return self._store.put_endpoint(made, None)
+            stored = self._store.put_endpoint(made, None)
         except UidTaken:
             raise _taken() from None
         except Conflict:
             raise not_found() from None
+        self._tell("endpoint.created", stored)
+        return stored
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
         """A part of an application's endpoints.
@@ -135,7 +149,7 @@ class WebhooksEndpoints:
         if there is None:
             return self.create(project_id, app, fields), True
         self._check_event_types(project_id, given, fields, before=there.fields)
-        return self._changed(there, lambda stored: replace(stored, fields=given)), False
+        return self._updated(there, lambda stored: replace(stored, fields=given)), False
 
     def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
         """Change the fields of an endpoint that were sent.
@@ -147,7 +161,7 @@ class WebhooksEndpoints:
         """
         there = self.endpoint(project_id, app, name)
         self._check_event_types(project_id, parse_endpoint_patch(fields, there.fields), fields, before=there.fields)
-        return self._changed(there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields)))
+        return self._updated(there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields)))
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
         """Delete an endpoint.
@@ -161,6 +175,7 @@ class WebhooksEndpoints:
                 self._store.delete_endpoint(there)
             except Conflict:
                 continue
+            self._tell("endpoint.deleted", there)
             return there
         raise Unavailable("deleting an endpoint")
 
@@ -200,7 +215,7 @@ class WebhooksEndpoints:
                 ) from error
             return replace(stored, sealed=self._vault.seal(project_id, ring.encode()))
 
-        return self._changed(self.endpoint(project_id, app, name), change), key
+        return self._updated(self.endpoint(project_id, app, name), change), key
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
         """The headers of an endpoint.
@@ -242,6 +257,16 @@ class WebhooksEndpoints:
         missing = self._event_types.missing(project_id, names) if names else []
         if missing:
             raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
+
+    def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+        """A change that is told of; whether it is enabled is told by an event of its own besides."""
+        after = self._changed(there, change)
+        self._tell("endpoint.updated", after)
+        if after.fields.disabled and not there.fields.disabled:
+            self._tell("endpoint.disabled", after, trigger="manual")
+        if there.fields.disabled and not after.fields.disabled:
+            self._tell("endpoint.enabled", after)
+        return after
 
     def _changed(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         before = there

@@ -11,17 +11,15 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import attempt_id, message_id
+from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.ports import Applications
 from pushhub.webhooks.wire.task import task_view
 
-__all__ = ["OPERATIONAL_APP", "Operational", "Say", "ToldCounts"]
-
-OPERATIONAL_APP = "app_" + "0" * 27
-"""Id of the application in each project that tells what the hub has to say; it sorts before all others."""
+__all__ = ["Operational", "Say", "ToldCounts"]
 
 MOST_A_MINUTE = 20
 """Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails, a few say as much as thousands."""
@@ -82,32 +80,38 @@ class Operational:
             raise Unavailable("making the application of operational webhooks")
         return found
 
-    def endpoint(self, event: str, application: Application, endpoint: Endpoint, **more: object) -> None:
+    def endpoint(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
         """Tell what became of an endpoint. What cannot be told now is lost: the change itself was made, and must not be made again for it.
 
         Args:
             event: ``endpoint.created`` and the like.
-            application: Whose it is.
             endpoint: As it is now.
             more: On top of the ids.
         """
-        if application.app_id == OPERATIONAL_APP:
+        if endpoint.app_id == OPERATIONAL_APP:
             return
-        data = {
-            "appId": application.app_id,
-            "appUid": application.uid,
-            "endpointId": endpoint.endpoint_id,
-            "endpointUid": endpoint.uid,
-            **more,
-        }
+
+        def data() -> Mapping[str, object]:
+            application = self._applications.application(endpoint.project, endpoint.app_id)
+            return {
+                "appId": endpoint.app_id,
+                "appUid": application.uid if application else None,
+                "endpointId": endpoint.endpoint_id,
+                "endpointUid": endpoint.uid,
+                **more,
+            }
+
         cause = f"{event}/{endpoint.endpoint_id}/{endpoint.version}/{endpoint.updated_at}"
-        self._try(application.project, event, data, cause, endpoint.updated_at)
+        self._try(endpoint.project, event, data, cause, endpoint.updated_at)
 
     def task(self, task: Task) -> None:
         """Tell that a background task ended; lost as in :meth:`endpoint`."""
         shown = task_view(task)
-        data = {"taskId": task.task_id, **{name: shown[name] for name in ("task", "status", "data")}}
         event = "background_task.finished"
+
+        def data() -> Mapping[str, object]:
+            return {"taskId": task.task_id, **{name: shown[name] for name in ("task", "status", "data")}}
+
         self._try(task.project, event, data, f"{event}/{task.task_id}", task.updated_at)
 
     def seen(self, message: Message, delivery: Delivery) -> None:
@@ -132,18 +136,18 @@ class Operational:
             "appId": application.app_id,
             "appUid": application.uid,
             "msgId": message_id(message.message_id),
-            "msgEventId": message.headers.get("event-id"),
+            "msgEventId": MessageFields.of(message).event_id,
             "endpointId": delivery.subscriber_id,
             "lastAttempt": _attempt(message, delivery.subscriber_id, last),
         }
         payload = {"type": event, "data": data}
         self._say(operational, event, payload, f"{event}/{delivery.delivery_id}", last.finished_at)
 
-    def _try(self, project_id: str, event: str, data: Mapping[str, object], cause: str, at: int) -> None:
+    def _try(self, project_id: str, event: str, data: Callable[[], Mapping[str, object]], cause: str, at: int) -> None:
         try:
             operational = self._applications.application(project_id, OPERATIONAL_APP)
             if operational is not None:
-                self._say(operational, event, {"type": event, "data": data}, cause, at)
+                self._say(operational, event, {"type": event, "data": data()}, cause, at)
         except HubError as error:
             self._telemetry.count("OperationalEventsLost")
             self._telemetry.event("operational_event_lost", project=project_id, event=event, error=str(error))

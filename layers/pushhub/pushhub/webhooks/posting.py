@@ -31,7 +31,7 @@ from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
 
-__all__ = ["Posted", "WebhooksPosting", "listed_message"]
+__all__ = ["Posted", "WebhooksPosting", "listed_message", "webhook_message"]
 
 _KEPT_MS = 600_000
 _CAPACITY = 2_000
@@ -172,7 +172,7 @@ class WebhooksPosting:
                 if wants(each, new.fields.event_type, new.fields.channels)
             )
         [placed] = self._accept.placed(project_id, [new.body], self._bodies)
-        message = _message(application, new, engine_id, placed, owed=owed, due_at=due_at)
+        message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
         payload: dict[str, Any] | None = new.payload
         try:
             self._messages.accept([message])
@@ -219,7 +219,7 @@ class WebhooksPosting:
 _UID = ("body", "application", "uid")
 
 
-def _message(
+def webhook_message(
     application: Application,
     new: NewWebhook,
     engine_id: str,
@@ -228,6 +228,16 @@ def _message(
     owed: tuple[str, ...],
     due_at: int,
 ) -> Message:
+    """A message of the engine, as it is stored.
+
+    Args:
+        application: Whose.
+        new: What was posted.
+        engine_id: Its id.
+        placed: Where its bytes lie.
+        owed: The endpoints that get it.
+        due_at: Not sent before, epoch milliseconds.
+    """
     return Message(
         project=application.project,
         queue=queue_of(application.app_id),

@@ -31,9 +31,11 @@ class EndpointSubscriber(Subscriber):
 
     Attributes:
         endpoint: The endpoint.
+        read_at: When it was read, epoch milliseconds.
     """
 
     endpoint: Endpoint
+    read_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +43,19 @@ class EndpointPush(PushSettings):
     """The push settings of an application: it may have thousands of endpoints, of which a delivery needs one.
 
     Attributes:
-        find: Finds an endpoint by its id.
+        find: Finds an endpoint by its id, and says when it was read.
     """
 
-    find: Callable[[str], Endpoint | None]
+    find: Callable[[str], tuple[Endpoint, int] | None]
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The endpoint with that id, or None when it was deleted."""
-        endpoint = self.find(subscriber_id)
-        return subscriber_of(endpoint) if endpoint else None
+        found = self.find(subscriber_id)
+        return subscriber_of(*found) if found else None
 
 
-def subscriber_of(endpoint: Endpoint) -> EndpointSubscriber:
-    """An endpoint as a subscriber."""
+def subscriber_of(endpoint: Endpoint, read_at: int) -> EndpointSubscriber:
+    """An endpoint as a subscriber, as it was read then."""
     return EndpointSubscriber(
         subscriber_id=endpoint.endpoint_id,
         name=endpoint.uid or endpoint.endpoint_id,
@@ -61,6 +63,7 @@ def subscriber_of(endpoint: Endpoint) -> EndpointSubscriber:
         timeout_s=TIMEOUT_S,
         disabled=endpoint.fields.disabled,
         endpoint=endpoint,
+        read_at=read_at,
     )
 
 
@@ -76,8 +79,9 @@ class WebhooksQueues:
     def __init__(self, *, applications: ReadApplications, endpoints: ReadEndpoints, clock: Clock) -> None:
         self._applications = applications
         self._endpoints = endpoints
+        self._clock = clock
         self._known: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
-        self._read: ExpiringCache[Endpoint] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+        self._read: ExpiringCache[tuple[Endpoint, int]] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None when its application was deleted."""
@@ -111,11 +115,13 @@ class WebhooksQueues:
             self._known.put((project_id, app_id), True)
         return exists
 
-    def _endpoint(self, project_id: str, app_id: str, endpoint_id: str, *, fresh: bool) -> Endpoint | None:
+    def _endpoint(self, project_id: str, app_id: str, endpoint_id: str, *, fresh: bool) -> tuple[Endpoint, int] | None:
         remembered = None if fresh else self._read.get((project_id, endpoint_id))
         if remembered is not None:
             return remembered
+        read_at = self._clock.now()
         endpoint = self._endpoints.endpoint(project_id, app_id, endpoint_id)
-        if endpoint is not None:
-            self._read.put((project_id, endpoint_id), endpoint)
-        return endpoint
+        if endpoint is None:
+            return None
+        self._read.put((project_id, endpoint_id), (endpoint, read_at))
+        return endpoint, read_at

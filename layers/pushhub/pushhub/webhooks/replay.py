@@ -8,16 +8,21 @@ from itertools import islice
 from typing import Protocol
 
 from pushhub.base.errors import Forbidden
+from pushhub.base.ids import first_message_id
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message
+from pushhub.engine.ports import Deliveries
+from pushhub.engine.resend import Resend
 from pushhub.webhooks.model.endpoint import Endpoint, wants
-from pushhub.webhooks.model.ids import Kind, first_id
+from pushhub.webhooks.model.ids import engine_before
+from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
 from pushhub.webhooks.ports import ReadEndpoints
 
-__all__ = ["Counting", "Erasing", "LoggedMessage", "MessageLog", "Replay", "Tries", "is_chosen"]
+__all__ = ["Counting", "EngineTries", "Erasing", "MessagesInOrder", "Replay", "Tries", "is_chosen"]
 
 BATCH = 25
 """Messages of one step: a task that is cancelled sends no more than these."""
@@ -26,49 +31,19 @@ _SUCCESS, _FAIL, _SENDING = 0, 2, 3
 _ARRIVED = frozenset({DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED})
 
 
-class LoggedMessage(Protocol):
-    """What the log of an application tells of a message."""
-
-    @property
-    def message_id(self) -> str:
-        """As clients know it."""
-        ...
-
-    @property
-    def event_type(self) -> str:
-        """Its event type."""
-        ...
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Its channels."""
-        ...
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Its tags."""
-        ...
-
-
-class MessageLog(Protocol):
+class MessagesInOrder(Protocol):
     """The messages of applications."""
 
-    def logged(self, project_id: str, app_id: str, span: Span) -> Iterator[LoggedMessage]:
-        """The messages of an application with ids in a span, in its direction."""
-        ...
-
-    def expunge(self, project_id: str, app_id: str, message_id: str) -> bool:
-        """Erase the content of a message; whether it was there."""
+    def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
+        """The messages of an application with the engine's ids in a span, in its direction."""
         ...
 
 
 class Tries(Protocol):
     """Deliveries of messages, and tries of them."""
 
-    def delivery(
-        self, project_id: str, app_id: str, message_id: str, endpoint_id: str
-    ) -> tuple[Message, Delivery | None] | None:
-        """A message with its delivery to an endpoint, if there is one yet; None for a message whose content is gone."""
+    def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
+        """A message as the engine has it, with its delivery to an endpoint if there is one yet; None when its content is gone."""
         ...
 
     def ask(self, message: Message, endpoint_id: str) -> object:
@@ -84,20 +59,54 @@ class Tries(Protocol):
         ...
 
 
+class StoredMessages(Protocol):
+    """Finds what the engine has of a message."""
+
+    def stored(self, message: ListedMessage) -> Message:
+        """The message.
+
+        Raises:
+            Gone: Its content is gone.
+        """
+        ...
+
+
+class EngineTries:
+    """Implements :class:`Tries` by the engine.
+
+    Args:
+        messages: Messages.
+        deliveries: Deliveries.
+        resend: Has them tried.
+    """
+
+    def __init__(self, *, messages: StoredMessages, deliveries: Deliveries, resend: Resend) -> None:
+        self._messages = messages
+        self._deliveries = deliveries
+        self.ask = resend.ask
+        self.add = resend.add
+
+    def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
+        """See the port."""
+        try:
+            stored = self._messages.stored(message)
+        except Gone:
+            return None
+        return stored, self._deliveries.delivery(stored.delivery_key(endpoint_id))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """Some messages, and whether they are the last ones."""
 
-    messages: list[LoggedMessage]
+    messages: list[ListedMessage]
     last: bool
 
 
-def _part(log: MessageLog, task: Task, app_id: str, most: int) -> _Part:
+def _part(log: MessagesInOrder, task: Task, app_id: str, most: int) -> _Part:
     """The next messages of a task."""
-    begin = first_id(Kind.MESSAGE, task.ask.since)
-    # An id that could be made at the very beginning counts; the span leaves its bounds out.
-    span = Span(above=task.cursor or begin[:-1], below=first_id(Kind.MESSAGE, task.ask.until))
-    found = list(islice(log.logged(task.project, app_id, span), most + 1))
+    span = Span(above=task.cursor or engine_before(task.ask.since), below=first_message_id(task.ask.until))
+    found = list(islice(log.messages(task.project, app_id, span), most + 1))
     return _Part(messages=found[:most], last=len(found) <= most)
 
 
@@ -105,17 +114,17 @@ def _advanced(task: Task, part: _Part, now: int, sent: int) -> Task:
     """A task after some messages."""
     if part.messages:
         looked = task.looked + len(part.messages)
-        cursor = part.messages[-1].message_id
+        cursor = part.messages[-1].engine_id
         task = replace(task, cursor=cursor, looked=looked, sent=task.sent + sent, updated_at=now)
     return task.ended(TaskStatus.FINISHED, now) if part.last else task
 
 
-def is_chosen(ask: TaskAsk, message: LoggedMessage) -> bool:
+def is_chosen(ask: TaskAsk, message: ListedMessage) -> bool:
     """Whether a task is about a message, as far as the message itself tells."""
     return (
-        (not ask.event_types or message.event_type in ask.event_types)
-        and (ask.channel is None or ask.channel in message.channels)
-        and (ask.tag is None or ask.tag in message.tags)
+        (not ask.event_types or message.fields.event_type in ask.event_types)
+        and (ask.channel is None or ask.channel in message.fields.channels)
+        and (ask.tag is None or ask.tag in message.fields.tags)
     )
 
 
@@ -146,7 +155,7 @@ class Replay:
         clock: Time.
     """
 
-    def __init__(self, *, endpoints: ReadEndpoints, log: MessageLog, tries: Tries, clock: Clock) -> None:
+    def __init__(self, *, endpoints: ReadEndpoints, log: MessagesInOrder, tries: Tries, clock: Clock) -> None:
         self._endpoints = endpoints
         self._log = log
         self._tries = tries
@@ -166,10 +175,10 @@ class Replay:
         sent = sum(self._sent(task, endpoint, each) for each in part.messages)
         return _advanced(task, part, now, sent)
 
-    def _sent(self, task: Task, endpoint: Endpoint, logged: LoggedMessage) -> bool:
+    def _sent(self, task: Task, endpoint: Endpoint, logged: ListedMessage) -> bool:
         if not is_chosen(task.ask, logged):
             return False
-        found = self._tries.delivery(task.project, task.app_id, logged.message_id, endpoint.endpoint_id)
+        found = self._tries.delivery(logged, endpoint.endpoint_id)
         if found is None:
             return False
         message, delivery = found
@@ -184,7 +193,7 @@ class Replay:
         return True
 
 
-def _is_due(task: Task, endpoint: Endpoint, logged: LoggedMessage, message: Message, delivery: Delivery | None) -> bool:
+def _is_due(task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None) -> bool:
     """Whether a task sends a message."""
     if task.kind is TaskKind.BULK_REPLAY:
         return _stands_so(task.ask, delivery)
@@ -193,7 +202,9 @@ def _is_due(task: Task, endpoint: Endpoint, logged: LoggedMessage, message: Mess
     owed = endpoint.endpoint_id in message.delivery_subscribers
     never = not owed and (delivery is None or delivery.added)
     return (
-        never and wants(endpoint, logged.event_type, logged.channels) and (delivery is None or _is_done(task, delivery))
+        never
+        and wants(endpoint, logged.fields.event_type, logged.fields.channels)
+        and (delivery is None or _is_done(task, delivery))
     )
 
 
@@ -211,18 +222,21 @@ class Erasing:
 
     Args:
         log: The messages.
+        expunge: Erases the content of one, by project, application and id.
         clock: Time.
     """
 
-    def __init__(self, *, log: MessageLog, clock: Clock) -> None:
+    def __init__(self, *, log: MessagesInOrder, expunge: Callable[[str, str, str], object], clock: Clock) -> None:
         self._log = log
+        self._expunge = expunge
         self._clock = clock
 
     def step(self, task: Task) -> Task:
         """Erase the next ones. Safe to repeat."""
         part = _part(self._log, task, task.app_id, BATCH)
-        erased = [self._log.expunge(task.project, task.app_id, each.message_id) for each in part.messages]
-        return _advanced(task, part, self._clock.now(), sum(erased))
+        for each in part.messages:
+            self._expunge(task.project, task.app_id, each.message_id)
+        return _advanced(task, part, self._clock.now(), len(part.messages))
 
 
 COUNTED = 500
@@ -238,7 +252,7 @@ class Counting:
         clock: Time.
     """
 
-    def __init__(self, *, next_app: Callable[[str, str], str | None], log: MessageLog, clock: Clock) -> None:
+    def __init__(self, *, next_app: Callable[[str, str], str | None], log: MessagesInOrder, clock: Clock) -> None:
         self._next_app = next_app
         self._log = log
         self._clock = clock
@@ -255,7 +269,7 @@ class Counting:
         part = _part(self._log, replace(task, cursor=message_id), app_id, COUNTED)
         counted = _counted(task.result, task.kind, app_id, part.messages)
         looked = task.looked + len(part.messages)
-        cursor = app_id if part.last else f"{app_id}/{part.messages[-1].message_id}"
+        cursor = app_id if part.last else f"{app_id}/{part.messages[-1].engine_id}"
         return replace(task, cursor=cursor, result=counted, looked=looked, updated_at=now)
 
     def _following(self, task: Task, app_id: str) -> str | None:
@@ -265,12 +279,12 @@ class Counting:
 
 
 def _counted(
-    before: Mapping[str, object], kind: TaskKind, app_id: str, messages: list[LoggedMessage]
+    before: Mapping[str, object], kind: TaskKind, app_id: str, messages: list[ListedMessage]
 ) -> dict[str, object]:
     name = "messagesByApp" if kind is TaskKind.APP_STATS else "messagesByEventType"
     stored = before.get(name)
     counts: dict[str, int] = dict(stored) if isinstance(stored, dict) else {}
     for each in messages:
-        key = app_id if kind is TaskKind.APP_STATS else each.event_type
+        key = app_id if kind is TaskKind.APP_STATS else each.fields.event_type
         counts[key] = counts.get(key, 0) + 1
     return {**before, name: counts}

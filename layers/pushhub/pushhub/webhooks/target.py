@@ -18,7 +18,7 @@ from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.signing import KeyRing, signatures
-from pushhub.webhooks.ports import AttemptLog, Vault
+from pushhub.webhooks.ports import AttemptLog, ReadEndpoints, Vault
 from pushhub.webhooks.queues import EndpointSubscriber
 
 __all__ = ["LISTED_MS", "WebhookTarget", "request_headers"]
@@ -34,6 +34,7 @@ class WebhookTarget:
 
     Args:
         projects: For the project's allowed targets.
+        endpoints: Endpoints.
         vault: Opens signing keys.
         attempts: Logs what was done.
         sender: Makes the request.
@@ -46,6 +47,7 @@ class WebhookTarget:
         self,
         *,
         projects: ProjectStore,
+        endpoints: ReadEndpoints,
         vault: Vault,
         attempts: AttemptLog,
         sender: Sender,
@@ -54,6 +56,7 @@ class WebhookTarget:
         telemetry: Telemetry,
     ) -> None:
         self._projects = projects
+        self._endpoints = endpoints
         self._vault = vault
         self._attempts = attempts
         self._sender = sender
@@ -78,7 +81,7 @@ class WebhookTarget:
         """
         if not isinstance(order.subscriber, EndpointSubscriber):
             raise TypeError("only endpoints are delivered to here")
-        endpoint = order.subscriber.endpoint
+        endpoint = self._endpoint(order, order.subscriber)
         fields = MessageFields.of(order.message)
         url = endpoint.fields.url
         if url.partition(":")[0].lower() in ("http", "https"):
@@ -88,6 +91,13 @@ class WebhookTarget:
             outcome = self._targets().of(url).deliver(replace(order, subscriber=subscriber))
         self._log(order, endpoint, fields, outcome)
         return outcome
+
+    def _endpoint(self, order: PushOrder, subscriber: EndpointSubscriber) -> Endpoint:
+        """The endpoint as it was when the message was posted, or later: a message goes by every change that was made before it."""
+        read = subscriber.endpoint
+        if subscriber.read_at > order.message.accepted_at:
+            return read
+        return self._endpoints.endpoint(read.project, read.app_id, read.endpoint_id) or read
 
     def _post(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> Outcome:
         keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.messages import WebhooksMessages
+    from pushhub.webhooks.operational import Operational, ToldCounts
+    from pushhub.webhooks.poller import Places, WebhooksPoller
     from pushhub.webhooks.portal import Portal, PortalTokens
     from pushhub.webhooks.ports import (
         Applications,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
     from pushhub.webhooks.target import WebhookTarget
+    from pushhub.webhooks.tasks import Tasks, TaskStore
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
@@ -84,6 +87,21 @@ class WebhooksPorts(Protocol):
     @property
     def portal_tokens(self) -> PortalTokens:
         """Tokens of the owners of applications."""
+        ...
+
+    @property
+    def task_store(self) -> TaskStore:
+        """Background tasks."""
+        ...
+
+    @property
+    def told_counts(self) -> ToldCounts:
+        """Counts what the hub itself told."""
+        ...
+
+    @property
+    def places(self) -> Places:
+        """Places of consumers."""
         ...
 
     @property
@@ -157,6 +175,27 @@ class AwsWebhooksPorts:
         return DynamoDBPortalTokens(*self._table, self._aws.clock)
 
     @cached_property
+    def task_store(self) -> TaskStore:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks
+
+        return DynamoDBTasks(*self._table, self._aws.clock)
+
+    @cached_property
+    def told_counts(self) -> ToldCounts:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_tasks import DynamoDBToldCounts
+
+        return DynamoDBToldCounts(*self._table, self._aws.clock)
+
+    @cached_property
+    def places(self) -> Places:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_places import DynamoDBPlaces
+
+        return DynamoDBPlaces(*self._table, self._aws.clock)
+
+    @cached_property
     def vault(self) -> Vault:
         """KMS."""
         from pushhub.webhooks.store.kms_vault import KmsVault
@@ -206,6 +245,7 @@ class Webhooks:
         "control": (WEBHOOKS_TABLE, WEBHOOKS_KEY, IDEMPOTENCY_HOURS),
         "push": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
         "poll": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
+        "wake": (WEBHOOKS_TABLE,),
     }
 
     @staticmethod
@@ -235,6 +275,8 @@ class Webhooks:
             targets=(TargetOffer((PROTOCOL,), self._target, public=False),),
             queue_source=self._queues,
             subscriber_events=self._disabling,
+            watchers=(lambda: self.operational,),
+            ticks=(lambda: self.tasks,),
             apis={"/api/v1/": lambda: self.api},
             producer_apis={"/api/v1/": lambda: self.posting_api},
         )
@@ -264,6 +306,7 @@ class Webhooks:
             store=ports.endpoints,
             event_types=self.event_types,
             vault=ports.vault,
+            tell=self.operational.endpoint,
             clock=self._outside.clock,
         )
 
@@ -293,6 +336,73 @@ class Webhooks:
         from pushhub.webhooks.environment import Environments
 
         return Environments(event_types=self.event_types, clock=self._outside.clock)
+
+    @cached_property
+    def operational(self) -> Operational:
+        """What the hub itself tells projects."""
+        from pushhub.webhooks.operational import Operational
+        from pushhub.webhooks.saying import Saying
+
+        ports, outside = self.ports, self._outside
+        saying = Saying(
+            accept=self._engine.accept,
+            messages=outside.messages,
+            bodies=ports.webhook_bodies,
+            endpoints=ports.endpoints,
+            log=ports.message_log,
+        )
+        return Operational(
+            applications=ports.applications,
+            say=saying.say,
+            counts=ports.told_counts,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Background tasks."""
+        from pushhub.webhooks.model.task import TaskKind
+        from pushhub.webhooks.replay import Counting, EngineTries, Erasing, Replay
+        from pushhub.webhooks.tasks import Tasks
+
+        ports, clock = self.ports, self._outside.clock
+        log = ports.message_log
+
+        def replay() -> Replay:
+            tries = EngineTries(messages=self.messages, deliveries=self._outside.messages, resend=self._engine.resend)
+            return Replay(endpoints=ports.endpoints, log=log, tries=tries, clock=clock)
+
+        def counting() -> Counting:
+            return Counting(next_app=self.applications.next_after, log=log, clock=clock)
+
+        return Tasks(
+            store=ports.task_store,
+            workers={
+                TaskKind.RECOVER: replay,
+                TaskKind.REPLAY_MISSING: replay,
+                TaskKind.BULK_REPLAY: replay,
+                TaskKind.EXPUNGE: lambda: Erasing(log=log, expunge=self.messages.expunge, clock=clock),
+                TaskKind.APP_STATS: counting,
+                TaskKind.EVENT_TYPES: counting,
+            },
+            ended=self.operational.task,
+            clock=clock,
+        )
+
+    @cached_property
+    def poller(self) -> WebhooksPoller:
+        """Reads messages for pollers."""
+        from pushhub.webhooks.poller import WebhooksPoller
+
+        ports = self.ports
+        return WebhooksPoller(
+            applications=ports.applications,
+            endpoints=ports.endpoints,
+            log=ports.message_log,
+            places=ports.places,
+            clock=self._outside.clock,
+        )
 
     @cached_property
     def dialect(self) -> WebhooksDialect:
@@ -390,6 +500,9 @@ class Webhooks:
             repeats=self.repeats,
             portal=self.portal,
             environments=self.environments,
+            operational=self.operational,
+            tasks=self.tasks,
+            poller=self.poller,
             base_url=self._outside.base_url,
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect)
@@ -404,7 +517,7 @@ class Webhooks:
     def _disabling(self) -> WebhooksDisabling:
         from pushhub.webhooks.disabling import WebhooksDisabling
 
-        return WebhooksDisabling(endpoints=self.ports.endpoints)
+        return WebhooksDisabling(endpoints=self.ports.endpoints, tell=self.operational.endpoint)
 
     def _target(self) -> WebhookTarget:
         from pushhub.webhooks.target import WebhookTarget
@@ -412,6 +525,7 @@ class Webhooks:
         ports, outside = self.ports, self._outside
         return WebhookTarget(
             projects=outside.config,
+            endpoints=ports.endpoints,
             vault=ports.vault,
             attempts=ports.attempt_log,
             sender=outside.sender,

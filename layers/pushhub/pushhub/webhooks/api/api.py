@@ -16,8 +16,11 @@ from pushhub.webhooks.api import (
     event_types,
     health,
     messages,
+    operational,
+    poller,
     portal,
     posting,
+    tasks,
 )
 from pushhub.webhooks.api.call import WebhooksCall
 from pushhub.webhooks.api.dialect import WebhooksDialect
@@ -31,6 +34,9 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *event_types.ROUTES,
     *portal.ROUTES,
     *environment.ROUTES,
+    *operational.ROUTES,
+    *tasks.ROUTES,
+    *poller.ROUTES,
     *posting.ROUTES,
     *messages.ROUTES,
     *attempts.ROUTES,

@@ -10,7 +10,7 @@ from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
-from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery
+from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Stats
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.ids import Kind, message_id
 from pushhub.webhooks.model.page import Window
@@ -106,15 +106,18 @@ def _resend(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return Response(status=202, body={})
 
 
+def _attempt_stats(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    counted = asdict(_counted(hub, call))
+    return Response(status=200, body={name: counted[name] for name in ("success", "fail", "canceled")})
+
+
 def _stats(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    stats = hub.attempts.stats(
-        call.project,
-        call.app,
-        call.endpoint,
-        since=moment_in_query(call.query, "since"),
-        until=moment_in_query(call.query, "until"),
-    )
-    return Response(status=200, body=asdict(stats))
+    return Response(status=200, body=asdict(_counted(hub, call)))
+
+
+def _counted(hub: WebhooksUseCases, call: WebhooksCall) -> Stats:
+    since, until = moment_in_query(call.query, "since"), moment_in_query(call.query, "until")
+    return hub.attempts.stats(call.project, call.app, call.endpoint, since=since, until=until)
 
 
 def _example(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -203,6 +206,14 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         _stats,
         name="webhooks.show_stats",
         summary="Count the attempts at an endpoint",
+        query=("since", "until"),
+    ),
+    _route(
+        "GET",
+        ENDPOINT + "/attempt-stats",
+        _attempt_stats,
+        name="webhooks.show_attempt_stats",
+        summary="Count the attempts at an endpoint that ended",
         query=("since", "until"),
     ),
     Route(

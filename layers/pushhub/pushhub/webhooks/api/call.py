@@ -8,6 +8,8 @@ from functools import cached_property
 
 from pushhub.web.api import Call
 from pushhub.webhooks.idempotency import digest_of
+from pushhub.webhooks.model.application import OPERATIONAL_APP
+from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
 
 __all__ = ["APP", "ENDPOINT", "ROOT", "Caller", "WebhooksCall"]
@@ -51,7 +53,13 @@ class WebhooksCall(Call):
 
     @property
     def app(self) -> str:
-        """Id or uid of the application in the path."""
+        """Id or uid of the application in the path.
+
+        Raises:
+            NotFound: It is the one of operational webhooks, which has routes of its own.
+        """
+        if self.names["app"] == OPERATIONAL_APP:
+            raise not_found()
         return self.names["app"]
 
     @property

@@ -23,6 +23,7 @@ from pushhub.web.description import (
 )
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
+from pushhub.webhooks.model.task import TaskKind, TaskStatus
 
 __all__ = ["DESCRIPTION", "TEXTS", "listed", "listing"]
 
@@ -169,6 +170,26 @@ _MESSAGE_FIELDS: dict[str, Schema] = {
 }
 _MESSAGE_LACKS = ("tags", "deliverAt")
 
+_TASK_ID = "qtask_3MRPxozw7TPC3MSkZFTrdbEFpc6"
+_TASK_BEGUN: dict[str, Any] = {"id": _TASK_ID, "status": "running", "task": "endpoint.recover", "updatedAt": _AT}
+_TASK: dict[str, Any] = {**_TASK_BEGUN, "status": "finished", "data": {"messagesSent": 2, "messagesLooked": 5}}
+_TASK_FIELDS: dict[str, Schema] = {
+    "id": text("Begins with `qtask_`."),
+    "status": text(enum=[each.value for each in TaskStatus]),
+    "task": text(enum=[each.value for each in TaskKind]),
+    "updatedAt": TIME,
+}
+_REPLAY_FIELDS: dict[str, Schema] = {
+    "since": TIME,
+    "until": nullable(TIME),
+    "rate": nullable(whole("Messages per second. The hub's own field.", 1, 65_535)),
+    "dryRun": boolean("Whether messages are only counted. The hub's own field."),
+    "unlimited": boolean("Whether since may be more than 14 days before until. The hub's own field."),
+}
+_OPERATIONAL_FIELDS = {name: schema for name, schema in _ENDPOINT_FIELDS.items() if name != "channels"}
+_OPERATIONAL = {name: value for name, value in _ENDPOINT.items() if name != "channels"}
+_POLLED = {"data": [_MESSAGE], "iterator": _MESSAGE_ID, "done": True}
+
 _SCHEMAS: dict[str, Schema] = {
     "WebhooksMessage": answer(_MESSAGE_FIELDS, lacks=_MESSAGE_LACKS),
     "WebhooksAttemptedMessage": answer(
@@ -235,6 +256,24 @@ _SCHEMAS: dict[str, Schema] = {
         lacks=("featureFlags", "groupName"),
     ),
     "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
+    "WebhooksTaskBegun": answer(_TASK_FIELDS),
+    "WebhooksTask": answer({**_TASK_FIELDS, "data": obj("What came of it so far.")}),
+    "WebhooksOperationalEndpoint": answer(
+        {
+            **_OPERATIONAL_FIELDS,
+            "id": text("Begins with `ep_`."),
+            "metadata": TEXTS,
+            "createdAt": TIME,
+            "updatedAt": TIME,
+        }
+    ),
+    "WebhooksPolled": answer(
+        {
+            "data": array(ref("WebhooksMessage")),
+            "iterator": text("Where to read on."),
+            "done": boolean("Whether nothing more is there now."),
+        }
+    ),
     "WebhooksAccess": answer({"url": text("Of the portal."), "token": text("Opens one application.")}),
     "WebhooksKey": answer({"key": text("The secret; of an Ed25519 key, the public half.")}),
 }
@@ -311,6 +350,124 @@ _ROUTES: Mapping[str, Described] = {
         means="One try at once, whatever the endpoint chooses; success ends the automatic ones.",
         answer=obj(),
         answered={},
+    ),
+    "webhooks.show_attempt_stats": Described(
+        means="Of the last 28 days, unless said otherwise.",
+        answer=answer(dict.fromkeys(("success", "fail", "canceled"), whole())),
+        answered={"success": 3, "fail": 1, "canceled": 0},
+    ),
+    "webhooks.recover": Described(
+        means="Each message once, as a single try.",
+        request=request(_REPLAY_FIELDS, needs=("since",)),
+        sent={"since": _AT},
+        answer=ref("WebhooksTaskBegun"),
+        answered=_TASK_BEGUN,
+    ),
+    "webhooks.replay_missing": Described(
+        means="Those that the endpoint chooses by its filters; with all automatic tries.",
+        request=request(_REPLAY_FIELDS, needs=("since",)),
+        sent={"since": _AT},
+        answer=ref("WebhooksTaskBegun"),
+        answered={**_TASK_BEGUN, "task": "endpoint.replay"},
+    ),
+    "webhooks.bulk_replay": Described(
+        means="Successful ones too.",
+        request=request(
+            {
+                **_REPLAY_FIELDS,
+                "eventTypes": nullable(_NAMES),
+                "channel": nullable(text(minLength=1, maxLength=128)),
+                "tag": nullable(text(minLength=1, maxLength=128)),
+                "status": nullable(whole("How it stands with the endpoint.", 0, 4)),
+                "statusCodeClass": nullable({**whole(), "enum": [0, 100, 200, 300, 400, 500]}),
+            },
+            needs=("since",),
+        ),
+        sent={"since": _AT, "eventTypes": ["user.created"]},
+        answer=ref("WebhooksTaskBegun"),
+        answered={**_TASK_BEGUN, "task": "endpoint.bulk-replay"},
+    ),
+    "webhooks.expunge_all": Described(
+        means="The messages stay listed.",
+        answer=ref("WebhooksTaskBegun"),
+        answered={**_TASK_BEGUN, "task": "application.purge_content"},
+    ),
+    "webhooks.count_by_app": Described(
+        request=request(
+            {"since": TIME, "until": TIME, "appIds": nullable(array(text(), "Ids or uids; all when left out."))},
+            needs=("since", "until"),
+        ),
+        sent={"since": "2026-11-01T00:00:00Z", "until": "2026-11-22T00:00:00Z"},
+        answer=answer({**_TASK_FIELDS, "unresolvedAppIds": array(text())}),
+        answered={**_TASK_BEGUN, "task": "application.stats", "unresolvedAppIds": []},
+    ),
+    "webhooks.count_by_event_type": Described(
+        answer=ref("WebhooksTaskBegun"), answered={**_TASK_BEGUN, "task": "event-type.aggregate"}
+    ),
+    "webhooks.list_tasks": Described(
+        means="Those of the last 90 days.",
+        asked={"limit": "50"},
+        answer=listed(ref("WebhooksTask")),
+        answered=listing(_TASK, _TASK_ID),
+    ),
+    "webhooks.show_task": Described(answer=ref("WebhooksTask"), answered=_TASK),
+    "webhooks.cancel_task": Described(
+        means="What it sent stays sent. Its status is `failed` then, as the API has no other word, and its data say `canceled`.",
+        answer=ref("WebhooksTask"),
+        answered={**_TASK, "status": "failed", "data": {"messagesSent": 2, "messagesLooked": 5, "canceled": True}},
+        refusals={409: "It has ended already"},
+    ),
+    "webhooks.create_operational_endpoint": Described(
+        means="It is told what becomes of endpoints, and of messages that keep failing.",
+        request=request({**_OPERATIONAL_FIELDS, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        sent={"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
+        answer=ref("WebhooksOperationalEndpoint"),
+        answered=_OPERATIONAL,
+        refusals=_TAKEN,
+    ),
+    "webhooks.list_operational_endpoints": Described(
+        asked={"limit": "50"},
+        answer=listed(ref("WebhooksOperationalEndpoint")),
+        answered=listing(_OPERATIONAL, _ENDPOINT_ID),
+    ),
+    "webhooks.show_operational_endpoint": Described(answer=ref("WebhooksOperationalEndpoint"), answered=_OPERATIONAL),
+    "webhooks.replace_operational_endpoint": Described(
+        request=request(_OPERATIONAL_FIELDS, needs=("url",)),
+        sent={"url": "https://ops.example/pushhub"},
+        answer=ref("WebhooksOperationalEndpoint"),
+        answered=_OPERATIONAL,
+        refusals=_TAKEN,
+    ),
+    "webhooks.delete_operational_endpoint": Described(),
+    "webhooks.show_operational_secret": Described(
+        answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+    ),
+    "webhooks.rotate_operational_secret": Described(
+        request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
+        sent={"gracePeriodSeconds": 3600},
+    ),
+    "webhooks.show_operational_headers": Described(
+        answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
+    ),
+    "webhooks.replace_operational_headers": Described(request=_HEADERS, sent={"headers": {"X-Key": "1"}}),
+    "webhooks.poll": Described(
+        means="Without an iterator or a time nothing is answered but the place to read on from now. Messages are there two seconds after they were "
+        "posted, so that none is left out.",
+        asked={"limit": "50"},
+        answer=ref("WebhooksPolled"),
+        answered=_POLLED,
+    ),
+    "webhooks.consume": Described(
+        means="An iterator acknowledges what came before it. What is not acknowledged is answered again.",
+        asked={"iterator": _MESSAGE_ID},
+        answer=ref("WebhooksPolled"),
+        answered=_POLLED,
+    ),
+    "webhooks.seek": Described(
+        request=request({"after": TIME}, needs=("after",)),
+        sent={"after": _AT},
+        answer=answer({"iterator": text()}),
+        answered={"iterator": _MESSAGE_ID},
     ),
     "webhooks.show_stats": Described(
         means="Of the last 28 days, unless said otherwise.",
@@ -507,6 +664,9 @@ DESCRIPTION = ApiDescription(
         "endpoint": Named(means="Id or uid of the endpoint.", example=_ENDPOINT_ID),
         "event_type": Named(means="Name of the event type.", example="user.created"),
         "message": Named(means="Id of the message, or the producer's own.", example=_MESSAGE_ID),
+        "task": Named(means="Id of the task.", example=_TASK_ID),
+        "sink": Named(means="Name of a poller; an endpoint's id or uid to read what that one chooses.", example="crm"),
+        "consumer": Named(means="Name of a consumer.", example="one"),
         "attempt": Named(means="Id of the attempt.", example=_ATTEMPT_ID),
     },
     query={
@@ -521,6 +681,8 @@ DESCRIPTION = ApiDescription(
         "event_types": Named(means="Only messages of these types, separated by commas."),
         "before": Named(means="Only what happened before."),
         "after": Named(means="Only what happened from then on."),
+        "event_type": Named(means="Only messages of these types, separated by commas."),
+        "task": Named(means="Only tasks of this kind."),
         "since": Named(means="From then on."),
         "until": Named(means="Until then."),
         "status": Named(means="Only these, by number."),

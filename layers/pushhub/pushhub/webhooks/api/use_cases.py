@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.messages import WebhooksMessages
+    from pushhub.webhooks.operational import Operational
+    from pushhub.webhooks.poller import WebhooksPoller
     from pushhub.webhooks.portal import Portal
     from pushhub.webhooks.posting import WebhooksPosting
+    from pushhub.webhooks.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,9 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         repeats: Answers repeated requests.
         portal: Tokens of the owners of applications.
         environments: What a project has, given out and taken in.
+        operational: What the hub itself tells projects.
+        tasks: Background tasks.
+        poller: Reads messages for pollers.
         base_url: Where the hub is.
     """
 
@@ -59,4 +65,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     repeats: Repeats
     portal: Portal
     environments: Environments
+    operational: Operational
+    tasks: Tasks
+    poller: WebhooksPoller
     base_url: str

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Application", "ApplicationFields", "queue_of", "queue_uid"]
+__all__ = ["OPERATIONAL_APP", "Application", "ApplicationFields", "queue_of", "queue_uid"]
 
 PROTOCOL = "webhooks"
 """Name of the protocol, and the first part of its queues' names."""
+
+OPERATIONAL_APP = "app_" + "0" * 27
+"""Id of the application in each project that tells what the hub has to say; it sorts before all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,12 @@ import re
 import secrets
 from enum import StrEnum
 
-from pushhub.base.ids import time_of_message_id
+from pushhub.base.ids import first_message_id, time_of_message_id
 
 __all__ = [
     "Kind",
     "attempt_id",
+    "engine_before",
     "engine_id",
     "first_id",
     "is_id",
@@ -79,6 +80,11 @@ def engine_id(text: str) -> str | None:
     number = content[5:13]
     engine = f"{int.from_bytes(number):019d}"
     return engine if content[13:] == _check(number) and message_id(engine) == text else None
+
+
+def engine_before(at: int) -> str:
+    """The engine's id that is less than all those of a moment (epoch milliseconds) and after."""
+    return f"{max(0, int(first_message_id(at)) - 1):019d}"
 
 
 def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> str:

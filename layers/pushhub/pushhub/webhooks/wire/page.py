@@ -11,7 +11,7 @@ from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, bad_request, moment_in_query
 
-__all__ = ["page_view", "parse_times", "parse_window"]
+__all__ = ["page_view", "parse_limit", "parse_times", "parse_window"]
 
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 LISTED_DAYS = 90
@@ -43,7 +43,7 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     after = iterator[1:] if backwards else iterator
     if iterator and not _is_key(after, kind):
         raise unprocessable("The iterator is not one of this list", "query", "iterator")
-    return Window(limit=_limit(query), after=after or None, backwards=backwards, ascending=ascending)
+    return Window(limit=parse_limit(query), after=after or None, backwards=backwards, ascending=ascending)
 
 
 def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
@@ -73,7 +73,13 @@ def _is_key(text: str, kind: Kind | None) -> bool:
     return is_id(kind, text)
 
 
-def _limit(query: Mapping[str, str]) -> int:
+def parse_limit(query: Mapping[str, str]) -> int:
+    """How many items a query asks for.
+
+    Raises:
+        Refused: It is no number (400).
+        Unprocessable: It is out of bounds (422).
+    """
     given = query.get("limit", "")
     if not given:
         return DEFAULT_LIMIT

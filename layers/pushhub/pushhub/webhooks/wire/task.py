@@ -8,12 +8,15 @@ from pushhub.base.times import iso_time
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = ["begun_view", "parse_replay", "task_view"]
+__all__ = ["USAGE_MS", "begun_view", "parse_replay", "parse_usage", "task_view"]
 
 MAX_SPAN_MS = (14 * 86_400 + 300) * 1000
 """How far back a request may reach unless it says that it means to (``unlimited``)."""
 MAX_RATE = 65_535
 MAX_TYPES = 100
+MAX_APPS = 1_000
+USAGE_MS = 28 * 86_400_000
+"""The longest time that messages are counted for."""
 _STATUSES = 4
 _CLASSES = (0, 100, 200, 300, 400, 500)
 
@@ -62,6 +65,19 @@ def _filtered(ask: TaskAsk, fields: Fields) -> TaskAsk:
         status=fields.whole("status", least=0, most=_STATUSES),
         status_code_class=status_class,
     )
+
+
+def parse_usage(fields: Fields) -> tuple[int, int, tuple[str, ...]]:
+    """From when to when messages are counted, and of which applications, by id or uid; of all when empty.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    since, until = fields.required_moment("since"), fields.required_moment("until")
+    if not 0 < until - since <= USAGE_MS:
+        raise fields.refuse("since must be before until, 28 days at most", "since")
+    named = None if fields.raw("appIds") == [] else fields.names("appIds", NAME, most=MAX_APPS)
+    return since, until, named or ()
 
 
 def begun_view(task: Task) -> dict[str, object]:

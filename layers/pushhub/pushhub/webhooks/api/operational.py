@@ -1,0 +1,134 @@
+"""Webhooks API: endpoints that are told what the hub itself has to say."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pushhub.web.api import Body, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.model.application import OPERATIONAL_APP as APP
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
+from pushhub.webhooks.wire.page import page_view, parse_window
+
+ENDPOINTS = ROOT + "/operational-webhook/endpoint"
+ENDPOINT = ENDPOINTS + "/{endpoint}"
+HEADERS = ENDPOINT + "/headers"
+NOTHING = Response(status=204, body={})
+
+
+def _view(endpoint: Endpoint) -> dict[str, object]:
+    shown = dict(endpoint_view(endpoint))
+    del shown["channels"]
+    return shown
+
+
+def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.operational.ensure(call.project)
+    return Response(status=201, body=_view(hub.endpoints.create(call.project, APP, call.fields)))
+
+
+def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
+    hub.operational.ensure(call.project)
+    return Response(status=200, body=page_view(hub.endpoints.page(call.project, APP, window), _view))
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=_view(hub.endpoints.endpoint(call.project, APP, call.endpoint)))
+
+
+def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.endpoint(call.project, APP, call.endpoint)
+    replaced, _ = hub.endpoints.replace(call.project, APP, call.endpoint, call.fields)
+    return Response(status=200, body=_view(replaced))
+
+
+def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.delete(call.project, APP, call.endpoint)
+    return NOTHING
+
+
+def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body={"key": hub.endpoints.secret(call.project, APP, call.endpoint).shown})
+
+
+def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.rotate(call.project, APP, call.endpoint, parse_rotation(call.fields))
+    return NOTHING
+
+
+def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=headers_view(hub.endpoints.headers(call.project, APP, call.endpoint)))
+
+
+def _set_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    hub.endpoints.set_headers(call.project, APP, call.endpoint, call.fields)
+    return NOTHING
+
+
+_bodied = partial(Route, body=Body.JSON)
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    _bodied(
+        "POST",
+        ENDPOINTS,
+        _create,
+        name="webhooks.create_operational_endpoint",
+        summary="Make an endpoint that is told of the hub's own events",
+        status=201,
+    ),
+    Route(
+        "GET",
+        ENDPOINTS,
+        _list,
+        name="webhooks.list_operational_endpoints",
+        summary="List the endpoints that are told of the hub's own events",
+        query=("limit", "iterator", "order"),
+    ),
+    Route("GET", ENDPOINT, _show, name="webhooks.show_operational_endpoint", summary="Show such an endpoint"),
+    _bodied(
+        "PUT", ENDPOINT, _replace, name="webhooks.replace_operational_endpoint", summary="Replace such an endpoint"
+    ),
+    Route(
+        "DELETE",
+        ENDPOINT,
+        _delete,
+        name="webhooks.delete_operational_endpoint",
+        summary="Delete such an endpoint",
+        status=204,
+    ),
+    Route(
+        "GET",
+        ENDPOINT + "/secret",
+        _secret,
+        name="webhooks.show_operational_secret",
+        summary="Show the signing key of such an endpoint",
+    ),
+    _bodied(
+        "POST",
+        ENDPOINT + "/secret/rotate",
+        _rotate,
+        name="webhooks.rotate_operational_secret",
+        summary="Give such an endpoint another signing key",
+        status=204,
+    ),
+    Route(
+        "GET",
+        HEADERS,
+        _headers,
+        name="webhooks.show_operational_headers",
+        summary="Show the headers of such an endpoint",
+    ),
+    _bodied(
+        "PUT",
+        HEADERS,
+        _set_headers,
+        name="webhooks.replace_operational_headers",
+        summary="Replace the headers of such an endpoint",
+        status=204,
+    ),
+)

@@ -1,0 +1,176 @@
+"""Messages of an application read in order by whoever asks, instead of being sent: by an iterator of the reader's own, or a place that is kept for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from pushhub.base.ids import first_message_id
+from pushhub.base.ports import Clock
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.endpoint import wants
+from pushhub.webhooks.model.ids import engine_before, engine_id, message_id
+from pushhub.webhooks.model.message import ListedMessage
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.refusals import not_found, unprocessable
+from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
+from pushhub.webhooks.wire.fields import NAME
+
+__all__ = ["Places", "Polled", "WebhooksPoller"]
+
+SETTLED_MS = 2_000
+"""A message is read so long after its id was made: until then one with a lower id may still be on its way into the table."""
+
+MOST_LOOKED = 1_000
+"""Messages that one call looks at, whether they are chosen or not."""
+
+
+class Places(Protocol):
+    """Keeps the places of consumers. May raise ``Unavailable``."""
+
+    def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
+        """The place of a consumer, or None."""
+        ...
+
+    def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
+        """Keep the place of a consumer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polled:
+    """What was read.
+
+    Attributes:
+        messages: Oldest first.
+        iterator: Where to read on.
+        done: Nothing more is there now.
+    """
+
+    messages: Sequence[ListedMessage]
+    iterator: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which messages are read.
+
+    Attributes:
+        limit: At most so many.
+        event_types: Of these types; empty for all.
+        channel: In this channel; empty for all.
+    """
+
+    limit: int = 50
+    event_types: Collection[str] = ()
+    channel: str = ""
+
+
+class WebhooksPoller:
+    """Reads messages for pollers.
+
+    Args:
+        applications: Finds applications.
+        endpoints: Finds endpoints: a poller that has the name of one reads what that one chooses.
+        log: The messages.
+        places: Places of consumers.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        endpoints: ReadEndpoints,
+        log: MessageLog,
+        places: Places,
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._log = log
+        self._places = places
+        self._clock = clock
+
+    def poll(
+        self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
+    ) -> Polled:
+        """Read on from an iterator, or from a moment; without either, only the place to read on from now.
+
+        Raises:
+            NotFound: No such application, or no poller can have that name.
+            Unprocessable: The iterator is none.
+        """
+        application = self._application(project_id, app, sink)
+        if not iterator and after is None:
+            return Polled(messages=(), iterator=self._now(), done=False)
+        start = _place(iterator) if iterator else engine_before(after or 0)
+        return self._read(application, sink, choice, start)
+
+    def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
+        """Read on from the place that is kept for a consumer; with an iterator, which acknowledges what came before it, from there.
+
+        Raises:
+            NotFound: No such application, or no poller or consumer can have that name.
+            Unprocessable: The iterator is none.
+        """
+        application = self._application(project_id, app, sink, consumer)
+        name = f"{sink}/{consumer}"
+        kept = iterator or self._places.place(project_id, application.app_id, name)
+        start = _place(kept) if kept else None
+        if iterator or not kept:
+            kept = iterator or self._now()
+            self._places.put_place(project_id, application.app_id, name, kept)
+        if start is None:
+            return Polled(messages=(), iterator=kept, done=False)
+        return self._read(application, sink, choice, start)
+
+    def seek(self, project_id: str, app: str, sink: str, consumer: str, after: int) -> str:
+        """Move the place of a consumer to a moment; the iterator that stands for it.
+
+        Raises:
+            NotFound: No such application, or no poller or consumer can have that name.
+        """
+        application = self._application(project_id, app, sink, consumer)
+        place = message_id(engine_before(after))
+        self._places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)
+        return place
+
+    def _application(self, project_id: str, app: str, *names: str) -> Application:
+        application = found_application(self._applications, project_id, app)
+        if not all(map(NAME.fullmatch, names)):
+            raise not_found()
+        return application
+
+    def _now(self) -> str:
+        return message_id(engine_before(self._clock.now() - SETTLED_MS))
+
+    def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
+        project_id, app_id = application.project, application.app_id
+        endpoint = self._endpoints.endpoint(project_id, app_id, sink)
+        span = Span(above=start, below=first_message_id(self._clock.now() - SETTLED_MS))
+        chosen: list[ListedMessage] = []
+        last, looked = start, 0
+        for each in islice(self._log.messages(project_id, app_id, span), MOST_LOOKED):
+            if len(chosen) == choice.limit:
+                return Polled(messages=chosen, iterator=message_id(last), done=False)
+            last, looked = each.engine_id, looked + 1
+            fields = each.fields
+            if choice.event_types and fields.event_type not in choice.event_types:
+                continue
+            if choice.channel and choice.channel not in fields.channels:
+                continue
+            if endpoint is None or wants(endpoint, fields.event_type, fields.channels):
+                chosen.append(each)
+        return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
+
+
+def _place(iterator: str) -> str:
+    place = engine_id(iterator)
+    if place is None:
+        raise unprocessable("The iterator is not one of this list", "query", "iterator")
+    return place

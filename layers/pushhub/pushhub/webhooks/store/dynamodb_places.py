@@ -1,0 +1,38 @@
+"""Places of consumers on DynamoDB: ``PLACE#{consumer}`` in their application's partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.ports import Clock
+from pushhub.cloud.table import Item, Table, text
+from pushhub.webhooks.store._items import app_pk, key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class DynamoDBPlaces:
+    """Implements :class:`pushhub.webhooks.poller.Places`.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the webhooks table.
+        clock: Waits between rounds of a batch.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+
+    def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
+        """See the port."""
+        item = self._table.get(_key(project_id, app_id, consumer))
+        return item["place"]["S"] if item else None
+
+    def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
+        """See the port."""
+        self._table.put(_key(project_id, app_id, consumer) | {"place": text(place)})
+
+
+def _key(project_id: str, app_id: str, consumer: str) -> Item:
+    return key(app_pk(project_id, app_id), f"PLACE#{consumer}")
