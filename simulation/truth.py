@@ -144,7 +144,8 @@ class Truth:
                 self.removed_early.append(key)
             return
         history = self.deliveries[key]
-        if history and history[-1].version == delivery.version:
+        if history and (history[-1].version, history[-1].state) == (delivery.version, delivery.state.value):
+            # It left the due index, or was written by a call that was repeated.
             return
         history.append(
             Written(

@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -312,6 +313,8 @@ class IronMqWorld:
             yield Violation("more tries than allowed", message_id, f"{last.tries} at {name}")
         if sum(each.settled for each in history) > 1 and len({each.state for each in history if each.settled}) > 1:
             yield Violation("ended twice", message_id, str([each.state for each in history]))
+        if any(later.version <= earlier.version for earlier, later in pairwise(history)):
+            yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
         wants_error = bool(queue.settings["push"]["error_queue"]) and last.state in {"exhausted", "expired"}
         if errors[message_id, name] != wants_error and not accepted.deleted:
             told = f"{errors[message_id, name]} error messages about {name}, which is {last.state}"
@@ -374,6 +377,9 @@ class IronMqWorld:
         unicast = {name for each in self.queues if each.kind == "unicast" for name in each.endpoints}
         for each in self.acknowledged:
             who = "*" if each.subscriber in unicast else each.subscriber
+            states = self._states_of(each.message_id, who)
+            if not {"acknowledged", "delivered"} & states:
+                yield Violation("acknowledged and not so", each.message_id, f"{each.subscriber}: {sorted(states)}")
             for seen, name in requests[each.message_id, who]:
                 if seen.known_at > each.at:
                     yield Violation(
@@ -381,6 +387,18 @@ class IronMqWorld:
                         each.message_id,
                         f"{name} at {_told(seen.at)}, acknowledged at {_told(each.at)}",
                     )
+
+    def _states_of(self, message_id: str, who: str) -> set[str]:
+        """How a delivery ended, by the subscriber's name (unicast: ``*``)."""
+        found = set()
+        for queue in self.queues:
+            if who == "*" or who in queue.endpoints:
+                assert queue.stored is not None
+                assert queue.stored.push is not None
+                ids = {each.name: each.subscriber_id for each in queue.stored.push.subscribers}
+                history = self._truth.deliveries.get((message_id, ids.get(who, who)), [])
+                found |= {each.state for each in history[-1:]}
+        return found
 
 
 def _told(at: int) -> str:

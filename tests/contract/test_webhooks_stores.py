@@ -10,16 +10,19 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksSettings
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
 
 from pushhub.base.errors import Conflict
 from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, UidTaken, Vault
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
+from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 from pushhub.webhooks.store.kms_vault import KmsVault
 
@@ -40,6 +43,15 @@ def keys(request: pytest.FixtureRequest) -> Iterator[IdempotencyKeys]:
         return
     with aws.dynamodb() as client:
         yield DynamoDBIdempotencyKeys(client, aws.WEBHOOKS_TABLE, FakeClock())
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def logs(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "fake":
+        yield FakeWebhooksLogs()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBWebhooksLogs(client, aws.WEBHOOKS_TABLE, FakeClock())
 
 
 @pytest.fixture(params=["fake", "kms"])
@@ -250,3 +262,81 @@ def test_what_was_sealed_for_a_project_is_not_opened_for_another(vault: Vault) -
     sealed = vault.seal(PROJECT, b"whsec_secret")
     with pytest.raises(Exception):  # noqa: B017 (the fake asserts, KMS refuses)
         vault.open(OTHER_PROJECT, sealed)
+
+
+APP, ENDPOINT = new_id(Kind.APPLICATION, NOW), new_id(Kind.ENDPOINT, NOW)
+MESSAGE = ListedMessage(
+    project=PROJECT,
+    app_id=APP,
+    engine_id="1910848478410441216",
+    fields=MessageFields(
+        event_type="a.b",
+        channels=("x", "y"),
+        tags=("t",),
+        event_id="e",
+        content_type="text/plain",
+        deliver_at=NOW + 5,
+    ),
+    accepted_at=NOW,
+    ends_at=NOW + 10,
+    listed_until=NOW + 20_000,
+    expunged=True,
+)
+
+
+def test_messages_are_listed_with_all_that_was_said_of_them(logs: Any) -> None:
+    # Given messages of two applications
+    plain = replace(MESSAGE, engine_id="1910848478410441217", fields=MessageFields(event_type="c"), expunged=False)
+    for each in (MESSAGE, plain, replace(plain, app_id=new_id(Kind.APPLICATION, NOW))):
+        logs.list_message(each)
+    # Then each is found, and those of one are listed in a span
+    assert logs.listed(PROJECT, APP, MESSAGE.engine_id) == MESSAGE
+    assert logs.listed(PROJECT, APP, "1910848478410441299") is None
+    assert list(logs.messages(PROJECT, APP, Span(up=False))) == [plain, MESSAGE]
+    assert list(logs.messages(PROJECT, APP, Span(above=MESSAGE.engine_id))) == [plain]
+    assert list(logs.messages(PROJECT, APP, Span(above="2", below="1"))) == []
+    # When one is listed again, then it is as it was listed last
+    logs.list_message(replace(plain, expunged=True))
+    assert logs.listed(PROJECT, APP, plain.engine_id).expunged
+
+
+def test_an_event_id_belongs_to_the_message_that_had_it_first(logs: Any) -> None:
+    assert logs.message_of_event(PROJECT, APP, "e") is None
+    assert logs.claim_event(PROJECT, APP, "e", "1", until=NOW) == "1"
+    assert logs.claim_event(PROJECT, APP, "e", "2", until=NOW) == "1"
+    assert logs.claim_event(PROJECT, APP, "e", "1", until=NOW) == "1"
+    assert logs.message_of_event(PROJECT, APP, "e") == "1"
+    assert logs.message_of_event(OTHER_PROJECT, APP, "e") is None
+
+
+@pytest.mark.parametrize("response", ["", "ok", "größe " * 3_000])
+def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -> None:
+    # Given attempts for two messages
+    first = LoggedAttempt(
+        project=PROJECT,
+        app_id=APP,
+        endpoint_id=ENDPOINT,
+        engine_id="1",
+        number=1,
+        manual=True,
+        url="https://a.example/",
+        status_code=500,
+        success=False,
+        response=response,
+        duration_ms=20,
+        started_at=NOW,
+        event_type="a",
+        channels=("x",),
+        tags=("t",),
+        listed_until=(NOW // 1000 + 60) * 1000,
+    )
+    second = replace(
+        first, engine_id="2", number=2, manual=False, success=True, status_code=0, duration_ms=0, started_at=NOW + 8
+    )
+    for each in (first, second):
+        logs.log_attempt(each)
+    # Then they are listed with all that is known of them
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span(up=False))) == [second, first]
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id="1")) == [first]
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span(above=first.attempt_id))) == [second]
+    assert list(logs.attempts(OTHER_PROJECT, ENDPOINT, Span())) == []

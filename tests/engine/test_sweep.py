@@ -153,3 +153,34 @@ def test_the_schedule_can_be_made_anew() -> None:
     # Then the delivery is made at its time, once
     world.run(seconds=HOUR + 60)
     assert len(world.sender.requests) == 1
+
+
+def test_a_delivery_that_ended_and_is_gone_before_its_message_does_not_begin_anew() -> None:
+    # Given a delivered message that has expired, and whose delivery's time to live was over first
+    world = World()
+    world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=25 * HOUR)
+    [delivery] = world.deliveries(message_id)
+    world.messages.drop(delivery)
+    # When the table is swept
+    swept = sweep(world)
+    world.run(seconds=60)
+    # Then nothing is queued, and no error message tells of a delivery that came to a good end
+    assert swept == 0
+    assert world.pulled("failed") == []
+    assert len(world.sender.requests) == 1
+
+
+def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry() -> None:
+    # Given a message that dispatch never saw, and that has just expired
+    world = World()
+    world.make_queue("q", subscribers(A), error_queue="failed", expiration=60)
+    world.post("q", b"x")
+    lose_the_stream(world)
+    world.run(seconds=120)
+    # When the table is swept, then it ends as what expires does, though it is not late by an hour yet
+    assert sweep(world) == 1
+    world.run(seconds=60)
+    assert world.sender.requests == []
+    assert len(world.pulled("failed")) == 1

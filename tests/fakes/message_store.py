@@ -126,6 +126,11 @@ class FakeMessageStore:
                 key[:2] == (project_id, queue_uid) and each.state in _WAITING for key, each in self._deliveries.items()
             )
 
+    def drop(self, delivery: Delivery) -> None:
+        """Remove a delivery, as its time to live does, at whatever time."""
+        with self._lock:
+            del self._deliveries[delivery.key]
+
     def take_inserted(self) -> list[Message]:
         """Messages inserted since the last call: what the table's stream would hand to dispatch."""
         with self._lock:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
+from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Outstanding, Schedule, WorkQueue
 
@@ -102,14 +102,17 @@ class Sweep:
 
     def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
         """The deliveries of a message that are long due and still as they were."""
-        before = self._clock.now() - GRACE_MS
+        now = self._clock.now()
+        before = now - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
         for subscriber_id in dict.fromkeys((*message.delivery_subscribers, *stored)):
             order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
             delivery = stored.get(subscriber_id)
             if delivery is None:
-                # Past its time to live, a delivery that ended may be gone already while its message is not.
-                if message.due_at < before and self._clock.now() < message.expires_at + DAY_MS:
+                # Once their time to live is over, a delivery that ended may be gone before its message is: it must not begin anew. So what
+                # was never tried is found before, and at its expiry without delay: each message is looked at once a day.
+                late = message.due_at < before or message.expires_at <= now
+                if late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS:
                     yield self._queue_of(message, self._push_queue), order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:

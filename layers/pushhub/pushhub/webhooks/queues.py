@@ -9,8 +9,10 @@ from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
+from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.webhooks.model.application import PROTOCOL, queue_uid
+from pushhub.engine.model.seats import Limits
+from pushhub.webhooks.model.application import PROTOCOL, Application, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
@@ -18,6 +20,9 @@ __all__ = ["TIMEOUT_S", "EndpointPush", "EndpointSubscriber", "WebhooksQueues", 
 
 TIMEOUT_S = 30
 """Seconds that an endpoint has for its whole answer."""
+
+CIRCUIT = Circuit(failures=20)
+"""A message alone is tried on its own schedule to the end; an endpoint that fails for many is probed instead, and after five days disabled."""
 
 _KEPT_MS = 2_000
 """How long a first attempt goes by what was read of an application or endpoint; a retry reads anew."""
@@ -44,23 +49,27 @@ class EndpointPush(PushSettings):
 
     Attributes:
         find: Finds an endpoint by its id, and says when it was read.
+        application: The application.
     """
 
     find: Callable[[str], tuple[Endpoint, int] | None]
+    application: Application
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The endpoint with that id, or None when it was deleted."""
         found = self.find(subscriber_id)
-        return subscriber_of(*found) if found else None
+        return subscriber_of(found[0], self.application, found[1]) if found else None
 
 
-def subscriber_of(endpoint: Endpoint, read_at: int) -> EndpointSubscriber:
-    """An endpoint as a subscriber, as it was read then."""
+def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
+    """An endpoint as a subscriber, as it was read then; where it has no rate of its own, its application's counts."""
+    rate = endpoint.fields.throttle_rate or application.fields.throttle_rate
     return EndpointSubscriber(
         subscriber_id=endpoint.endpoint_id,
         name=endpoint.uid or endpoint.endpoint_id,
         url=f"{PROTOCOL}:{endpoint.fields.url}",
         timeout_s=TIMEOUT_S,
+        limits=Limits(rate_per_s=rate) if rate else None,
         disabled=endpoint.fields.disabled,
         endpoint=endpoint,
         read_at=read_at,
@@ -80,18 +89,21 @@ class WebhooksQueues:
         self._applications = applications
         self._endpoints = endpoints
         self._clock = clock
-        self._known: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+        self._known: ExpiringCache[Application] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
         self._read: ExpiringCache[tuple[Endpoint, int]] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None when its application was deleted."""
         app_id = name.partition("/")[2]
-        if not self._exists(project_id, app_id, fresh=fresh):
+        application = self._application(project_id, app_id, fresh=fresh)
+        if application is None:
             return None
         push = EndpointPush(
             subscribers=(),
             retry=SCHEDULES["svix"],
             rules=STANDARD_RULES,
+            circuit=CIRCUIT,
+            application=application,
             find=lambda endpoint_id: self._endpoint(project_id, app_id, endpoint_id, fresh=fresh),
         )
         uid = queue_uid(app_id)
@@ -107,13 +119,14 @@ class WebhooksQueues:
             created_at=0,
         )
 
-    def _exists(self, project_id: str, app_id: str, *, fresh: bool) -> bool:
-        if not fresh and self._known.get((project_id, app_id)):
-            return True
-        exists = self._applications.application(project_id, app_id) is not None
-        if exists:
-            self._known.put((project_id, app_id), True)
-        return exists
+    def _application(self, project_id: str, app_id: str, *, fresh: bool) -> Application | None:
+        remembered = None if fresh else self._known.get((project_id, app_id))
+        if remembered is not None:
+            return remembered
+        application = self._applications.application(project_id, app_id)
+        if application is not None:
+            self._known.put((project_id, app_id), application)
+        return application
 
     def _endpoint(self, project_id: str, app_id: str, endpoint_id: str, *, fresh: bool) -> tuple[Endpoint, int] | None:
         remembered = None if fresh else self._read.get((project_id, endpoint_id))

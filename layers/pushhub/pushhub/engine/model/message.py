@@ -10,6 +10,9 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 MAX_HOPS = 10
 """How many queues a message may pass before it is taken for a loop."""
 
+KEPT_AFTER_EXPIRY_MS = 86_400_000
+"""How long a message and its deliveries are kept after the message's expiry at least. Then they go, each by itself, in the course of two days."""
+
 DESCENDANTS = 1_000
 """How many messages may come of one that a producer posted, unless the hub is set up otherwise: copies in other queues, and their copies."""
 

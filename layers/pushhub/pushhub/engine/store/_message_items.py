@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 
 from pushhub.cloud.table import Item, number, text, texts
-from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
+from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
 
-KEPT_AFTER_EXPIRY_S = 86_400
+KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
 """How long an item outlives its message before the table's TTL may take it, seconds."""
 
 

@@ -1,0 +1,403 @@
+"""Real defects, put back one at a time, to see whether the simulator finds them: ``python -m simulation.sabotage``.
+
+Each is a small change of the hub's code while a run is made. Some are defects that the hub once had and outsiders found, others are those that its
+design is there to avoid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.ids import derived_message_id
+from pushhub.cloud.table import Table
+from pushhub.engine import accept, deliver, push, sweep
+from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.model.work import pack as pack_orders
+from pushhub.engine.store import sqs_work
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.s3_records import S3RecordStore
+from pushhub.engine.store.sqs_work import SqsWorkQueue
+from pushhub.engine.sweep import Sweep
+from pushhub.ironmq import error_queue
+from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
+from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
+from pushhub.runtime import engine as runtime_engine
+from simulation.run import Plan, Result, simulate
+
+Change = tuple[object, str, object]
+
+HOURS = 3.0
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """A defect.
+
+    Attributes:
+        name: What it is called.
+        told: What is wrong, in a sentence.
+        changes: Module or class, attribute, and what it becomes.
+        world: Where it shows.
+        seed: One that finds it.
+        found_by: Rules that it breaks there, one of which at least is told.
+        rate: Posts an hour of each producer.
+    """
+
+    name: str
+    told: str
+    changes: Callable[[], Sequence[Change]]
+    world: str
+    seed: int
+    found_by: tuple[str, ...]
+    rate: float = 12.0
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """The hub with the defect."""
+        patches = [patch.object(target, name, value) for target, name, value in self.changes()]
+        for each in patches:
+            each.start()
+        try:
+            yield
+        finally:
+            for each in patches:
+                each.stop()
+
+
+def _rounded_down(wait_ms: int, *, received_at: int, now: int) -> int:
+    return max(0, min(wait_ms, 43_000_000 - (now - received_at)) // 1000)
+
+
+def _acknowledgement_lost() -> Sequence[Change]:
+    real = DynamoDBMessageStore.save
+
+    def save(self: DynamoDBMessageStore, delivery: Delivery) -> None:
+        try:
+            real(self, delivery)
+        except Conflict:
+            if delivery.state is not DeliveryState.ACKNOWLEDGED:
+                raise
+
+    return [(DynamoDBMessageStore, "save", save)]
+
+
+def _unconditional() -> Sequence[Change]:
+    real = Table.put
+
+    def put(self: Table, item: Any, **condition: Any) -> None:
+        if condition.get("ConditionExpression") == "#version = :before":
+            condition = {}
+        real(self, item, **condition)
+
+    return [(Table, "put", put)]
+
+
+def _undone_forgotten() -> Sequence[Change]:
+    def get_many(self: Any, keys: Sequence[Any]) -> list[Any]:
+        if not keys:
+            return []
+        asked = {self._name: {"Keys": list(keys), "ConsistentRead": True}}
+        found: list[Any] = self._client.batch_get_item(RequestItems=asked)["Responses"].get(self._name, [])
+        return found
+
+    return [(Table, "get_many", get_many)]
+
+
+def _one_for_each_message() -> Sequence[Change]:
+    real = pack_orders
+
+    def pack(orders: Sequence[WorkOrder]) -> Any:
+        return real(
+            list(
+                {each.key[2] if isinstance(each.key, tuple) else each.key.message_id: each for each in orders}.values()
+            )
+        )
+
+    return [(sqs_work, "pack", pack)]
+
+
+def _failed_entries_forgotten() -> Sequence[Change]:
+    def send_batch(self: Any, batch: list[Any]) -> None:
+        self._client.send_message_batch(QueueUrl=self._url, Entries=batch)
+
+    return [(SqsWorkQueue, "_send_batch", send_batch)]
+
+
+def _dispatched_perhaps() -> Sequence[Change]:
+    real = SqsWorkQueue.send_packed
+
+    def send_packed(self: SqsWorkQueue, orders: Sequence[WorkOrder]) -> None:
+        try:
+            real(self, orders)
+        except Exception:  # noqa: BLE001 (the defect)
+            return
+
+    return [(SqsWorkQueue, "send_packed", send_packed)]
+
+
+def _records_swallowed() -> Sequence[Change]:
+    real = S3RecordStore.write
+
+    def write(self: S3RecordStore, *args: Any, **more: Any) -> bool:
+        try:
+            return real(self, *args, **more)
+        except Unavailable:
+            return False
+
+    return [(S3RecordStore, "write", write)]
+
+
+def _ids_drawn() -> Sequence[Change]:
+    numbers = itertools.count()
+
+    def drawn(at_ms: int, cause: str, bump: int = 0) -> str:
+        return derived_message_id(at_ms, f"{cause}/{next(numbers)}", bump)
+
+    return [(accept, "derived_message_id", drawn)]
+
+
+def _acknowledgements_forgotten() -> Sequence[Change]:
+    real = DynamoDBConnectionStore.acknowledge
+    numbers = itertools.count()
+
+    def acknowledge(self: Any, connection_id: str, positions: Any, *, shared: bool) -> Any:
+        return real(self, connection_id, positions if next(numbers) % 10 else {0}, shared=shared)
+
+    return [(DynamoDBConnectionStore, "acknowledge", acknowledge)]
+
+
+def _repeats_taken() -> Sequence[Change]:
+    real = DynamoDBTopicStore.append
+
+    def append(self: DynamoDBTopicStore, commit: Any, part: Any = None) -> None:  # noqa: ARG001 (the defect)
+        real(self, commit)
+
+    return [(DynamoDBTopicStore, "append", append)]
+
+
+def _anybody_s() -> Sequence[Change]:
+    real = Table.update
+
+    def update(self: Table, key: Any, **update: Any) -> Any:
+        if update.get("ConditionExpression") == "place = :seen":
+            update["ConditionExpression"] = "attribute_exists(pk)"
+            update["ExpressionAttributeValues"] = {
+                name: value for name, value in update["ExpressionAttributeValues"].items() if name != ":seen"
+            }
+        return real(self, key, **update)
+
+    return [(Table, "update", update)]
+
+
+LOST = ("never ended", "swept though nothing was lost")
+
+BEGAN_ANEW = ("began anew", "ended twice", "error queue")
+
+ALL: tuple[Sabotage, ...] = (
+    Sabotage(
+        "orders wear out",
+        "an order that waits often travels in one SQS message until the dead-letter queue takes it (found by outsiders)",
+        lambda: [(push, "FRESH_AFTER_RECEIVES", 10**9)],
+        "ironmq",
+        2,
+        ("dead letter without a fault",),
+    ),
+    Sabotage(
+        "no sweeper",
+        "nothing looks for work that fell out of the queues (found by outsiders)",
+        lambda: [(Sweep, "run", lambda *_: 0)],
+        "ironmq",
+        1,
+        ("never ended",),
+    ),
+    Sabotage(
+        "begun anew",
+        "the sweeper takes a delivery that ended, and went by its time to live before its message did, for one never tried (found by this simulator)",
+        lambda: [(sweep, "KEPT_AFTER_EXPIRY_MS", 10**12)],
+        "ironmq",
+        1,
+        BEGAN_ANEW,
+    ),
+    Sabotage(
+        "waits rounded down",
+        "a hidden message comes back up to a second before its time (found by outsiders)",
+        lambda: [(push, "visibility_seconds", _rounded_down)],
+        "ironmq",
+        1,
+        ("handed out in vain",),
+    ),
+    Sabotage(
+        "the expired vanish",
+        "a message that expires while it is tried reaches no error queue (found by outsiders)",
+        lambda: [(error_queue, "GIVEN_UP", frozenset({DeliveryState.EXHAUSTED}))],
+        "ironmq",
+        1,
+        ("error queue",),
+    ),
+    Sabotage(
+        "no limit in flight",
+        "waits are spent in the queue however many there are (its limit was found by outsiders)",
+        lambda: [(deliver, "holds_in_queue", lambda wait_ms, **_: wait_ms <= MAX_DELAY_MS)],
+        "ironmq",
+        1,
+        ("too many in flight",),
+        rate=60.0,
+    ),
+    Sabotage(
+        "an acknowledgement is lost",
+        "an acknowledgement that meets the record of its own attempt is answered and not written",
+        _acknowledgement_lost,
+        "ironmq",
+        1,
+        ("asked after its acknowledgement", "acknowledged and not so"),
+    ),
+    Sabotage(
+        "writes without condition",
+        "what somebody else wrote meanwhile is written over",
+        _unconditional,
+        "ironmq",
+        1,
+        (
+            "asked after its end",
+            "ended twice",
+            "record missing",
+            "record told twice differently",
+            "asked after its acknowledgement",
+        ),
+    ),
+    Sabotage(
+        "keys left undone",
+        "what DynamoDB leaves unprocessed of a batch counts as not there",
+        _undone_forgotten,
+        "ironmq",
+        1,
+        ("asked after its end", "asked before its time"),
+    ),
+    Sabotage(
+        "one order for each message",
+        "of the deliveries of a message that are queued together only the last is",
+        _one_for_each_message,
+        "ironmq",
+        1,
+        LOST,
+    ),
+    Sabotage(
+        "entries that failed",
+        "what SQS leaves undone of a batch is not sent again",
+        _failed_entries_forgotten,
+        "ironmq",
+        1,
+        LOST,
+    ),
+    Sabotage(
+        "dispatched perhaps",
+        "dispatch takes a batch of the stream for done although it could not queue it",
+        _dispatched_perhaps,
+        "ironmq",
+        1,
+        LOST,
+    ),
+    Sabotage(
+        "all done",
+        "the answer to a batch names nothing that is to be kept, so SQS deletes what waits",
+        lambda: [(runtime_engine, "failures", lambda _: {"batchItemFailures": []})],
+        "ironmq",
+        1,
+        LOST,
+    ),
+    Sabotage(
+        "records swallowed",
+        "delivery records that cannot be written are left out",
+        _records_swallowed,
+        "ironmq",
+        1,
+        ("record missing", "records differ", "never accepted", "acceptance not recorded"),
+    ),
+    Sabotage(
+        "ids are drawn",
+        "what the hub makes itself gets a new id each time it is made",
+        _ids_drawn,
+        "hub",
+        1,
+        ("copies", "a child twice"),
+    ),
+    Sabotage(
+        "anybody's message",
+        "a consumer takes a message that another has just reserved",
+        _anybody_s,
+        "pull",
+        1,
+        ("reserved by two",),
+        rate=60.0,
+    ),
+    Sabotage(
+        "acknowledgements forgotten",
+        "one of ten acknowledgements of notifications is not noted",
+        _acknowledgements_forgotten,
+        "notifications",
+        1,
+        ("sent after its acknowledgement",),
+    ),
+    Sabotage(
+        "repeats are taken",
+        "a publish request that is repeated under its key is taken again",
+        _repeats_taken,
+        "notifications",
+        1,
+        ("published twice",),
+    ),
+)
+
+
+def found(sabotage: Sabotage, seed: int) -> tuple[Result, list[str]]:
+    """A run with the defect in it, and those of its rules that were broken."""
+    with sabotage.installed():
+        result = simulate(Plan(seed, sabotage.world, HOURS, sabotage.rate))
+    return result, sorted({each.rule for each in result.violations} & {*sabotage.found_by})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Look for each defect from its seed on; 1 when one is not found."""
+    parser = argparse.ArgumentParser(prog="python -m simulation.sabotage", description=__doc__)
+    parser.add_argument("--most", type=int, default=20, help="seeds to try for each")
+    parser.add_argument("--only", default="", help="the one to look for")
+    given = parser.parse_args(arguments)
+    missed = 0
+    print("| defect | found by | world, seed | seeds tried | seconds |\n|---|---|---|---|---|")
+    for sabotage in ALL:
+        if given.only and given.only != sabotage.name:
+            continue
+        began = time.perf_counter()
+        for tried in range(1, given.most + 1):
+            seed = sabotage.seed + tried - 1
+            result, rules = found(sabotage, seed)
+            if rules:
+                break
+        else:
+            missed += 1
+            others = sorted({each.rule for each in result.violations})
+            print(f"| {sabotage.name} | not found; {others} | {sabotage.world} | {given.most} | |", flush=True)
+            continue
+        seconds = time.perf_counter() - began
+        told = f"{sabotage.name}: {sabotage.told}"
+        print(f"| {told} | {', '.join(rules)} | {sabotage.world} {seed} | {tried} | {seconds:.0f} |", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        again = [sys.executable, "-m", "simulation.sabotage", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606 (this very program)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,84 @@
+"""Event types through the API, on fakes (check 42 of the protocol's description)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.webhooks.world import WebhooksWorld
+
+SCHEMA = {"1": {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}}
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def test_an_event_type_is_made_once_archived_and_revived(world: WebhooksWorld) -> None:
+    # Given an event type
+    body = {"name": "user.created", "description": "x", "schemas": SCHEMA, "featureFlag": "beta", "groupName": "users"}
+    made = world.call("POST", "/event-type", body)
+    assert made.status == 201
+    assert (made.body["schemas"], made.body["featureFlag"], made.body["deprecated"]) == (SCHEMA, "beta", False)
+    taken = world.call("POST", "/event-type", body)
+    assert (taken.status, taken.body["code"]) == (409, "event_type_exists")
+    # When it is archived, then it is listed only where that is asked for
+    assert world.call("DELETE", "/event-type/user.created").status == 204
+    assert world.ask("GET", "/event-type")["data"] == []
+    [listed] = world.ask("GET", "/event-type", include_archived="true")["data"]
+    assert (listed["archived"], listed["schemas"]) == (True, None)
+    assert world.ask("GET", "/event-type", include_archived="true", with_content="true")["data"][0]["schemas"] == SCHEMA
+    assert world.ask("GET", "/event-type/user.created")["schemas"] == SCHEMA
+    # When it is made again, then it is revived with what is said of it now
+    revived = world.call("POST", "/event-type", {"name": "user.created", "description": "y"})
+    assert (revived.status, revived.body["archived"], revived.body["description"]) == (201, False, "y")
+    assert revived.body["schemas"] is None
+
+
+def test_it_is_replaced_patched_and_expunged(world: WebhooksWorld) -> None:
+    assert world.call("PUT", "/event-type/a", {"description": "x", "schemas": SCHEMA}).status == 201
+    assert world.ask("PATCH", "/event-type/a", {"deprecated": True})["schemas"] == SCHEMA
+    assert world.ask("PATCH", "/event-type/a", {"schemas": None})["schemas"] is None
+    replaced = world.call("PUT", "/event-type/a", {"description": "y"})
+    assert (replaced.status, replaced.body["deprecated"]) == (200, False)
+    assert world.call("DELETE", "/event-type/a", expunge="true").status == 204
+    for method, body in (("GET", None), ("PATCH", {}), ("DELETE", None)):
+        assert world.call(method, "/event-type/a", body).status == 404
+
+
+def test_they_are_listed_by_name(world: WebhooksWorld) -> None:
+    for name in ("b", "a", "c"):
+        world.ask("POST", "/event-type", {"name": name, "description": "x"})
+    first = world.ask("GET", "/event-type", limit=2, order="descending")
+    assert [each["name"] for each in first["data"]] == ["a", "b"]
+    assert [each["name"] for each in world.ask("GET", "/event-type", iterator=first["iterator"])["data"]] == ["c"]
+    assert world.ask("GET", "/event-type", token=world.other_token)["data"] == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"readOnly": 15},
+        {"type": "text"},
+        {"required": "a"},
+        {"properties": {"a": 1}},
+        {"items": {"minLength": -1}},
+        {"anyOf": []},
+        {"not": {"enum": 1}},
+        {"dependencies": {"a": {"maxItems": "x"}}},
+        [],
+        "x",
+    ],
+)
+def test_what_is_no_json_schema_is_refused(world: WebhooksWorld, schema: Any) -> None:
+    body = {"name": "a", "description": "x", "schemas": {"1": schema}}
+    answer = world.call("POST", "/event-type", body)
+    assert (answer.status, answer.body["detail"][0]["loc"][:2]) == (422, ["body", "schemas"])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": "a b"}, {"name": ""}, {"description": None}, {"schemas": [1]}, {"archived": 1}]
+)
+def test_a_field_that_breaks_a_rule_is_refused(world: WebhooksWorld, fields: dict[str, Any]) -> None:
+    assert world.call("POST", "/event-type", {"name": "a", "description": "x", **fields}).status == 422
