@@ -71,7 +71,7 @@ def subscriber_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterat
         yield FakeSubscribers()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBSubscribers(client, aws.CONFIG_TABLE, clock)
+        yield DynamoDBSubscribers(client, aws.SCHEDULE_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

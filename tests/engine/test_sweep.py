@@ -6,12 +6,14 @@ import pytest
 from tests.engine.world import World, subscribers
 from tests.fakes import Reply
 
+from pushhub.engine.model.backoff import Schedule
+from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.sweep import GRACE_MS
 from pushhub.runtime.engine import SWEEP_PARTS
 
 A, B = "https://a.example/in", "https://b.example/in"
-HOUR = 3600
+HOUR, DAY = 3_600, 86_400
 
 
 def sweep(world: World, parts: int = 1) -> int:
@@ -184,3 +186,41 @@ def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry(
     world.run(seconds=60)
     assert world.sender.requests == []
     assert len(world.pulled("failed")) == 1
+
+
+def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
+    # Given messages that wait on a dead subscriber, and some that wait behind one of their ordering key
+    world = World()
+    world.make_queue("dead", subscribers(A), retries=50, circuit=Circuit(failures=2), expiration=DAY)
+    world.make_queue("ordered", subscribers(B), retry=Schedule(waits_s=(5 * HOUR, 60)), expiration=DAY)
+    world.sender.script(A, 500)
+    world.sender.script(B, 500, 200)
+    world.post("dead", b"1", b"2", b"3", b"4")
+    for body in (b"1", b"2", b"3"):
+        world.post("ordered", body, order_key="k")
+    world.run(seconds=3 * HOUR)
+    # Then sweep leaves them alone
+    assert sweep(world) == 0
+    # And when the key goes on, then all of it arrives
+    world.run(seconds=3 * HOUR)
+    assert [each.body for each in world.sender.requests_to(B)] == [b"1", b"1", b"2", b"3"]
+    # And what waited on a subscriber beyond its time is found and ends
+    world.clock.advance(ms=DAY * 1000)
+    assert sweep(world) > 0
+    world.run(seconds=60)
+    assert {each.settled for each in world.messages.all_deliveries()} == {True}
+
+
+def test_what_was_lost_behind_an_end_is_found() -> None:
+    # Given two messages of an ordering key, and the second one's order lost after the first has ended
+    world = World()
+    world.make_queue("q", subscribers(A))
+    [first, second] = world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=5)
+    assert len(world.deliveries(first)) == len(world.deliveries(second)) == 1
+    world.post("q", b"3", order_key="k")
+    lose_the_stream(world)
+    world.run(seconds=2 * HOUR)
+    assert sweep(world) == 1
+    world.run(seconds=5)
+    assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from tests.cloud import aws_services as aws
 from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock, whole
-from tests.functions.test_engine import a_push_queue, post
+from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.notifications.store import aws_notifications
 
 from local import template
 from pushhub.engine.model.circuit import Circuit, CircuitState
+from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.seats import Limits
+from pushhub.ironmq.wiring import Ironmq
 
 ROOT = Path(__file__).parents[2]
 
@@ -184,6 +186,30 @@ def test_the_engine_is_allowed_to_protect_a_subscriber(functions: Functions, sin
     health = whole().engine.ports.subscribers.health(key)
     assert health is not None
     assert health.state is CircuitState.CLOSED
+
+
+def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink) -> None:
+    # Given two messages of an ordering key, in one batch, to a subscriber that fails
+    a_push_queue(sink.url, retries=1, retries_delay=3)
+    sink.status = 500
+    functions.forget()
+    whole().part(Ironmq).post.post(PROJECT, "orders", [NewMessage(body=body, order_key="k") for body in (b"1", b"2")])
+    missing = missing_rights(functions.calls, "IngestRole")
+    assert not missing, f"ingest may not {missing}"
+    run_and_check(functions, "dispatch", functions.stream_event())
+    # When the second waits behind the first and is let go, then push may do what that takes
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    sink.status = 200
+    turn_clock(seconds=4)
+    for _ in range(2):
+        come = functions.sqs.receive_message(QueueUrl=functions.queue_urls["RETRY_QUEUE_URL"], WaitTimeSeconds=4)
+        functions.sqs.change_message_visibility(
+            QueueUrl=functions.queue_urls["RETRY_QUEUE_URL"],
+            ReceiptHandle=come["Messages"][0]["ReceiptHandle"],
+            VisibilityTimeout=0,
+        )
+        run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
+    assert [body for _, body in sink.received] == [b"1", b"1", b"2"]
 
 
 def run_and_check(functions: Functions, name: str, event: dict[str, Any]) -> None:

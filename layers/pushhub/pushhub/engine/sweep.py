@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from pushhub.base.ports import Clock, Telemetry
+from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Outstanding, Schedule, WorkQueue
+from pushhub.engine.ports import Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
 
 GRACE_MS = 3_600_000
 """How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind. A second order is harmless."""
@@ -28,12 +30,18 @@ BATCH = 500
 """Orders sent at a time."""
 
 
+class _Stored(Messages, Deliveries, Protocol):
+    """Messages and deliveries."""
+
+
 class Sweep:
     """Queues lost work again.
 
     Args:
         outstanding: Reads the table.
         schedule: Where waits are spent that are too long for a queue.
+        messages: Messages and deliveries one by one.
+        healths: Say which subscribers are left alone: what is owed to them waits, and is not lost.
         push_queue: Where deliveries go that were never tried.
         retry_queue: Where those go that wait for a try.
         poll_queue: Where those go that wait for a poll.
@@ -47,6 +55,8 @@ class Sweep:
         *,
         outstanding: Outstanding,
         schedule: Schedule,
+        messages: _Stored,
+        healths: Healths,
         push_queue: WorkQueue,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
@@ -57,6 +67,8 @@ class Sweep:
     ) -> None:
         self._outstanding = outstanding
         self._schedule = schedule
+        self._messages = messages
+        self._healths = healths
         self._push_queue = push_queue
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
@@ -80,6 +92,7 @@ class Sweep:
         Raises:
             Unavailable: Something could not be read or queued; the next day's sweep goes on.
         """
+        self._left_alone: dict[SubscriberKey, bool] = {}
         found: list[tuple[WorkQueue, WorkOrder]] = []
         swept = 0
         for message, deliveries in self._outstanding.outstanding(part, parts):
@@ -112,14 +125,35 @@ class Sweep:
                 # Once their time to live is over, a delivery that ended may be gone before its message is: it must not begin anew. So what
                 # was never tried is found before, and at its expiry without delay: each message is looked at once a day.
                 late = message.due_at < before or message.expires_at <= now
-                if late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS:
+                lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
+                if lost and not self._waits_elsewhere(message, subscriber_id):
                     yield self._queue_of(message, self._push_queue), order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
                 yield self._queue_of(message, self._retry_queue), replace(order, manual=True)
-            if delivery.wakes_at is not None and delivery.wakes_at < before:
+            overdue = delivery.wakes_at is not None and delivery.wakes_at < before
+            if overdue and not self._waits_elsewhere(message, subscriber_id, tried=delivery.attempts > 0):
                 waits_in = self._retry_queue if delivery.update_url is None else self._poll_queue
                 yield self._queue_of(message, waits_in), order
+
+    def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
+        """Whether a delivery that has not expired waits on its subscriber, or behind another one of its ordering key; neither is lost."""
+        if self._clock.now() >= message.expires_at:
+            return False
+        subscriber = SubscriberKey(
+            project=message.project, queue=message.queue, queue_uid=message.queue_uid, subscriber_id=subscriber_id
+        )
+        if subscriber not in self._left_alone:
+            health = self._healths.health(subscriber)
+            self._left_alone[subscriber] = health is not None and health.state is not CircuitState.CLOSED
+        if self._left_alone[subscriber]:
+            return True
+        before = message.ordering.previous.get(subscriber_id) if message.ordering else None
+        if before is None or tried:
+            return False
+        key = message.delivery_key(subscriber_id)._replace(message_id=before)
+        goes_before = self._messages.delivery(key)
+        return not goes_before.settled if goes_before else self._messages.message(key.message) is not None
 
     def _queue_of(self, message: Message, otherwise: WorkQueue) -> WorkQueue:
         return self._route_queue if self._internal(message.queue) else otherwise

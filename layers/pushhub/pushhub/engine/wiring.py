@@ -272,7 +272,7 @@ class AwsEnginePorts:
         """On DynamoDB."""
         from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
-        return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock)
+        return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
 
     @cached_property
     def bodies(self) -> BodyStore:
@@ -494,6 +494,8 @@ class Engine:
         return Sweep(
             outstanding=ports.messages,
             schedule=ports.schedule,
+            messages=ports.messages,
+            healths=ports.subscribers,
             push_queue=ports.push_queue,
             retry_queue=ports.retry_queue,
             poll_queue=ports.poll_queue,
