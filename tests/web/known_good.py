@@ -387,6 +387,7 @@ EVENT_TYPE = {
     "featureFlag": "beta",
     "featureFlags": ["beta"],
     "groupName": "users",
+    "schemaEnforcement": "warn",
 }
 WEBHOOK_ENDPOINT = {
     "url": ENDPOINT,
@@ -400,6 +401,7 @@ WEBHOOK_ENDPOINT = {
     "rateLimit": 5,
     "version": 1,
     "metadata": {"a": "b"},
+    "payloadFilters": [{"path": "a.b.0", "operator": "in", "value": [1, "x"]}],
 }
 SECRET = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "headers": {"X-Key": "1"}}
 LIST = {"limit": "2", "iterator": "", "order": "ascending"}

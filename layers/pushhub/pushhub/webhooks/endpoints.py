@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.errors import Conflict, Invalid, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.base.times import iso_time
+from pushhub.engine.target import Targets
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.event_types import WebhooksEventTypes
 from pushhub.webhooks.model.application import Application
@@ -21,6 +22,7 @@ from pushhub.webhooks.model.signing import KeyRing, SigningKey, TooManyKeys, new
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken, Vault
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
+    is_http,
     parse_endpoint,
     parse_endpoint_patch,
     parse_header_change,
@@ -60,6 +62,7 @@ class WebhooksEndpoints:
         store: Where endpoints are kept.
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
+        targets: Other kinds of subscribers, whose URLs an endpoint may have too.
         tell: Told what became of an endpoint: an event and the endpoint as it is then.
         clock: Time.
     """
@@ -71,9 +74,11 @@ class WebhooksEndpoints:
         store: Endpoints,
         event_types: WebhooksEventTypes,
         vault: Vault,
+        targets: Callable[[], Targets],
         tell: Tell,
         clock: Clock,
     ) -> None:
+        self._targets = targets
         self._tell = tell
         self._applications = applications
         self._store = store
@@ -93,7 +98,7 @@ class WebhooksEndpoints:
         given = parse_endpoint(fields)
         key = parse_secret(fields, "secret") or new_key()
         headers = parse_headers(fields)
-        self._check_event_types(project_id, given, fields)
+        self._check(project_id, given, fields)
         now = self._clock.now()
         made = Endpoint(
             project=project_id,
@@ -148,7 +153,7 @@ class WebhooksEndpoints:
         there = self._store.endpoint(project_id, application.app_id, name) if NAME.fullmatch(name) else None
         if there is None:
             return self.create(project_id, app, fields), True
-        self._check_event_types(project_id, given, fields, before=there.fields)
+        self._check(project_id, given, fields, before=there.fields)
         return self._updated(there, lambda stored: replace(stored, fields=given)), False
 
     def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
@@ -160,7 +165,7 @@ class WebhooksEndpoints:
             Refused: The uid is taken (409).
         """
         there = self.endpoint(project_id, app, name)
-        self._check_event_types(project_id, parse_endpoint_patch(fields, there.fields), fields, before=there.fields)
+        self._check(project_id, parse_endpoint_patch(fields, there.fields), fields, before=there.fields)
         return self._updated(there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields)))
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
@@ -248,10 +253,15 @@ class WebhooksEndpoints:
             lambda stored: replace(stored, headers=asked.apply(fields, stored.headers)),
         )
 
-    def _check_event_types(
+    def _check(
         self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
     ) -> None:
-        """See that the event types exist that an endpoint chooses; those it has may have been archived since."""
+        """See that its URL leads somewhere, and that the event types exist that it chooses; those it has may have been archived since."""
+        if not is_http(given.url):
+            try:
+                self._targets().registered(given.url)
+            except Invalid as error:
+                raise fields.refuse(error.message, "url") from error
         kept = before.event_types or () if before else ()
         names = [each for each in given.event_types or () if each not in kept]
         missing = self._event_types.missing(project_id, names) if names else []

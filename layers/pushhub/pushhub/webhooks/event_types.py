@@ -9,8 +9,8 @@ from itertools import islice
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
-from pushhub.webhooks.model.event_type import OPERATIONAL, EventType
-from pushhub.webhooks.model.json_schema import schema_problem
+from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventType
+from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import conflict, not_found
 from pushhub.webhooks.ports import EventTypes
@@ -149,6 +149,7 @@ class WebhooksEventTypes:
             schemas=given.schemas,
             feature_flags=given.feature_flags,
             group_name=given.group_name,
+            enforcement=given.enforcement,
             updated_at=self._clock.now(),
         )
 
@@ -173,5 +174,7 @@ class WebhooksEventTypes:
 def _check_schemas(event_type: EventType, fields: Fields) -> None:
     for version, schema in (event_type.schemas or {}).items():
         problem = schema_problem(schema)
+        if problem is None and event_type.enforcement is not Enforcement.OFF:
+            problem = enforceable(schema)
         if problem is not None:
-            raise fields.refuse(f"Not a JSON schema: {problem}", "schemas", version)
+            raise fields.refuse(f"Not a JSON schema that can be used: {problem}", "schemas", version)

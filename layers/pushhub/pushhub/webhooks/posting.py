@@ -12,7 +12,7 @@ from typing import Any
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
-from pushhub.base.ports import Clock
+from pushhub.base.ports import Clock, Telemetry
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message
@@ -21,10 +21,12 @@ from pushhub.webhooks.applications import WebhooksApplications
 from pushhub.webhooks.idempotency import Repeats
 from pushhub.webhooks.model.application import Application, queue_of, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint, wants
+from pushhub.webhooks.model.event_type import Enforcement, EventType
+from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
-from pushhub.webhooks.ports import MessageLog, ReadEndpoints, UidTaken
+from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints, UidTaken
 from pushhub.webhooks.target import LISTED_MS
 from pushhub.webhooks.wire.application import parse_application
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
@@ -34,6 +36,7 @@ from pushhub.webhooks.wire.message import NewWebhook, parse_message
 __all__ = ["Posted", "WebhooksPosting", "listed_message", "webhook_message"]
 
 _KEPT_MS = 600_000
+_TYPES_KEPT_MS = 30_000
 _CAPACITY = 2_000
 """Lists of endpoints that are remembered; each is known to be good by the count of changes in its application."""
 
@@ -75,6 +78,8 @@ class WebhooksPosting:
         endpoints: Their endpoints.
         log: Lists messages.
         repeats: Knows repeated requests.
+        event_types: Event types, whose schemas may be enforced.
+        telemetry: Counts payloads that are not as their schema says.
         clock: Time.
     """
 
@@ -88,6 +93,8 @@ class WebhooksPosting:
         endpoints: ReadEndpoints,
         log: MessageLog,
         repeats: Repeats,
+        event_types: EventTypes,
+        telemetry: Telemetry,
         clock: Clock,
     ) -> None:
         self._accept = accept
@@ -97,7 +104,12 @@ class WebhooksPosting:
         self._endpoints = endpoints
         self._log = log
         self._repeats = repeats
+        self._event_types = event_types
+        self._telemetry = telemetry
         self._clock = clock
+        self._types: ExpiringCache[tuple[EventType | None]] = ExpiringCache(
+            clock, ttl_ms=_TYPES_KEPT_MS, capacity=_CAPACITY
+        )
         self._known: ExpiringCache[tuple[int, Sequence[Endpoint]]] = ExpiringCache(
             clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
         )
@@ -120,6 +132,7 @@ class WebhooksPosting:
         if NAME.fullmatch(app) is None:
             raise unprocessable("An application's id has letters, digits, hyphens, underscores and dots", "path", "app")
         new = parse_message(body, self._clock.now())
+        self._check_payload(project_id, new)
         application = self._application(project_id, app, new.application)
         own = self._accept.next_id()
         first = self._repeats.message(project_id, digest, own) if digest else own
@@ -169,7 +182,7 @@ class WebhooksPosting:
             owed = tuple(
                 each.endpoint_id
                 for each in self._endpoints_of(application)
-                if wants(each, new.fields.event_type, new.fields.channels)
+                if wants(each, new.fields.event_type, new.fields.channels, new.payload)
             )
         [placed] = self._accept.placed(project_id, [new.body], self._bodies)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
@@ -184,6 +197,28 @@ class WebhooksPosting:
         listed = listed_message(message, application.app_id)
         self._log.list_message(listed)
         return Posted(message=listed, payload=payload)
+
+    def _check_payload(self, project_id: str, new: NewWebhook) -> None:
+        """See that a payload is as its event type says, where that is enforced; a change of that counts half a minute later.
+
+        Raises:
+            Unprocessable: It is not.
+        """
+        key = (project_id, new.fields.event_type)
+        remembered = self._types.get(key)
+        if remembered is None:
+            remembered = (self._event_types.event_type(*key),)
+            self._types.put(key, remembered)
+        [event_type] = remembered
+        if event_type is None or event_type.enforcement is Enforcement.OFF or event_type.schema is None:
+            return
+        wrong = violation(event_type.schema, new.payload)
+        if wrong is None:
+            return
+        if event_type.enforcement is Enforcement.REJECT:
+            raise unprocessable(f"Not as the schema of {event_type.name} says: {wrong}", "body", "payload")
+        self._telemetry.count("PayloadsUnexpected")
+        self._telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
 
     def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
         """The application of a path, made of what the message says of it if there is none."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder, Targets
@@ -20,6 +21,7 @@ from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.signing import KeyRing, signatures
 from pushhub.webhooks.ports import AttemptLog, ReadEndpoints, Vault
 from pushhub.webhooks.queues import EndpointSubscriber
+from pushhub.webhooks.wire.endpoint import is_http
 
 __all__ = ["LISTED_MS", "WebhookTarget", "request_headers"]
 
@@ -83,12 +85,11 @@ class WebhookTarget:
             raise TypeError("only endpoints are delivered to here")
         endpoint = self._endpoint(order, order.subscriber)
         fields = MessageFields.of(order.message)
-        url = endpoint.fields.url
-        if url.partition(":")[0].lower() in ("http", "https"):
-            outcome = self._post(order, endpoint, fields)
+        headers = self._headers(order, endpoint, fields)
+        if is_http(endpoint.fields.url):
+            outcome = self._post(order, endpoint, headers)
         else:
-            subscriber = replace(order.subscriber, url=url)
-            outcome = self._targets().of(url).deliver(replace(order, subscriber=subscriber))
+            outcome = self._hand_over(order, endpoint, headers)
         self._log(order, endpoint, fields, outcome)
         return outcome
 
@@ -99,21 +100,21 @@ class WebhookTarget:
             return read
         return self._endpoints.endpoint(read.project, read.app_id, read.endpoint_id) or read
 
-    def _post(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> Outcome:
+    def _headers(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> dict[str, str]:
         keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
         now = self._clock.now()
-        signature = signatures(keys.live(now), message_id(order.message.message_id), now // 1000, order.body)
+        identifier = message_id(order.message.message_id)
+        signature = signatures(keys.live(now), identifier, now // 1000, order.body)
+        return request_headers(
+            identifier, now // 1000, signature, content_type=fields.content_type, own=endpoint.headers
+        )
+
+    def _post(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str]) -> Outcome:
         answer = self._sender.send(
             PushRequest(
                 url=endpoint.fields.url,
                 body=order.body,
-                headers=request_headers(
-                    message_id(order.message.message_id),
-                    now // 1000,
-                    signature,
-                    content_type=fields.content_type,
-                    own=endpoint.headers,
-                ),
+                headers=headers,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
                 allowed_targets=allowed_targets(self._projects, order.message.project),
@@ -121,6 +122,18 @@ class WebhookTarget:
         )
         taken = not answer.error_class and 200 <= answer.status_code < 300
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
+
+    def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str]) -> Outcome:
+        """Deliver to another kind of subscriber; where it keeps headers with messages, those of the signature among them."""
+        signed = {name: value for name, value in headers.items() if name.startswith("webhook-")}
+        subscriber = Subscriber(
+            subscriber_id=endpoint.endpoint_id,
+            name=order.subscriber.name,
+            url=endpoint.fields.url,
+            timeout_s=order.subscriber.timeout_s,
+        )
+        handed = replace(order, subscriber=subscriber, message=replace(order.message, headers=signed))
+        return self._targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
         """Log an attempt. It was made, whether it can be logged or not: to make it again for the log's sake would be worse than a gap in the log."""

@@ -306,6 +306,7 @@ class Webhooks:
             store=ports.endpoints,
             event_types=self.event_types,
             vault=ports.vault,
+            targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
             clock=self._outside.clock,
         )
@@ -427,6 +428,8 @@ class Webhooks:
             endpoints=ports.endpoints,
             log=ports.message_log,
             repeats=self.repeats,
+            event_types=ports.event_types,
+            telemetry=outside.telemetry,
             clock=outside.clock,
         )
 

@@ -142,6 +142,20 @@ _ENDPOINT_FIELDS: dict[str, Schema] = {
     "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
     "metadata": nullable(TEXTS),
     "version": whole("A number of the oldest clients.", 1, 65_535),
+    "payloadFilters": nullable(
+        array(
+            request(
+                {
+                    "path": text("Names and indexes separated by dots."),
+                    "operator": text(enum=["eq", "ne", "in", "exists", "prefix", "gt", "lt"]),
+                    "value": {"description": "What it is compared with."},
+                },
+                needs=("path", "operator"),
+            ),
+            "It gets messages that all of these let through.",
+            maxItems=10,
+        )
+    ),
 }
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; made when left out."))
 _EVENT_TYPE_FIELDS: dict[str, Schema] = {
@@ -152,6 +166,7 @@ _EVENT_TYPE_FIELDS: dict[str, Schema] = {
     "featureFlag": nullable(text()),
     "featureFlags": nullable(_NAMES),
     "groupName": nullable(text()),
+    "schemaEnforcement": nullable(text("Whether payloads must be as the schema says.", enum=["off", "warn", "reject"])),
 }
 
 _STATUS: dict[str, Schema] = {
@@ -203,7 +218,8 @@ _SCHEMAS: dict[str, Schema] = {
             "nextAttempt": nullable(TIME),
             "createdAt": TIME,
             "updatedAt": TIME,
-        }
+        },
+        lacks=("payloadFilters",),
     ),
     "WebhooksAttempt": answer(
         {
@@ -249,11 +265,12 @@ _SCHEMAS: dict[str, Schema] = {
             "metadata": TEXTS,
             "createdAt": TIME,
             "updatedAt": TIME,
-        }
+        },
+        lacks=("payloadFilters",),
     ),
     "WebhooksEventType": answer(
         {"name": text(), **_EVENT_TYPE_FIELDS, "createdAt": TIME, "updatedAt": TIME},
-        lacks=("featureFlags", "groupName"),
+        lacks=("featureFlags", "groupName", "schemaEnforcement"),
     ),
     "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
     "WebhooksTaskBegun": answer(_TASK_FIELDS),
@@ -265,7 +282,8 @@ _SCHEMAS: dict[str, Schema] = {
             "metadata": TEXTS,
             "createdAt": TIME,
             "updatedAt": TIME,
-        }
+        },
+        lacks=("payloadFilters",),
     ),
     "WebhooksPolled": answer(
         {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 __all__ = ["SENSITIVE", "Endpoint", "EndpointFields", "wants"]
 
@@ -34,6 +37,7 @@ class EndpointFields:
         throttle_rate: Messages per second; None for no bound of its own.
         metadata: The owner's own.
         version: A number of the oldest clients, shown as it was given.
+        filters: It gets messages whose payload all of these let through.
     """
 
     url: str
@@ -45,6 +49,7 @@ class EndpointFields:
     throttle_rate: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     version: int = 1
+    filters: tuple[PayloadFilter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +91,21 @@ class Endpoint:
         return not (self.deleted or self.fields.disabled)
 
 
-def wants(endpoint: Endpoint, event_type: str, channels: Collection[str]) -> bool:
+def wants(
+    endpoint: Endpoint, event_type: str, channels: Collection[str], payload: Mapping[str, Any] | None = None
+) -> bool:
     """Whether an endpoint gets a message.
 
     Args:
         endpoint: The endpoint.
         event_type: Of the message.
         channels: Of the message; a message without any does not match an endpoint that names some.
+        payload: Of the message; None leaves it out of account.
     """
     fields = endpoint.fields
     return (
         endpoint.active
         and (fields.event_types is None or event_type in fields.event_types)
         and (fields.channels is None or not set(fields.channels).isdisjoint(channels))
+        and (payload is None or lets_through(fields.filters, payload))
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-__all__ = ["OPERATIONAL", "EventType"]
+__all__ = ["OPERATIONAL", "Enforcement", "EventType"]
 
 OPERATIONAL = {
     "endpoint.created": "An endpoint was created",
@@ -22,6 +23,15 @@ OPERATIONAL = {
 """Event types of what the hub itself tells operational endpoints."""
 
 
+class Enforcement(StrEnum):
+    """What becomes of a message whose payload is not as its event type's schema says."""
+
+    OFF = "off"
+    WARN = "warn"
+    """It is taken, and counted."""
+    REJECT = "reject"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
     """An event type.
@@ -35,6 +45,7 @@ class EventType:
         schemas: JSON schema of the payload by version; None for none.
         feature_flags: Application tokens see it only if they have one of these; empty for all.
         group_name: Where it stands in documentation.
+        enforcement: Whether payloads must be as the schema of the highest version says.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
@@ -48,6 +59,7 @@ class EventType:
     schemas: Mapping[str, Any] | None = None
     feature_flags: tuple[str, ...] = ()
     group_name: str | None = None
+    enforcement: Enforcement = Enforcement.OFF
     created_at: int
     updated_at: int
     version: int = 0
@@ -59,3 +71,10 @@ class EventType:
             flags: Those of an application's token; None for the organization's.
         """
         return flags is None or not self.feature_flags or not flags.isdisjoint(self.feature_flags)
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the highest version; None without any."""
+        schemas = self.schemas or {}
+        versions = sorted(schemas, key=lambda each: (int(each) if each.isascii() and each.isdigit() else 0, each))
+        return schemas[versions[-1]] if versions else None

@@ -1,11 +1,13 @@
-"""JSON schemas (draft 7), as far as event types need them: whether one is valid. Pure."""
+"""JSON schemas (draft 7): whether one is valid, and whether a payload is as one says. Pure, and bounded whatever the schema."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["schema_problem"]
+__all__ = ["enforceable", "schema_problem", "violation"]
 
 _TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
 
@@ -106,3 +108,207 @@ def _inner(keyword: str, value: Any) -> list[Any]:
         return value
     single = {"additionalItems", "contains", "additionalProperties", "propertyNames", "if", "then", "else", "not"}
     return [value] if keyword in single or keyword == "items" else []
+
+
+MOST_STEPS = 20_000
+"""How many comparisons one payload may take: references can make a small schema stand for a huge one."""
+
+MOST_DEPTH = 100
+
+
+def enforceable(schema: Any) -> str | None:
+    """What keeps a valid schema from being enforced; None when nothing does.
+
+    Regular expressions are somebody else's, and Python's take as long as they like: a payload is accepted in milliseconds or not at all.
+    """
+    if isinstance(schema, dict):
+        for keyword, value in schema.items():
+            if keyword in ("pattern", "patternProperties"):
+                return f"{keyword} cannot be enforced"
+            for inner in _inner(keyword, value):
+                problem = enforceable(inner)
+                if problem is not None:
+                    return problem
+    return None
+
+
+def violation(schema: Any, value: Any) -> str | None:
+    """What is wrong with a value by a schema that is valid and enforceable; None when nothing is.
+
+    Formats, default values and contents are annotations. A schema that takes too many steps is told as a violation.
+    """
+    try:
+        return _Check(schema).problem(schema, value, "payload", 0)
+    except _TooMuch:
+        return "the schema is too complex for this payload"
+
+
+class _TooMuch(Exception):
+    """Too many steps, or too deep."""
+
+
+class _Check:
+    """One value against one schema.
+
+    Args:
+        root: The schema that references are relative to.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._steps = 0
+
+    def problem(self, schema: Any, value: Any, place: str, depth: int) -> str | None:
+        """The first thing that is wrong."""
+        self._steps += 1
+        if self._steps > MOST_STEPS or depth > MOST_DEPTH:
+            raise _TooMuch
+        if isinstance(schema, bool):
+            return None if schema else f"{place} may not be there"
+        if "$ref" in schema:
+            return self.problem(self._target(schema["$ref"]), value, place, depth + 1)
+        wrong = _simple(schema, value)
+        if wrong is not None:
+            return f"{place} {wrong}"
+        return (
+            self._combined(schema, value, place, depth)
+            or (self._array(schema, value, place, depth) if isinstance(value, list) else None)
+            or (self._object(schema, value, place, depth) if isinstance(value, dict) else None)
+        )
+
+    def _fits(self, schema: Any, value: Any, depth: int) -> bool:
+        return self.problem(schema, value, "", depth + 1) is None
+
+    def _target(self, reference: str) -> Any:
+        """The schema that a reference within the document leads to; one that leads nowhere allows everything."""
+        if reference != "#" and not reference.startswith("#/"):
+            return True
+        target = self._root
+        for step in reference.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(target, dict) or name not in target:
+                return True
+            target = target[name]
+        return target if _is_schema(target) else True
+
+    def _combined(self, schema: Mapping[str, Any], value: Any, place: str, depth: int) -> str | None:
+        for each in schema.get("allOf", ()):
+            problem = self.problem(each, value, place, depth + 1)
+            if problem is not None:
+                return problem
+        if "anyOf" in schema and not any(self._fits(each, value, depth) for each in schema["anyOf"]):
+            return f"{place} fits none of anyOf"
+        if "oneOf" in schema and sum(self._fits(each, value, depth) for each in schema["oneOf"]) != 1:
+            return f"{place} does not fit exactly one of oneOf"
+        if "not" in schema and self._fits(schema["not"], value, depth):
+            return f"{place} fits what it must not"
+        if "if" in schema:
+            branch = "then" if self._fits(schema["if"], value, depth) else "else"
+            return self.problem(schema.get(branch, True), value, place, depth + 1)
+        return None
+
+    def _array(self, schema: Mapping[str, Any], value: list[Any], place: str, depth: int) -> str | None:
+        items = schema.get("items", True)
+        listed = items if isinstance(items, list) else []
+        rest = schema.get("additionalItems", True) if isinstance(items, list) else items
+        for index, each in enumerate(value):
+            inner = listed[index] if index < len(listed) else rest
+            problem = self.problem(inner, each, f"{place}.{index}", depth + 1)
+            if problem is not None:
+                return problem
+        if "contains" in schema and not any(self._fits(schema["contains"], each, depth) for each in value):
+            return f"{place} lacks an item it must contain"
+        return None
+
+    def _object(self, schema: Mapping[str, Any], value: Mapping[str, Any], place: str, depth: int) -> str | None:
+        properties = schema.get("properties", {})
+        for name, each in value.items():
+            inner = properties[name] if name in properties else schema.get("additionalProperties", True)
+            problem = self.problem(inner, each, f"{place}.{name}", depth + 1)
+            if problem is not None:
+                return problem
+            if "propertyNames" in schema and not self._fits(schema["propertyNames"], name, depth):
+                return f"{place} has a name that may not be there"
+        for name, needs in schema.get("dependencies", {}).items():
+            if name not in value:
+                continue
+            if isinstance(needs, list) and not set(needs) <= value.keys():
+                return f"{place} lacks what {name} needs"
+            if not isinstance(needs, list):
+                problem = self.problem(needs, value, place, depth + 1)
+                if problem is not None:
+                    return problem
+        return None
+
+
+def _simple(schema: Mapping[str, Any], value: Any) -> str | None:
+    """What is wrong with a value by itself."""
+    types = schema.get("type")
+    if types is not None and not any(_is_a(value, each) for each in ([types] if isinstance(types, str) else types)):
+        return f"is not of type {types if isinstance(types, str) else ' or '.join(types)}"
+    if "enum" in schema and not any(_equal(value, each) for each in schema["enum"]):
+        return "is none of the values it may be"
+    if "const" in schema and not _equal(value, schema["const"]):
+        return "is not the value it must be"
+    return _number(schema, value) if _is_number(value) else _sized(schema, value)
+
+
+def _sized(schema: Mapping[str, Any], value: Any) -> str | None:
+    """What is wrong with what a text, a list or an object consists of."""
+    for kind, least, most in (
+        (str, "minLength", "maxLength"),
+        (list, "minItems", "maxItems"),
+        (dict, "minProperties", "maxProperties"),
+    ):
+        if isinstance(value, kind) and len(value) < schema.get(least, 0):
+            return f"has fewer than {schema[least]}"
+        if isinstance(value, kind) and most in schema and len(value) > schema[most]:
+            return f"has more than {schema[most]}"
+    missing = [each for each in schema.get("required", ()) if each not in value] if isinstance(value, dict) else []
+    if missing:
+        return f"lacks {', '.join(missing)}"
+    repeated = isinstance(value, list) and len({_canonical(each) for each in value}) < len(value)
+    return "has an item twice" if repeated and schema.get("uniqueItems") else None
+
+
+def _number(schema: Mapping[str, Any], value: float) -> str | None:
+    if "minimum" in schema and value < schema["minimum"]:
+        return f"is less than {schema['minimum']}"
+    if "maximum" in schema and value > schema["maximum"]:
+        return f"is greater than {schema['maximum']}"
+    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
+        return f"is not greater than {schema['exclusiveMinimum']}"
+    if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
+        return f"is not less than {schema['exclusiveMaximum']}"
+    # As written in decimals: 0.3 is a multiple of 0.1.
+    if "multipleOf" in schema and Fraction(str(value)) % Fraction(str(schema["multipleOf"])):
+        return f"is not a multiple of {schema['multipleOf']}"
+    return None
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    match kind:
+        case "integer":
+            return _is_number(value) and value == int(value)
+        case "number":
+            return _is_number(value)
+        case "null":
+            return value is None
+        case _:
+            named: type = {"array": list, "boolean": bool, "object": dict, "string": str}[kind]
+            return isinstance(value, named)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(value: Any) -> str:
+    """The same text for values that are the same in JSON, where 1 and 1.0 are, and 1 and true are not."""
+    if isinstance(value, float) and value == int(value):
+        value = int(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_canonical(value[name])}" for name in sorted(value)) + "}"
+    return json.dumps(value)

@@ -24,8 +24,9 @@ from typing import Any
 from pushhub.cloud.table import Item, number, text
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 
 __all__ = [
     "app_pk",
@@ -126,6 +127,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
                 "rate": fields.throttle_rate,
                 "metadata": dict(fields.metadata),
                 "v": fields.version,
+                "filters": [[each.path, each.operator, each.value] for each in fields.filters],
                 "headers": dict(endpoint.headers),
                 "at": [endpoint.created_at, endpoint.updated_at],
             }
@@ -155,6 +157,10 @@ def decode_endpoint(item: Item) -> Endpoint:
             throttle_rate=value["rate"],
             metadata=value["metadata"],
             version=value["v"],
+            filters=tuple(
+                PayloadFilter(path=path, operator=Operator(operator), value=given)
+                for path, operator, given in value.get("filters", ())
+            ),
         ),
         headers=value["headers"],
         sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
@@ -177,6 +183,7 @@ def encode_event_type(event_type: EventType) -> Item:
                 "schemas": event_type.schemas,
                 "flags": event_type.feature_flags,
                 "group": event_type.group_name,
+                "enforcement": event_type.enforcement,
                 "at": [event_type.created_at, event_type.updated_at],
             }
         ),
@@ -195,6 +202,7 @@ def decode_event_type(item: Item) -> EventType:
         schemas=value["schemas"],
         feature_flags=tuple(value["flags"]),
         group_name=value["group"],
+        enforcement=Enforcement(value.get("enforcement", Enforcement.OFF)),
         created_at=value["at"][0],
         updated_at=value["at"][1],
         version=int(item["version"]["N"]),

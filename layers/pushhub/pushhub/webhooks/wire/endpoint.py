@@ -12,6 +12,7 @@ from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.webhooks.wire.application import rate
 from pushhub.webhooks.wire.fields import NAME, Fields
@@ -22,6 +23,7 @@ __all__ = [
     "Rotation",
     "endpoint_view",
     "headers_view",
+    "is_http",
     "parse_endpoint",
     "parse_endpoint_patch",
     "parse_header_change",
@@ -35,6 +37,9 @@ CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
 MAX_CHANNELS = 10
 MAX_EVENT_TYPES = 1_000
 MAX_HEADERS = 100
+MAX_FILTERS = 10
+MAX_FILTER_VALUES = 50
+MAX_FILTER_TEXT = 200
 HEADER_BYTES = 4_096
 ALL_HEADERS_BYTES = 65_536
 
@@ -86,6 +91,7 @@ def parse_endpoint(fields: Fields) -> EndpointFields:
         throttle_rate=rate(fields),
         metadata=fields.texts_by_name("metadata"),
         version=fields.whole("version", least=1, most=65_535) or 1,
+        filters=_filters(fields),
     )
 
 
@@ -114,7 +120,52 @@ def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFiel
         changed = replace(changed, metadata=fields.texts_by_name("metadata"))
     if fields.has("version"):
         changed = replace(changed, version=fields.whole("version", least=1, most=65_535) or 1)
+    if fields.has("payloadFilters"):
+        changed = replace(changed, filters=_filters(fields))
     return changed
+
+
+def _filters(fields: Fields) -> tuple[PayloadFilter, ...]:
+    value = fields.raw("payloadFilters")
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_FILTERS:
+        raise fields.refuse(f"A list of up to {MAX_FILTERS} filters is required", "payloadFilters")
+    return tuple(_filter(fields, each, str(place)) for place, each in enumerate(value))
+
+
+def _filter(fields: Fields, value: Any, place: str) -> PayloadFilter:
+    given = value if isinstance(value, dict) else {}
+    path, operator, against = given.get("path"), given.get("operator"), given.get("value")
+    if not isinstance(path, str) or not 1 <= len(path) <= MAX_FILTER_TEXT:
+        raise fields.refuse("A filter has a path such as order.status", "payloadFilters", place)
+    if operator not in list(Operator):
+        raise fields.refuse(f"A filter's operator is one of {', '.join(Operator)}", "payloadFilters", place)
+    if not _comparable(Operator(operator), against):
+        raise fields.refuse("The filter's value does not go with its operator", "payloadFilters", place)
+    return PayloadFilter(path=path, operator=Operator(operator), value=against)
+
+
+def _comparable(operator: Operator, value: Any) -> bool:
+    match operator:
+        case Operator.EXISTS:
+            return isinstance(value, bool)
+        case Operator.BEGINS_WITH:
+            return isinstance(value, str) and len(value) <= MAX_FILTER_TEXT
+        case Operator.GREATER | Operator.LESS:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Operator.ONE_OF:
+            return isinstance(value, list) and len(value) <= MAX_FILTER_VALUES and all(map(_plain, value))
+        case _:
+            return _plain(value)
+
+
+def _plain(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, bool | int | float)
+        or (isinstance(value, str) and len(value) <= MAX_FILTER_TEXT)
+    )
 
 
 def _event_types(fields: Fields) -> tuple[str, ...] | None:
@@ -122,16 +173,26 @@ def _event_types(fields: Fields) -> tuple[str, ...] | None:
 
 
 def _url(fields: Fields) -> str:
+    """The URL; whether there is a kind of subscriber for a scheme other than HTTP's is not known here."""
     text = fields.text("url", least=1)
     try:
         parts = urlsplit(text)
-        usable = bool(parts.hostname) and parts.port != 0
+        usable = bool(parts.scheme and (parts.hostname or parts.path)) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or re.match(r"https?://", text, re.IGNORECASE) is None or re.search(r"[\x00-\x20\x7f\\]", text):
+    if not usable or "://" not in text or re.search(r"[\x00-\x20\x7f\\\ud800-\udfff]", text):
+        raise fields.refuse("The URL must be a valid http or https URL", "url")
+    if not is_http(text):
+        return text
+    if not parts.hostname:
         raise fields.refuse("The URL must be a valid http or https URL", "url")
     # As browsers write it: a host alone has the path "/".
     return text if parts.path or parts.query else f"{text.partition('#')[0]}/"
+
+
+def is_http(url: str) -> bool:
+    """Whether a URL is one of HTTP; others are those of the hub's own kinds of subscribers."""
+    return url[:8].lower().startswith(("http://", "https://"))
 
 
 def parse_secret(fields: Fields, name: str) -> SigningKey | None:
@@ -270,7 +331,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     """An endpoint as old and new clients read it."""
     fields = endpoint.fields
     event_types = None if fields.event_types is None else list(fields.event_types)
-    return {
+    shown: dict[str, Any] = {
         "id": endpoint.endpoint_id,
         "uid": fields.uid,
         "url": fields.url,
@@ -286,3 +347,8 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         "createdAt": iso_time(endpoint.created_at),
         "updatedAt": iso_time(endpoint.updated_at),
     }
+    if fields.filters:
+        shown["payloadFilters"] = [
+            {"path": each.path, "operator": each.operator.value, "value": each.value} for each in fields.filters
+        ]
+    return shown

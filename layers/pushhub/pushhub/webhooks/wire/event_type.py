@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pushhub.base.times import iso_time
-from pushhub.webhooks.model.event_type import EventType
+from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.wire.fields import Fields
 
 __all__ = ["EventTypeFields", "event_type_view", "parse_event_type", "parse_event_type_patch"]
@@ -28,6 +28,7 @@ class EventTypeFields:
     schemas: Mapping[str, Any] | None
     feature_flags: tuple[str, ...]
     group_name: str | None
+    enforcement: Enforcement
 
 
 def parse_event_type(fields: Fields) -> EventTypeFields:
@@ -43,6 +44,7 @@ def parse_event_type(fields: Fields) -> EventTypeFields:
         schemas=_schemas(fields),
         feature_flags=_flags(fields),
         group_name=_group(fields),
+        enforcement=_enforcement(fields),
     )
 
 
@@ -60,6 +62,7 @@ def parse_event_type_patch(fields: Fields, stored: EventType) -> EventTypeFields
         schemas=_schemas(fields) if fields.has("schemas") else stored.schemas,
         feature_flags=_flags(fields) if flags else stored.feature_flags,
         group_name=_group(fields) if fields.has("groupName") else stored.group_name,
+        enforcement=_enforcement(fields) if fields.has("schemaEnforcement") else stored.enforcement,
     )
 
 
@@ -89,6 +92,13 @@ def _group(fields: Fields) -> str | None:
     return name
 
 
+def _enforcement(fields: Fields) -> Enforcement:
+    given = fields.optional_text("schemaEnforcement")
+    if given is not None and given not in list(Enforcement):
+        raise fields.refuse(f"One of {', '.join(Enforcement)} is required", "schemaEnforcement")
+    return Enforcement(given or Enforcement.OFF)
+
+
 def event_type_view(event_type: EventType, *, with_schemas: bool) -> dict[str, Any]:
     """An event type as old and new clients read it."""
     shown: dict[str, Any] = {
@@ -103,6 +113,8 @@ def event_type_view(event_type: EventType, *, with_schemas: bool) -> dict[str, A
     }
     if event_type.feature_flags:
         shown["featureFlags"] = list(event_type.feature_flags)
+    if event_type.enforcement is not Enforcement.OFF:
+        shown["schemaEnforcement"] = event_type.enforcement.value
     if event_type.group_name is not None:
         shown["groupName"] = event_type.group_name
     return shown

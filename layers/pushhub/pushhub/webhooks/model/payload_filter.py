@@ -1,0 +1,83 @@
+"""Filters on what is in a message: an endpoint may have some, and gets those messages that all of them let through. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Operator", "PayloadFilter", "lets_through"]
+
+_MISSING = object()
+
+
+class Operator(StrEnum):
+    """How a value in the payload is compared."""
+
+    EQUALS = "eq"
+    DIFFERS = "ne"
+    ONE_OF = "in"
+    EXISTS = "exists"
+    """The filter's value says whether it is to be there."""
+    BEGINS_WITH = "prefix"
+    GREATER = "gt"
+    LESS = "lt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadFilter:
+    """A filter.
+
+    Attributes:
+        path: Where the value is, names and indexes separated by dots: ``order.items.0.sku``.
+        operator: How it is compared.
+        value: With what.
+    """
+
+    path: str
+    operator: Operator
+    value: Any
+
+    def lets_through(self, payload: Mapping[str, Any]) -> bool:
+        """Whether a payload passes. A value that is not there only differs, or does not exist."""
+        found = _found(payload, self.path)
+        if self.operator is Operator.EXISTS:
+            return (found is not _MISSING) is self.value
+        return _COMPARISONS[self.operator](found, self.value)
+
+
+def lets_through(filters: Sequence[PayloadFilter], payload: Mapping[str, Any]) -> bool:
+    """Whether a payload passes all of some filters."""
+    return all(each.lets_through(payload) for each in filters)
+
+
+def _found(payload: Any, path: str) -> Any:
+    value: Any = payload
+    for name in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(name, _MISSING)
+        elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
+            value = value[int(name)]
+        else:
+            return _MISSING
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As JSON has it: true is not 1."""
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+
+
+_COMPARISONS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUALS: _same,
+    Operator.DIFFERS: lambda found, value: not _same(found, value),
+    Operator.ONE_OF: lambda found, value: any(_same(found, each) for each in value),
+    Operator.BEGINS_WITH: lambda found, value: isinstance(found, str) and found.startswith(value),
+    Operator.GREATER: lambda found, value: _is_number(found) and found > value,
+    Operator.LESS: lambda found, value: _is_number(found) and found < value,
+}
