@@ -131,6 +131,8 @@ def show(description: Description, place: Place) -> None:
         f"  base URL  {description.base_url}\n"
         f"  project   {description.project_id}\n"
         f"  token     {description.token}\n"
+        # What follows the sign stays in the browser, which signs in with it.
+        f"  console   {description.base_url}/console#project={description.project_id}&token={description.token}\n"
         f"  all this and more in {place.description}\n"
     )
 

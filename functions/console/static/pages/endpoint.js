@@ -56,7 +56,7 @@ export function Endpoint({ segments: [app, , id] }) {
     <//>`}>
     <${Loaded} from=${about}>${({ endpoint }) => html`<${Fragment}>
       ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
-      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", told.sending + told.pending], ["Usual answer", typical(attempts.data?.data)]]} />`}<//>
+      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
           <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.</p>`}<//>
@@ -83,7 +83,7 @@ export function Endpoint({ segments: [app, , id] }) {
         <${Loaded} from=${attempts}>${(told) => html`<${Table} label="Attempts" rows=${told.data.slice(0, 50)} keyed=${(each) => each.id} empty="None in the last day." columns=${[
           ["When", (each) => html`<${Time} at=${each.timestamp} />`],
           ["Result", (each) => html`<${Badge} state=${stateOf(each)} />`],
-          ["Answer", (each) => answered(each)],
+          ["Answer", (each) => html`<span class="answer">${answered(each)}</span>`],
           ["Took", (each) => `${each.responseDurationMs} ms`, { number: true }],
           ["Text", (each) => html`<span class="snippet">${shorten(each.response, 100)}</span>`],
           ["Message", (each) => html`<a href=${href("apps", app, "messages", each.msgId)}>Its life</a>`],

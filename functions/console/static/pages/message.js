@@ -21,21 +21,23 @@ export function QueueMessage({ segments: [name, , id] }) {
   };
   return html`<${Page} title="Message ${id}" crumbs=${[["Queues", href("queues")], [name, href("queues", name)]]}
     actions=${message.data && html`<${Fragment}>
-      <${Doing} name="Post again" onDo=${() => again(message.data.shown)} />
+      ${message.data.shown.body_base64 === undefined && html`<${Doing} name="Post again" onDo=${() => again(message.data.shown)} />`}
       <${Confirmed} name="Delete" question="Delete this message?" detail="It is not pushed any more, and its body is destroyed." onSure=${remove} />
     <//>`}>
     <${Loaded} from=${message}>${({ shown, queue }) => html`<${Fragment}>
-      ${shown.push_statuses && html`<div class="columns">
-        <${Card} title="Where it goes">
-          <${FanOut} from=${name} branches=${shown.push_statuses.map((each) => branch(each))} />
-        <//>
-        <${Card} title="Its life">
+      <div class="columns">
+        <div class="stack">
+          ${shown.push_statuses && html`<${Card} title="Where it goes">
+            <${FanOut} from=${name} branches=${shown.push_statuses.map((each) => branch(each))} />
+          <//>`}
+          <${Card} title="Body" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
+            <${Body} text=${shown.body} />
+          <//>
+        </div>
+        ${shown.push_statuses && html`<${Card} title="Its life">
           <${Timeline} label="Its life" items=${life(id, shown.push_statuses, queue)} />
-        <//>
-      </div>`}
-      <${Card} title="Body" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
-        <${Body} text=${shown.body} />
-      <//>
+        <//>`}
+      </div>
       ${!shown.push_statuses && html`<${Card} title="In the queue"><${Facts} of=${[["Reserved", `${shown.reserved_count} times`]]} /><//>`}
     <//>`}<//>
   <//>`;
@@ -43,7 +45,7 @@ export function QueueMessage({ segments: [name, , id] }) {
 
 function branch(status) {
   const answered = status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer";
-  return { name: status.subscriber_name || "a removed subscriber", state: status.state, detail: [answered, status.tries ? `${status.tries} tries` : ""].filter(Boolean).join(" · ") };
+  return { name: status.subscriber_name || "a removed subscriber", state: status.state, detail: [answered, status.tries ? `${status.tries} ${status.tries === 1 ? "try" : "tries"}` : ""].filter(Boolean).join(" · ") };
 }
 
 /** What is known of a message's life, in order: each subscriber's last try, and the next one. */
@@ -63,9 +65,7 @@ function life(id, statuses, queue) {
       kind: "ahead",
       what: each.tries ? `${each.subscriber_name}: the next try` : `${each.subscriber_name || "A removed subscriber"}: the first try`,
       at: each.next_try_at,
-      detail: each.tries
-        ? `The queue waits ${duration(queue.push?.retries_delay ?? 60)} after the end of a try; ${each.retries_remaining} left.`
-        : "It waits for its turn.",
+      detail: why(each, queue),
     }));
   const given = statuses
     .filter((each) => each.state === "exhausted")
@@ -77,6 +77,15 @@ function life(id, statuses, queue) {
         : "Its tries are used up, and the queue has no error queue.",
     }));
   return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, and owed to its subscribers." }, ...told, ...given, ...ahead];
+}
+
+/** Why the next try is when it is. */
+function why(status, queue) {
+  if (!status.tries || !status.last_try_at) return "It waits for its turn.";
+  const waits = (Date.parse(status.next_try_at) - Date.parse(status.last_try_at)) / 1000;
+  if (status.state === "reserved") return `Taken for ${duration(waits)}: without an acknowledgement by then it counts as failed.`;
+  const asked = Math.abs(waits - (queue.push?.retries_delay ?? waits)) < 2 ? "The queue waits" : "Its policy, or its answer, asks for";
+  return `${asked} ${duration(waits)} after the end of a try; ${status.retries_remaining} left.`;
 }
 
 // An id is 41 bits of milliseconds since 2020, from the first number of 19 digits on, then 22 bits that tell ids apart
