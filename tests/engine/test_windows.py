@@ -81,3 +81,47 @@ def test_only_so_many_are_remembered_and_those_being_asked_are(monkeypatch: pyte
     assert known.slow(ONE, SLOW_MS * 2)
     assert not known.slow(("p", "q", "0"), SLOW_MS * 2)
     assert known.slow(("p", "q", "9"), SLOW_MS * 2)
+
+
+def hanging(known: Windows, project: str, count: int, now: int) -> None:
+    """As many endpoints of a project, each asked for the first time."""
+    for number in range(count):
+        known.begin((project, "q", f"hangs-{number}"), now)
+
+
+def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
+    # Given fifty endpoints of one project that do not answer, as nobody knew yet
+    known, now = Windows(), SLOW_MS + 1
+    hanging(known, "p", 50, 0)
+    for number in range(50):
+        known.end(("p", "q", f"hangs-{number}"), 0, now)
+    # When they are all to be tried again, then few are at a time
+    begun = 0
+    for number in range(50):
+        key = ("p", "q", f"hangs-{number}")
+        if known.admits(key, now):
+            known.begin(key, now)
+            begun += 1
+    assert begun == windows.SLOW_OF_A_PROJECT
+    # And as soon as those have answered, others are
+    known.end(("p", "q", "hangs-0"), now, now + SLOW_MS + 1)
+    assert known.admits(("p", "q", "hangs-49"), now + SLOW_MS + 1)
+
+
+def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_wait() -> None:
+    # Given a prompt subscriber of a project, and more endpoints of it that hang than may
+    known, now = Windows(), SLOW_MS + 1
+    known.begin(ONE, 0)
+    known.end(ONE, 0, 100)
+    hanging(known, "p", 2 * windows.SLOW_OF_A_PROJECT, 0)
+    # Then the prompt one, one that nobody has asked yet, and those of others are asked
+    assert known.admits(ONE, now)
+    assert known.admits(OTHER, now)
+    # And one of another project that is slow itself has its one attempt
+    slow = ("other", "q", "slow")
+    known.begin(slow, 0)
+    known.end(slow, 0, now)
+    assert begun_at_once(known, slow, now) == 1
+    # And a run that begins anew knows of none under way
+    known.start_over()
+    assert known.admits(("p", "q", "hangs-0"), now)

@@ -1,0 +1,221 @@
+"""What waking costs: CPU and calls of one run of wake for one shard of the schedule, and writes of a scheduled cycle.
+
+    .venv/bin/python -m bench.wake [--deliveries 20000] [--save docs/bench-wake.md]
+
+The use case runs on the real adapters and the real SDK; calls are answered inside the SDK, before anything is sent, so that only our own and the
+SDK's CPU is measured. Once all deliveries are for one subscriber (an outage: ten orders share an SQS message), once each is for one of its own.
+What AWS takes to answer is not in the figures: a run looks at a page of a thousand, then sends ten slices of it side by side, so at 20 ms a call
+it waits some 0.3 s a page. A function of 1,024 MB has 0.58 of a processor; 32 shards have a run each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+
+from bench.tables import save, table
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
+from pushhub.engine.model.message import Message
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_schedule import SHARDS, DynamoDBSchedule
+from pushhub.engine.store.sqs_work import SqsWorkQueue
+from pushhub.engine.wake import PAGE, Wake
+
+PROCESSOR = 0.58
+"""What 1,024 MB have of a processor."""
+
+WAITING_S = 0.3
+"""Waited for AWS for each page."""
+
+
+class Raw:
+    """The body of an answer as the SDK reads it."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def stream(self, **_: Any) -> Any:
+        """All of it."""
+        yield self._text
+
+
+class Services:
+    """Answers DynamoDB and SQS from memory.
+
+    Attributes:
+        calls: By operation.
+        pages: Bodies of pages that are still to be read.
+    """
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.pages: list[bytes] = []
+
+    def client(self, service: str) -> Any:
+        """A client whose calls are answered here."""
+        made = boto3.client(
+            cast(Any, service),
+            region_name="us-east-1",
+            aws_access_key_id="bench",
+            aws_secret_access_key="bench",
+            config=Config(parameter_validation=False, max_pool_connections=100),
+        )
+        made.meta.events.register("before-send", self._answer)
+        return made
+
+    def _answer(self, request: Any, **_: Any) -> AWSResponse:
+        target = request.headers["X-Amz-Target"]
+        operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
+        self.calls[operation] += 1
+        body = b"{}"
+        if operation == "Query":
+            body = self.pages.pop() if self.pages else b'{"Items":[],"Count":0,"ScannedCount":0}'
+        elif operation == "BatchGetItem":
+            body = b'{"Responses":{},"UnprocessedKeys":{}}'
+        elif operation == "SendMessageBatch":
+            body = b'{"Successful":[],"Failed":[]}'
+        return AWSResponse(
+            request.url, 200, cast(Any, {"Content-Type": "application/x-amz-json-1.0"}), cast(Any, Raw(body))
+        )
+
+
+class Quiet:
+    """No telemetry."""
+
+    def event(self, name: str, /, **fields: object) -> None:
+        """Nothing."""
+
+    def count(self, metric: str, value: int = 1) -> None:
+        """Nothing."""
+
+
+class NoRuns:
+    """The run measured does all itself."""
+
+    def start(self, shard: int) -> None:
+        """Not asked for."""
+        raise LookupError(shard)
+
+
+def pages(deliveries: int, subscribers: int) -> list[bytes]:
+    """Pages of entries as DynamoDB answers with them."""
+    numbers = itertools.count()
+    made = []
+    for _ in range(deliveries // PAGE):
+        items = []
+        for number in itertools.islice(numbers, PAGE):
+            key = f"5f0000000000000000000001#0123456789ab#{1900000000000000000 + number}#{number % subscribers:012x}"
+            items.append(
+                {
+                    "pk": {"S": "29921941#07"},
+                    "sk": {"S": f"{1795316506659 + number:015d}#{key}#3"},
+                    "queue": {"S": "customer-orders-eu-west"},
+                    "ttl": {"N": "1795921306"},
+                }
+            )
+        made.append(json.dumps({"Items": items, "Count": PAGE, "ScannedCount": PAGE}).encode())
+    return made
+
+
+def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:
+    """CPU seconds and calls of a run that wakes so many."""
+    services, clock = Services(), SystemClock()
+    services.pages = pages(deliveries, subscribers)
+    sqs = services.client("sqs")
+    retry, poll, route = (SqsWorkQueue(sqs, f"https://sqs.example/1/{name}", clock) for name in ("r", "p", "h"))
+    with ThreadPoolExecutor(max_workers=100) as pool:
+        wake = Wake(
+            schedule=DynamoDBSchedule(services.client("dynamodb"), "schedule", clock),
+            runs=NoRuns(),
+            retry_queue=retry,
+            poll_queue=poll,
+            route_queue=route,
+            internal=lambda _: False,
+            clock=clock,
+            telemetry=Quiet(),
+            executor=pool,
+        )
+        began = time.process_time()
+        woken = wake.run(lambda: 10**9, shard=7)
+        spent = time.process_time() - began
+    if woken != deliveries // PAGE * PAGE:
+        raise SystemExit(f"{woken} were woken")
+    return spent, services.calls
+
+
+def cycle_writes() -> int:
+    """Write units of one scheduled cycle after the first: a woken delivery fails again and waits for an hour."""
+    services, clock = Services(), SystemClock()
+    schedule_ = DynamoDBSchedule(services.client("dynamodb"), "schedule", clock)
+    store = DynamoDBMessageStore(services.client("dynamodb"), "messages", clock, lambda: schedule_)
+    now = clock.now()
+    message = Message(
+        project="5f0000000000000000000001",
+        queue="customer-orders-eu-west",
+        queue_uid="0123456789ab",
+        message_id="1900000000000000000",
+        body=b"{}",
+        body_size=2,
+        accepted_at=now,
+        due_at=now,
+        expires_at=now + 604_800_000,
+        subscriber_ids=("0123456789ab",),
+    )
+    failed = after(after(opening(message, "0123456789ab"), now), now)
+    store.save(failed)
+    return services.calls["PutItem"]
+
+
+def after(delivery: Delivery, now: int) -> Delivery:
+    """The delivery after a failed attempt, scheduled."""
+    answer = Answer(status_code=503, message="", started_at=now, finished_at=now)
+    settled = after_attempt(
+        delivery, answer, Verdict.FAILED, policy=FixedDelay(retries=9, delay_s=3600), reserve_ms=0, jitter=0.0
+    )
+    return schedule(settled)
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--deliveries", type=int, default=20_000)
+    parser.add_argument("--save", type=Path, default=None)
+    given = parser.parse_args()
+    measured(PAGE, 1)  # the SDK's models are read
+    rows = []
+    for name, subscribers in (("one subscriber", 1), ("each its own", given.deliveries)):
+        cpu, calls = measured(given.deliveries, subscribers)
+        each_ms = 1000 * cpu / given.deliveries
+        a_minute = 45 / (PAGE * each_ms / 1000 / PROCESSOR + WAITING_S) * PAGE
+        rows.append(
+            [
+                name,
+                f"{each_ms:.3f}",
+                f"{given.deliveries / calls['SendMessageBatch']:.0f}",
+                f"{calls['PutItem'] / given.deliveries * 1000:.1f}",
+                f"{a_minute:,.0f}",
+                f"{a_minute * SHARDS:,.0f}",
+            ]
+        )
+    head = ["deliveries for", "CPU ms each", "per call to SQS", "writes per 1,000", "a run in 45 s", f"{SHARDS} shards"]
+    made = table(head, rows)
+    cycle = f"Writes of a scheduled cycle: {cycle_writes()} (the entry, then the delivery; the keys of its index stay as they are)."
+    print(made, cycle, sep="\n\n")
+    save(given.save, "What waking costs", __doc__ or "", made, cycle)
+
+
+if __name__ == "__main__":
+    main()
