@@ -18,7 +18,7 @@ import botocore.client
 
 __all__ = ["Meter", "item_bytes", "metered"]
 
-INDEX_KEYS = ("due_shard", "unsettled_queue", "idle_shard")
+INDEX_KEYS = ("unsettled_queue", "idle_shard")
 """Key attributes of the sparse indexes: an item that has one is written to that index too."""
 
 
@@ -76,6 +76,13 @@ class Meter:
         for requests in parameters["RequestItems"].values():
             for request in requests:
                 self._write(request["PutRequest"]["Item"])
+
+    def _ReceiveMessage(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        # A run that waits for an endpoint receives by itself.
+        self.units["sqs_standard_request"] += 1
+
+    def _DeleteMessageBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["sqs_standard_request"] += 1
 
     def _GetItem(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self._read([answer.get("Item", {})], consistent=parameters.get("ConsistentRead", False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
@@ -424,3 +425,21 @@ def test_a_connection_without_a_subscriber_is_closed_by_the_idle_check(world: No
     world.idle.run(lambda: 60_000)
     assert world.sockets.closed == ["a"]
     assert world.connections.connections(["a"]) == {}
+
+
+def test_a_run_checks_as_many_connections_as_its_time_allows(world: NotificationWorld) -> None:
+    # Given a thousand connections that nobody uses, of a subscriber that is gone
+    world.connect("a")
+    connection = world.connections.connections(["a"])["a"]
+    for number in range(1_000):
+        world.connections.open(replace(connection, connection_id=f"c{number}"), check_at=world.clock.now())
+    (backlog,) = world.backlogs.backlogs(TOPIC)
+    world.backlogs.delete(backlog)
+    # When a run has time for some of them, having looked at the tokens of all, then it checks those
+    left = iter([60_000] * 1_300)
+    world.idle.run(lambda: next(left, 1_000))
+    left_over = len(world.connections.connections([f"c{number}" for number in range(1_000)]))
+    assert 700 <= left_over <= 800
+    # And one that has time enough, all of the rest
+    world.idle.run(lambda: 60_000)
+    assert world.connections.connections([f"c{number}" for number in range(1_000)]) == {}

@@ -355,6 +355,7 @@ class Notifications:
             projects=outside.config,
             clock=outside.clock,
             telemetry=outside.telemetry,
+            executor=outside.executor,
         )
 
     @cached_property
