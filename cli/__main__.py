@@ -38,6 +38,7 @@ COMMANDS = {
     "expunge": "cli.commands.messages:expunge",
     "simulate": "cli.commands.tools:simulate",
     "report": "cli.commands.tools:report",
+    "rebuild": "cli.commands.rebuild:rebuild",
     "deploy": "cli.commands.deploy:deploy",
     "completion": "cli.commands.completion:completion",
 }

@@ -313,3 +313,27 @@ def test_what_is_known_of_a_key_is_no_message(message_store: MessageStore) -> No
     message_store.accept([one])
     found = [each for each, _ in message_store.outstanding(0, 1)]
     assert [each.message_id for each in found] == [one.message_id]
+
+
+def test_what_was_lost_is_put_back_and_what_is_there_stays(message_store: MessageStore) -> None:
+    # Given a message that is there with a delivery, and one that is not
+    there, lost = message(), message()
+    message_store.accept([there])
+    newer = tried(first(there, Verdict.FAILED), Verdict.FAILED)
+    message_store.save(first(there, Verdict.FAILED))
+    message_store.save(newer)
+    # When both are put back, a delivery as it stood with its version
+    stood = tried(first(lost, Verdict.FAILED), Verdict.FAILED)
+    message_store.restore(lost, [stood])
+    message_store.restore(there, [first(there, Verdict.FAILED)])
+    # Then the one that was lost is as it was, and goes on from there
+    assert message_store.message(lost.key) == lost
+    assert message_store.delivery(stood.key) == stood
+    message_store.save(tried(stood, Verdict.DELIVERED))
+    # And the other has not changed
+    assert message_store.delivery(newer.key) == newer
+    # And a delivery is put back without its message, when that is not known
+    alone = first(message(), Verdict.DELIVERED)
+    message_store.restore(None, [alone])
+    assert message_store.delivery(alone.key) == alone
+    assert message_store.message(alone.key.message) is None

@@ -74,6 +74,20 @@ class FakeMessageStore:
                 self._messages[key] = replace(message, body=None, body_ref=None, headers={})
                 self._deleted.add(key)
 
+    def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
+        with self._lock:
+            if message is not None:
+                self._messages.setdefault(message.key, message)
+            for each in deliveries:
+                self._deliveries.setdefault(each.key, each)
+
+    def lose(self) -> None:
+        """Everything is gone, and nobody hears of it."""
+        with self._lock:
+            self._messages.clear()
+            self._deliveries.clear()
+            self._stream.clear()
+
     def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         stored = {key: self.delivery(key) for key in keys}
         return {key: delivery for key, delivery in stored.items() if delivery is not None}

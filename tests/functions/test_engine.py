@@ -176,6 +176,17 @@ def test_a_stream_record_that_cannot_be_read_is_set_aside_whole(functions: Funct
     assert len(functions.sqs_event("PUSH_QUEUE_URL")["Records"]) == 1
 
 
+def test_a_message_that_was_lost_and_put_back_is_not_dispatched_a_second_time(functions: Functions, sink: Sink) -> None:
+    # Given an accepted message that is put back as it was, which the stream tells of like of a new one
+    a_push_queue(sink.url)
+    post(b"x")
+    event = functions.stream_event()
+    for record in event["Records"]:
+        record["dynamodb"]["NewImage"]["restored"] = {"BOOL": True}
+    functions.invoke("dispatch", event)
+    assert functions.sqs_event("PUSH_QUEUE_URL")["Records"] == []
+
+
 def test_dispatch_raises_when_it_cannot_queue_so_that_the_stream_comes_again(
     functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
+from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.ironmq.wire.subscribers import MAX_SUBSCRIBERS_BYTES
@@ -228,6 +229,24 @@ def test_a_delivery_is_read_from_a_stream_image(bench: Bench, given: Delivery) -
     bench.store.save(replace(given, version=1))
     (item,) = bench.stored()
     assert decode_delivery(as_stream_image(item)) == replace(given, version=1)
+
+
+def test_what_is_put_back_is_news_to_nobody(bench: Bench) -> None:
+    # Given a message and a delivery that were lost
+    lost = message()
+    stood = first(lost, Verdict.FAILED)
+    bench.store.restore(lost, [stood])
+    images = {each["kind"]["S"]: each for each in bench.stored()}
+    # Then no record is made of their insertion
+    stream = {"ApproximateCreationDateTime": 1_795_000_000.0}
+    for image in images.values():
+        assert record_of_change({"dynamodb": {**stream, "NewImage": image}}) is None
+    # But of what happens to the delivery then
+    bench.store.save(tried(stood, Verdict.DELIVERED))
+    after = next(each for each in bench.stored() if each["kind"]["S"] == "delivery")
+    record = record_of_change({"dynamodb": {**stream, "OldImage": images["delivery"], "NewImage": after}})
+    assert record is not None
+    assert (record.kind, record.state, record.version) == ("attempt", "delivered", stood.version + 1)
 
 
 def test_a_delivery_stored_as_parked_is_held() -> None:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
+def epoch_ms(iso: str) -> int:
+    """Epoch milliseconds of a time as :func:`iso_time` writes it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    return round(datetime.fromisoformat(iso).timestamp() * 1000)
+
+
 def iso_time(epoch_ms: int) -> str:
     """``2026-11-21T05:34:16.123Z`` for epoch milliseconds."""
     moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)

@@ -256,6 +256,17 @@ class Unsettled(Protocol):
         ...
 
 
+class Restored(Protocol):
+    """Where what was lost is put back."""
+
+    def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
+        """Write a message, if it is known, and deliveries as they once stood. What is there already is left alone.
+
+        Nothing follows from it: no record is made, no work order is sent.
+        """
+        ...
+
+
 class Outstanding(Protocol):
     """All messages, part by part."""
 
@@ -267,7 +278,7 @@ class Outstanding(Protocol):
         ...
 
 
-class MessageStore(MessageSink, StoredMessages, Unsettled, Outstanding, Protocol):
+class MessageStore(MessageSink, StoredMessages, Unsettled, Restored, Outstanding, Protocol):
     """All of them, as the one table keeps them; for whoever puts the hub together."""
 
 

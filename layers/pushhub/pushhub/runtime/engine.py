@@ -58,12 +58,14 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
     A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something cannot be
     queued the error is raised: the stream hands the batch out again from its start, and duplicates are harmless.
     """
-    from pushhub.engine.store.dynamodb_messages import decode_message  # noqa: PLC0415 (not needed by the other functions)
+    from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message  # noqa: PLC0415 (not needed by the other functions)
 
     messages: list[Message] = []
     for record in event["Records"]:
         try:
-            messages.append(decode_message(record["dynamodb"]["NewImage"]))
+            image = record["dynamodb"]["NewImage"]
+            if RESTORED not in image:
+                messages.append(decode_message(image))
         except (KeyError, ValueError, TypeError) as error:
             telemetry.count("StreamRecordsPoisoned")
             telemetry.event("stream_record_poisoned", event_id=record.get("eventID"), **described(error))

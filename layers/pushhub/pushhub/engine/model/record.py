@@ -87,6 +87,14 @@ class DeliveryRecord:
     accepted_at: str = field(metadata=_told("timestamp", "all", "when the message was accepted"))
     expires_at: str = field(metadata=_told("timestamp", "all", "when its time is over"))
     body_size: int | None = field(default=None, metadata=_told("bigint", "accepted", "bytes of the message's body"))
+    body_ref: str | None = field(
+        default=None,
+        metadata=_told(
+            "string",
+            "accepted",
+            "where a body that is too large for the table lies in the bodies bucket: `{object key}@{first byte}`; by it a lost message can be made again",
+        ),
+    )
     owed: tuple[str, ...] | None = field(
         default=None,
         metadata=_told(

@@ -28,6 +28,7 @@ def record_of_acceptance(message: Message) -> DeliveryRecord:
         accepted_at=iso_time(message.accepted_at),
         expires_at=iso_time(message.expires_at),
         body_size=message.body_size,
+        body_ref=f"{message.body_ref.key}@{message.body_ref.offset}" if message.body_ref else None,
         owed=tuple(f"{message.message_id}.{each}" for each in message.delivery_subscribers),
         due_at=iso_time(message.due_at),
         sequence=message.ordering.sequence if message.ordering else None,

@@ -10,7 +10,7 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.store._delivery_items import decode_delivery
-from pushhub.engine.store.dynamodb_messages import decode_message
+from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message
 
 
 def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
@@ -26,6 +26,8 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
     stream = stream_record["dynamodb"]
     before, after = stream.get("OldImage"), stream.get("NewImage")
     changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
+    if not before and after and RESTORED in after:
+        return None
     kind = (after or before)["kind"]["S"]
     if kind == "message":
         return record_of_acceptance(decode_message(after)) if after and not before else None

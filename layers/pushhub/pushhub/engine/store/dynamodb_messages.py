@@ -41,6 +41,9 @@ ORDER_KEPT_S = 400 * 86_400
 IN_ONE_STEP = 50
 """Messages of an ordering key that are stored together; a transaction takes 100 items and 4 MB."""
 
+RESTORED = "restored"
+"""Attribute of an item that was lost and put back as it was: its insertion is news to nobody."""
+
 _DELETED = "deleted"
 """Set on what is left of a deleted message: its keys, its times, and its cause."""
 
@@ -114,6 +117,11 @@ class DynamoDBMessageStore:
         left = _encode_message(replace(message, body=None, body_ref=None, headers={})) | {_DELETED: {"BOOL": True}}
         with suppress(ConditionRefused):
             self._table.put(left, ConditionExpression="attribute_exists(pk)")
+
+    def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
+        for item in (*map(_encode_message, [message] if message else []), *map(encode_delivery, deliveries)):
+            with suppress(ConditionRefused):
+                self._table.put(item | {RESTORED: {"BOOL": True}}, ConditionExpression="attribute_not_exists(pk)")
 
     def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         items = self._table.get_many([delivery_key(each) for each in dict.fromkeys(keys)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -15,6 +15,47 @@ from pushhub.engine.model.record import DeliveryRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+
+class S3Records:
+    """Reads delivery records back.
+
+    Args:
+        client: S3 client.
+        bucket: Name of the records bucket.
+    """
+
+    def __init__(self, client: S3Client, bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def read(self, since: str) -> Iterator[Mapping[str, Any]]:
+        """The fields of every record from a day (``2026-11-21``) on, object by object.
+
+        Raises:
+            Unavailable: They could not be read.
+            ValueError: An object is spoiled.
+        """
+        start: dict[str, Any] = {}
+        while True:
+            with aws_call("s3:ListObjectsV2"):
+                page = self._client.list_objects_v2(
+                    Bucket=self._bucket, Prefix="records/dt=", StartAfter=f"records/dt={since}", **start
+                )
+            for each in page.get("Contents", []):
+                if each["Key"].endswith(".json.gz"):
+                    yield from self._lines(each["Key"])
+            if not page.get("IsTruncated"):
+                return
+            start = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _lines(self, key: str) -> Iterator[Mapping[str, Any]]:
+        with aws_call("s3:GetObject"):
+            content = self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        try:
+            yield from map(json.loads, gzip.decompress(content).decode().splitlines())
+        except (EOFError, OSError, ValueError) as error:
+            raise ValueError(f"{key}: {error!r}") from error
 
 
 class S3RecordStore:

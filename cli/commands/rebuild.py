@@ -1,0 +1,52 @@
+"""``pushhub rebuild``."""
+
+from __future__ import annotations
+
+import click
+
+from cli.framework import Command
+from cli.hub import HubOptions
+from cli.operator import TABLE_OUTPUT, deployment
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.rebuild import Rebuild
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
+from pushhub.engine.store.s3_bodies import S3BodyStore
+from pushhub.engine.store.s3_records import S3Records
+
+
+@click.command(cls=Command)
+@click.option("--since", required=True, metavar="DATE", help="Day of the oldest message that may be owed, 2026-11-01.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@click.pass_obj
+def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
+    """Make messages again that the messages table has lost, from delivery records and the bodies bucket.
+
+    What cannot be known is listed. First stop push, poll and wake (docs/operations.md); what is in the table stays as it is.
+    """
+    found = deployment(hub)
+    clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")
+    schedule = DynamoDBSchedule(dynamodb, found.outputs["ScheduleTableName"], clock)
+    use_case = Rebuild(
+        messages=DynamoDBMessageStore(dynamodb, found.outputs["MessagesTableName"], clock, lambda: schedule),
+        bodies=S3BodyStore(s3, found.outputs["BodiesBucketName"]),
+        queues=DynamoDBConfigStore(dynamodb, found.outputs[TABLE_OUTPUT], clock),
+        clock=clock,
+    )
+    try:
+        rebuilt = use_case.run(S3Records(s3, found.outputs["RecordsBucketName"]).read(since), dry=dry_run)
+    except (KeyError, ValueError) as error:
+        raise click.ClickException(f"a record cannot be read: {error!r}") from error
+    click.echo(
+        f"{'would be ' if dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: {rebuilt.resumed}, wait for a person: "
+        f"{rebuilt.held}, given up without their body: {rebuilt.lost}, expired: {rebuilt.expired}; not lost: {rebuilt.present}",
+        err=True,
+    )
+    hub.show(
+        [
+            {"project": each.project, "queue": each.queue, "message": each.message_id, "not known": each.what}
+            for each in rebuilt.unknown
+        ]
+    )
+    return 1 if rebuilt.lost else 0

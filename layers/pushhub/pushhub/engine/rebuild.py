@@ -1,0 +1,301 @@
+"""Messages and deliveries made again from delivery records, after the messages table was lost.
+
+What records say is enough to know what is still owed, and how far each delivery had come. The bytes of a message are not in them: only those in the bodies
+bucket can be found again, so what else was still owed is given up, with the reason ``body_lost``, and told of. Nothing is delivered a second time
+that a record says was delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pushhub.base.errors import Conflict, MessageNotFound
+from pushhub.base.ports import Clock
+from pushhub.base.times import epoch_ms
+from pushhub.base.verdict import Verdict
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close, opening, schedule
+from pushhub.engine.model.message import BodyRef, Message
+from pushhub.engine.ports import BodyStore, QueueSource, Restored, StoredMessages
+
+BODY_LOST = "body_lost"
+"""Reason of a delivery that was given up because its message's bytes are gone."""
+
+_ELSEWHERE = frozenset({"pull", "notifications"})
+"""What the records of messages in other tables have for a dialect."""
+
+_FORMER_STATES = {"parked": DeliveryState.HELD.value}
+
+
+class _Messages(StoredMessages, Restored, Protocol):
+    """Messages and deliveries, and where lost ones are put back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """What records do not tell of a message that something was still owed of.
+
+    Attributes:
+        project: Owner.
+        queue: Its queue.
+        message_id: The message.
+        what: What is not known, and what becomes of it.
+    """
+
+    project: str
+    queue: str
+    message_id: str
+    what: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild did, or would do.
+
+    Attributes:
+        messages: Messages put back.
+        resumed: Deliveries that go on.
+        held: Deliveries that wait for a person.
+        lost: Deliveries given up because the body is gone.
+        expired: Deliveries whose message's time was over.
+        present: Messages that were not lost.
+        unknown: What is not known.
+    """
+
+    messages: int = 0
+    resumed: int = 0
+    held: int = 0
+    lost: int = 0
+    expired: int = 0
+    present: int = 0
+    unknown: list[Unknown] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Life:
+    """The records of one message: its acceptance, those of what was owed later, and of each delivery the last and the last attempt's."""
+
+    accepted: Mapping[str, Any] | None = None
+    added: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    attempt: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        if record["kind"] == "accepted":
+            if record.get("manual"):
+                self.added |= dict.fromkeys(record["owed"], record)
+            else:
+                self.accepted = record
+            return
+        delivery_id = record["delivery_id"]
+        if record["version"] >= self.last.get(delivery_id, record)["version"]:
+            self.last[delivery_id] = record
+        if record["kind"] in ("attempt", "poll"):
+            before = self.attempt.get(delivery_id, record)
+            if record["attempt"] >= before["attempt"]:
+                self.attempt[delivery_id] = record
+
+    @property
+    def open(self) -> bool:
+        """Whether something may still be owed."""
+        owed = {*(self.accepted or {}).get("owed", ()), *self.added}
+        return self.accepted is not None and any(
+            each not in self.last or _state(self.last[each]) not in _SETTLED for each in owed
+        )
+
+
+_SETTLED = frozenset({"delivered", "acknowledged", "exhausted", "expired", "cancelled"})
+
+
+class Rebuild:
+    """Makes lost messages again.
+
+    Args:
+        messages: The table, which has lost them.
+        bodies: The bodies bucket.
+        queues: Tells who subscribes to a unicast queue: records do not.
+    """
+
+    def __init__(self, *, messages: _Messages, bodies: BodyStore, queues: QueueSource, clock: Clock) -> None:
+        self._messages = messages
+        self._bodies = bodies
+        self._queues = queues
+        self._clock = clock
+
+    def run(self, records: Iterable[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
+        """Put back every message of which something is still owed, and have its deliveries go on. Can be repeated.
+
+        Push must not run meanwhile: what it is told of and does not find in the table it takes for new.
+
+        Args:
+            records: The fields of all records from before the oldest message that is still owed; in any order, repeated ones too.
+            dry: Only find out what would be done.
+
+        Raises:
+            Unavailable: Something could not be read or written; run it again.
+            KeyError: A record lacks a field.
+        """
+        lives: dict[tuple[str, str, str], _Life] = {}
+        for record in records:
+            if record["dialect"] not in _ELSEWHERE:
+                key = (record["project"], record["queue_uid"], record["message_id"])
+                lives.setdefault(key, _Life()).add(record)
+        rebuilt = Rebuilt()
+        for life in lives.values():
+            if life.accepted is not None and life.open:
+                self._one(life.accepted, life, rebuilt, dry=dry)
+        return rebuilt
+
+    def _one(self, accepted: Mapping[str, Any], life: _Life, rebuilt: Rebuilt, *, dry: bool) -> None:
+        message = self._message(accepted)
+        if self._messages.message(message.key) is not None:
+            rebuilt.present += 1
+            return
+        missing = self._missing(message)
+        stood = [_delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))]
+        following = list(self._following(message, stood, missing, rebuilt))
+        if missing is None:
+            rebuilt.messages += 1
+            rebuilt.unknown += [_unknown(message, each) for each in _not_recorded(message, accepted)]
+        else:
+            rebuilt.unknown.append(_unknown(message, missing))
+        if dry:
+            return
+        self._messages.restore(message if missing is None else None, [each for each in stood if each.version])
+        for each in following:
+            try:
+                self._messages.save(each)
+            except Conflict:
+                continue  # it has gone on since
+
+    def _following(
+        self, message: Message, stood: Sequence[Delivery], missing: str | None, rebuilt: Rebuilt
+    ) -> Iterator[Delivery]:
+        """What becomes of the deliveries of a message that are not settled."""
+        now = self._clock.now()
+        for delivery in stood:
+            if delivery.settled:
+                continue
+            if message.expires_at <= now:
+                rebuilt.expired += 1
+                yield close(delivery, DeliveryState.EXPIRED, now)
+            elif missing is not None:
+                rebuilt.lost += 1
+                yield close(delivery, DeliveryState.CANCELLED, now, BODY_LOST)
+            elif delivery.state is DeliveryState.HELD:
+                rebuilt.held += 1
+            elif delivery.state is DeliveryState.POLLING:
+                # Where to ask is in no record, and to post it again would repeat what the endpoint has taken.
+                rebuilt.held += 1
+                rebuilt.unknown.append(_unknown(message, "where its endpoint is to be asked: held for a person"))
+                yield close(delivery, DeliveryState.HELD, now)
+            else:
+                rebuilt.resumed += 1
+                due_at = now if delivery.due_at is None else delivery.due_at
+                yield schedule(replace(delivery, due_at=due_at, version=delivery.version + 1))
+
+    def _message(self, accepted: Mapping[str, Any]) -> Message:
+        subscribers = tuple(_subscriber(each) for each in accepted["owed"])
+        unicast = subscribers == ("*",)
+        ref = accepted.get("body_ref")
+        key, _, offset = (ref or "").rpartition("@")
+        return Message(
+            project=accepted["project"],
+            queue=accepted["queue"],
+            queue_uid=accepted["queue_uid"],
+            message_id=accepted["message_id"],
+            body=None,
+            body_ref=BodyRef(key=key, offset=int(offset), length=accepted["body_size"]) if ref else None,
+            body_size=accepted["body_size"],
+            accepted_at=epoch_ms(accepted["accepted_at"]),
+            due_at=epoch_ms(accepted["due_at"]),
+            expires_at=epoch_ms(accepted["expires_at"]),
+            subscriber_ids=self._subscribers(accepted) if unicast else subscribers,
+            unicast=unicast,
+        )
+
+    def _subscribers(self, accepted: Mapping[str, Any]) -> tuple[str, ...]:
+        queue = self._queues.queue(accepted["project"], accepted["queue"], fresh=True)
+        if queue is None or queue.push is None or queue.uid != accepted["queue_uid"]:
+            return ("*",)
+        return tuple(each.subscriber_id for each in queue.push.subscribers) or ("*",)
+
+    def _missing(self, message: Message) -> str | None:
+        """Why a message's bytes cannot be had; None when they can."""
+        if message.body_ref is None:
+            return "its body, which lay in the table: its open deliveries are given up"
+        try:
+            body_of(message, self._bodies)
+        except MessageNotFound:
+            return "its body, which is no longer in the bucket: its open deliveries are given up"
+        return None
+
+
+def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:
+    """A delivery as its last record tells it; as it opened when there is none."""
+    subscriber_id = _subscriber(delivery_id)
+    first = opening(message, subscriber_id)
+    if delivery_id in life.added:
+        first = replace(first, added=True, due_at=epoch_ms(life.added[delivery_id]["due_at"]), version=1)
+    last = life.last.get(delivery_id)
+    if last is None:
+        return first
+    state = DeliveryState(_state(last))
+    attempt = life.attempt.get(delivery_id)
+    settled = state.value in _SETTLED
+    return replace(
+        first,
+        state=state,
+        due_at=epoch_ms(last["due_at"]) if "due_at" in last else None,
+        tries=last["tries"],
+        attempts=attempt["attempt"] if attempt else 0,
+        acknowledged_attempt=last.get("attempt") if last["kind"] == "acknowledged" else None,
+        last=_attempt(attempt) if attempt else None,
+        settled_at=epoch_ms(last["at"]) if settled else None,
+        reason=last.get("reason", ""),
+        version=last["version"],
+    )
+
+
+def _attempt(record: Mapping[str, Any]) -> Attempt:
+    return Attempt(
+        number=record["attempt"],
+        subscriber_id=record["subscriber_id"],
+        verdict=Verdict(record["verdict"]),
+        status_code=record["status_code"],
+        error_class=record.get("error_class", ""),
+        started_at=epoch_ms(record["started_at"]),
+        finished_at=epoch_ms(record["finished_at"]),
+        bytes_out=record["bytes_out"],
+        bytes_in=record["bytes_in"],
+        wait_before_ms=record["wait_before_ms"],
+        wait_after_ms=record.get("wait_after_ms"),
+        subscriber=record.get("subscriber", ""),
+        dialect=record["dialect"],
+        tries_max=record.get("tries_max"),
+        poll=record["kind"] == "poll",
+    )
+
+
+def _not_recorded(message: Message, accepted: Mapping[str, Any]) -> Iterator[str]:
+    """What a message that is put back may have had, and has no more."""
+    yield "its headers, and what it descends from: sent without, and counted anew"
+    if message.subscriber_ids == ("*",):
+        yield "whom it may go to: its queue is gone"
+    if "sequence" in accepted:
+        yield "its ordering key: delivered without order"
+
+
+def _unknown(message: Message, what: str) -> Unknown:
+    return Unknown(project=message.project, queue=message.queue, message_id=message.message_id, what=what)
+
+
+def _state(record: Mapping[str, Any]) -> str:
+    state = str(record["state"])
+    return _FORMER_STATES.get(state, state)
+
+
+def _subscriber(delivery_id: str) -> str:
+    return str(delivery_id).partition(".")[2]

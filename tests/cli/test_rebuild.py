@@ -1,0 +1,110 @@
+"""``pushhub rebuild`` against a deployed stack whose messages table has lost everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import botocore.client
+import pytest
+from cli.__main__ import run
+from tests.cloud import aws_services as aws
+from tests.contract.samples import PROJECT, QUEUE_UID, first, message
+from tests.fakes import FakeClock, FakeSchedule
+
+from pushhub.base.verdict import Verdict
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
+from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.s3_bodies import S3BodyStore
+from pushhub.engine.store.s3_records import S3RecordStore
+
+RECORDS = "records"
+OUTPUTS = {
+    "ConfigTableName": aws.CONFIG_TABLE,
+    "MessagesTableName": aws.MESSAGES_TABLE,
+    "ScheduleTableName": aws.SCHEDULE_TABLE,
+    "BodiesBucketName": aws.BUCKET,
+    "RecordsBucketName": RECORDS,
+}
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "DescribeStacks":
+            return real(client, operation, parameters)
+        return {"Stacks": [{"Outputs": [{"OutputKey": name, "OutputValue": value} for name, value in OUTPUTS.items()]}]}
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    with aws.dynamodb():
+        for bucket in (aws.BUCKET, RECORDS):
+            boto3.client("s3").create_bucket(Bucket=bucket)
+        yield
+
+
+def recorded(body: bytes, *, kept: bool) -> Delivery:
+    """A message that one subscriber did not take yet, as its records tell it: its body in the bucket, or in the table that is lost."""
+    now = SystemClock().now()
+    [ref] = S3BodyStore(boto3.client("s3"), aws.BUCKET).put(PROJECT, [body], now)
+    posted = message(
+        body=None if kept else body,
+        body_ref=ref if kept else None,
+        body_size=len(body),
+        accepted_at=now,
+        due_at=now,
+        expires_at=now + 86_400_000,
+        ordering=None,
+    )
+    failed = replace(first(posted, Verdict.FAILED), due_at=now + 60_000)
+    made = [record_of_acceptance(posted), record_of_delivery(None, failed, now)]
+    records = [each for each in made if each is not None]
+    S3RecordStore(boto3.client("s3"), RECORDS).write(records, table="m", first=posted.message_id, last="2")
+    return failed
+
+
+def rebuild(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> tuple[list[dict[str, Any]], str]:
+    assert run(["--stack", "acme", "--json", "rebuild", "--since", "2020-01-01", *words]) == code
+    printed = capsys.readouterr()
+    return json.loads(printed.out), printed.err
+
+
+def stored(key: DeliveryKey) -> Delivery | None:
+    schedule = FakeSchedule(FakeClock())
+    return DynamoDBMessageStore(boto3.client("dynamodb"), aws.MESSAGES_TABLE, FakeClock(), lambda: schedule).delivery(
+        key
+    )
+
+
+@pytest.mark.usefixtures("tables")
+def test_what_is_known_is_put_back_and_what_is_not_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given two messages of a lost table, one of whose bodies lies in the bucket
+    kept, lost = recorded(b"x" * 9_000, kept=True), recorded(b"small", kept=False)
+    # When it is only asked what would be done, then nothing is
+    told, said = rebuild(capsys, "--dry-run", code=1)
+    assert "would be put back: 1 messages" in said
+    assert stored(kept.key) is None
+    # When it is done
+    told, said = rebuild(capsys, code=1)
+    # Then the one goes on, the other is given up, and both are told of
+    on, gone = stored(kept.key), stored(lost.key)
+    assert on is not None
+    assert gone is not None
+    assert (on.state, on.scheduled, on.version) == (DeliveryState.RETRYING, True, kept.version + 1)
+    assert (gone.state, gone.reason) == (DeliveryState.CANCELLED, "body_lost")
+    assert {each["message"]: each["not known"].split(",")[0] for each in told} == {
+        kept.message_id: "its headers",
+        lost.message_id: "its body",
+    }
+    assert {each["project"] for each in told} == {PROJECT}
+    assert kept.queue_uid == QUEUE_UID
