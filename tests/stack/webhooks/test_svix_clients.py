@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 from tests.stack.webhooks import clients
+from tests.webhooks.served import ServedWorld
+from tests.webhooks.world import WebhooksWorld
 
 pytestmark = pytest.mark.stack
 
@@ -17,6 +19,19 @@ VECTOR = {
     "signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
 }
 """From Svix's documentation."""
+
+
+@pytest.fixture(scope="module")
+def in_time() -> dict[str, str]:
+    """What became of the checks that take days, on a hub whose clock can be turned."""
+    world = WebhooksWorld()
+    with ServedWorld(world) as served:
+        return clients.judged_by_python(2, served.base_url, [world.token, world.other_token], "timed_")
+
+
+@pytest.mark.parametrize("check", clients.names_for_python(2, "timed_"))
+def test_python_of_today_in_time(check: str, in_time: dict[str, str]) -> None:
+    assert not in_time[check], in_time[check]
 
 
 @pytest.mark.parametrize("generation", [1, 2])
