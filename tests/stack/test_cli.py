@@ -105,3 +105,25 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
     again = numbers[forwarded:]
     assert again == list(range(again[0], 500))
     assert 0 < again[0] <= forwarded
+
+
+def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
+    # Given the stack on this machine, which the command line finds by itself
+    assert cli(stack, "status")[0]["state"] == "ok"
+    cli(stack, "queues", "create", "tailed", "--push", "copies=ironmq:///tailed-copies")
+    [posted] = cli(stack, "post", "tailed", "x")
+    # When somebody follows the queue
+    environment = environment_of(stack)
+    command = [sys.executable, "-m", "cli", "--json", "tail", "tailed", "--since", "10m", "--for", "10m"]
+    with subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        kinds: list[str] = []
+        for line in following.stdout:
+            record = json.loads(line)
+            assert record["message_id"] == posted["id"]
+            kinds.append(record["kind"])
+            if record.get("state") == "delivered":
+                break
+        following.kill()
+    # Then the message is seen accepted and delivered
+    assert kinds == ["accepted", "attempt"]
