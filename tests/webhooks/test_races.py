@@ -1,0 +1,144 @@
+"""What happens at the same time, and what a crash leaves behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.fakes import Crash, Fault, FaultPlan
+from tests.webhooks.world import WebhooksWorld
+
+URL = "https://a.example/in"
+
+
+def together(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """Do something several times at once; the results."""
+    barrier, results = threading.Barrier(count), [None] * count
+
+    def one(number: int) -> None:
+        barrier.wait()
+        results[number] = work(number)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return results
+
+
+@pytest.mark.parametrize("route", ["msg", "endpoint"])
+def test_five_posts_with_one_key_at_once_make_one_thing(route: str) -> None:
+    # Given five clients with the same key
+    world = WebhooksWorld()
+    app = world.make_app()
+    bodies = {"msg": {"eventType": "a", "payload": {"n": 1}}, "endpoint": {"url": URL}}
+    # When all of them post at once
+    answers = together(
+        5, lambda _: world.call("POST", f"/app/{app}/{route}", bodies[route], headers={"Idempotency-Key": "k"})
+    )
+    # Then one thing is made, and all are told of it
+    assert {each.status for each in answers} <= {201, 202}
+    assert len({each.body["id"] for each in answers}) == 1
+    assert len(world.ask("GET", f"/app/{app}/{route}")["data"]) == 1
+
+
+def test_two_rotations_at_once_leave_both_keys_and_the_old_one_signing() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint = world.make_endpoint(app)
+    path = f"/app/{app}/endpoint/{endpoint}/secret"
+    old = world.ask("GET", path)["key"]
+    new = [each.body["key"] for each in together(2, lambda _: world.call("POST", f"{path}/rotate", {}))]
+    current = world.ask("GET", path)["key"]
+    assert current in new
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=5)
+    [request] = world.sender.requests
+    # Three signatures: of both new keys and the old one
+    assert len(request.headers["svix-signature"].split(" ")) == 3
+    assert len({old, *new}) == 3
+
+
+def test_changes_at_once_are_all_made() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint = world.make_endpoint(app)
+    path = f"/app/{app}/endpoint/{endpoint}"
+
+    def change(number: int) -> Any:
+        return world.call("PATCH", f"{path}/headers", {"headers": {f"X-{number}": "1"}})
+
+    assert {each.status for each in together(4, change)} == {204}
+    assert set(world.ask("GET", f"{path}/headers")["headers"]) == {"X-0", "X-1", "X-2", "X-3"}
+
+
+def test_a_uid_is_given_once_however_many_ask_for_it() -> None:
+    world = WebhooksWorld()
+    answers = together(5, lambda _: world.call("POST", "/app", {"name": "x", "uid": "u"}))
+    assert sorted(each.status for each in answers) == [201, 409, 409, 409, 409]
+    answers = together(5, lambda _: world.call("POST", "/app", {"name": "x", "uid": "v"}, get_if_exists="true"))
+    assert len({each.body["id"] for each in answers}) == 1
+
+
+BODY, KEY = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
+
+
+def posted_until_told(world: WebhooksWorld, app: str) -> str:
+    """Post with a key as clients do: again after a failure; the message's id."""
+    for _ in range(4):
+        try:
+            answer = world.call("POST", f"/app/{app}/msg", BODY, headers=KEY)
+        except Crash:
+            continue
+        if answer.status == 202:
+            return str(answer.body["id"])
+        assert answer.status == 500
+    raise AssertionError("never taken")
+
+
+def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
+    """An application with an endpoint, on ports that the plan strikes from now on."""
+    calm = WebhooksWorld()
+    app = calm.make_app()
+    endpoint = calm.make_endpoint(app)
+    calm.plan = plan
+    # As a cold start does: everything is put together anew, on the same stores.
+    for made in ("hub", "api"):
+        calm.__dict__.pop(made, None)
+    return calm, app, endpoint
+
+
+def calls_of_a_message() -> int:
+    learned = FaultPlan()
+    world, app, _ = prepared(learned)
+    posted_until_told(world, app)
+    world.run(seconds=5)
+    return len(learned.calls)
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_delivered(fault: Fault) -> None:
+    for number in range(1, calls_of_a_message() + 1):
+        # Given ports of which one call goes wrong
+        world, app, endpoint = prepared(FaultPlan(fault, at=number))
+        # When a message is posted until it is taken, and time passes
+        posted = posted_until_told(world, app)
+        world.run(seconds=3 * 3600)
+        # Then it is there once, and the endpoint got it
+        told = f"call {number}: {world.plan.calls[number - 1]}"
+        assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], told
+        assert world.sender.requests, told
+        assert {each.headers["svix-id"] for each in world.sender.requests} == {posted}, told
+        [message] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"]
+        assert message["statusText"] == "success", told
+
+
+def test_an_attempt_that_cannot_be_logged_is_not_made_again() -> None:
+    world, app, _ = prepared(FaultPlan(Fault.FAILS, of="message_log.log_attempt"))
+    posted_until_told(world, app)
+    world.run(seconds=3600)
+    assert len(world.sender.requests) == 1
+    assert world.telemetry.counts["AttemptsUnlogged"] == 1
