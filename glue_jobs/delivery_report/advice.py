@@ -278,7 +278,8 @@ def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
         base, longest = max(1, seen["first_wait_ms"] // 1000), round((seen["longest_wait_ms"] or 0) / 1000)
         # Until waits reach it, nobody can see the cap; 3600 is the protocol's.
         return DoublingWaits(base_s=base, cap_s=max(3_600, longest), max_attempts=seen["tries_max"])
-    if seen["tries_max"] is None or seen["wait_ms"] is None:
+    if dialect != "raw" or seen["tries_max"] is None or seen["wait_ms"] is None:
+        # Webhooks are tried after a published list of waits, which is no owner's to change.
         return None
     return FixedWaits(retries=max(0, seen["tries_max"] - 1), delay_s=max(1, round(seen["wait_ms"] / 1000)))
 

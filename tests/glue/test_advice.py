@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from glue_jobs.delivery_report.advice import Course, DoublingWaits, Failed, FixedWaits, advice, in_words, suggested
+from glue_jobs.delivery_report.advice import (
+    Course,
+    DoublingWaits,
+    Failed,
+    FixedWaits,
+    advice,
+    in_words,
+    setting_in_use,
+    suggested,
+)
 
 
 def recovering(*parts: tuple[float, int], lost: tuple[float, int] | None = None) -> list[Failed]:
@@ -97,3 +106,10 @@ def test_without_knowing_the_setting_there_is_no_advice(unknown: dict[str, Any])
 
 def test_few_failures_are_no_ground_for_advice() -> None:
     assert advice(queue(), recovering((60, 19)), 0.001) is None
+
+
+def test_a_list_of_waits_is_no_setting_to_give_advice_on() -> None:
+    # Given tries that tell a setting, of a queue and of webhooks
+    seen = {"tries_max": 8, "wait_ms": 300_000, "first_wait_ms": 5_000, "longest_wait_ms": 36_000_000}
+    assert setting_in_use("raw", seen) == FixedWaits(retries=7, delay_s=300)
+    assert setting_in_use("webhooks", seen) is None
