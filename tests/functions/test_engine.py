@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,12 +18,14 @@ from pushhub.base.errors import Unavailable
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.observability import logger, telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.protocol import Protocol
 from pushhub.engine.wiring import PUBLIC_BASE_URL
 from pushhub.ironmq.wiring import Ironmq
-from pushhub.runtime.engine import wake_due
+from pushhub.runtime.engine import handle_errors, wake_due
 from pushhub.runtime.hub import Pushhub, settings_of
 
 PROJECT = "5f0000000000000000000001"
@@ -290,3 +294,26 @@ def test_a_function_without_a_setting_does_not_even_start(
     monkeypatch.delenv(setting)
     with pytest.raises(MissingSettingError, match=setting):
         functions.start(function)
+
+
+def test_exhausted_deliveries_are_posted_side_by_side() -> None:
+    # Given error queues that answer only once five posts are under way
+    together = threading.Barrier(5, timeout=10)
+
+    class Posts:
+        def run(self, order: WorkOrder) -> None:
+            together.wait()
+            if order.key.message_id == "3":
+                raise Unavailable("dynamodb:PutItem")
+
+    def record(number: int) -> dict[str, Any]:
+        order = WorkOrder(key=DeliveryKey("p", "u", str(number), "s"), queue="q")
+        return {"messageId": f"sqs-{number}", "body": order.encode()}
+
+    with ThreadPoolExecutor(max_workers=5) as executor:
+        ports = SimpleNamespace(executor=executor)
+        protocols = [Protocol(name="p", exhausted=Posts)]
+        hub = cast(Pushhub, SimpleNamespace(engine=SimpleNamespace(ports=ports, protocols=protocols)))
+        # When a batch comes, then none waits for another, and the one that failed comes again alone
+        answer = handle_errors(hub, {"Records": [record(number) for number in range(5)]}, Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "sqs-3"}]}

@@ -10,6 +10,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import WorkQueue
 from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
@@ -108,29 +109,21 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """SQS errors: post exhausted deliveries to their error queues; one that fails does not touch the others."""
-    from aws_lambda_powertools.utilities.batch import (  # noqa: PLC0415 (not needed by the other functions)
-        BatchProcessor,
-        EventType,
-    )
-    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord  # noqa: PLC0415
-
-    from pushhub.engine.model.work import WorkOrder  # noqa: PLC0415
-
+    """SQS errors: post exhausted deliveries to their error queues, side by side; one that fails does not touch the others."""
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
 
-    def one(record: SQSRecord) -> None:
+    def failed(record: dict[str, Any]) -> bool:
         identity: dict[str, str] = {}
         try:
-            order = WorkOrder.decode(record.body)
+            order = WorkOrder.decode(record["body"])
             identity = order.identity
             for handler in handlers:
                 handler.run(order)
-        except Exception as error:
-            telemetry.event("exhausted_unhandled", **described(error), sqs_id=record.message_id, **identity)
-            raise
+        except Exception as error:  # noqa: BLE001 (it comes again, and ends in the dead-letter queue)
+            telemetry.event("exhausted_unhandled", **described(error), sqs_id=record["messageId"], **identity)
+            return True
+        return False
 
-    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
-    with processor(event["Records"], one):
-        processor.process()
-    return dict(processor.response())
+    records = event["Records"]
+    outcomes = hub.engine.ports.executor.map(failed, records)
+    return failures(each["messageId"] for each, again in zip(records, outcomes, strict=True) if again)
