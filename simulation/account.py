@@ -7,6 +7,7 @@ import bisect
 import itertools
 import json
 import logging
+import os
 import secrets
 import sys
 import uuid
@@ -140,6 +141,7 @@ class Account:
             "kms": Kms(),
             "secretsmanager": SecretsManager(START_MS - 86_400_000),
             "apigatewaymanagementapi": self.sockets,
+            "lambda": Lambda(self),
         }
         self.functions = {each.name: Function(self, each) for each in stack.functions}
         self._connect()
@@ -340,7 +342,9 @@ class Account:
         ):
             log.setLevel(logging.CRITICAL + 1)
             try:
-                yield
+                # The one function that has itself run again, and asks for its own name.
+                with patch.dict(os.environ, {"AWS_LAMBDA_FUNCTION_NAME": "wake"}):
+                    yield
             finally:
                 self.scheduler.end()
                 log.setLevel(level)
@@ -372,6 +376,25 @@ def _streamed(value: Any) -> Any:
     if len(value) == 1 and isinstance(value.get("B"), bytes):
         return {"B": base64.b64encode(value["B"]).decode()}
     return {name: _streamed(each) if isinstance(each, (dict, list)) else each for name, each in value.items()}
+
+
+class Lambda:
+    """Lambda as functions call it: to run another one asynchronously."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
+        """Invoke, asynchronously."""
+        if InvocationType != "Event":
+            raise ValueError("the simulator has asynchronous runs only")
+        event = json.loads(Payload)
+        self._account.scheduler.spawn(lambda: self._run(FunctionName, event), after=50_000)
+        return {"StatusCode": 202}
+
+    def _run(self, function: str, event: Any) -> None:
+        with suppress(RunFailed):
+            self._account.functions[function].invoke(event)
 
 
 class Operator(AwsEnginePorts):

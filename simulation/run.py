@@ -18,6 +18,7 @@ from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
 from simulation.worlds.pull import PullWorld
+from simulation.worlds.webhooks import WebhooksWorld
 
 
 class World(Protocol):
@@ -50,6 +51,7 @@ WORLDS: dict[str, Callable[[Account, Truth, float, float], World]] = {
     "pull": PullWorld,
     "hub": HubWorld,
     "notifications": NotificationsWorld,
+    "webhooks": WebhooksWorld,
 }
 """Worlds by name, each made from the account, what watches it, the hours of traffic, and the posts an hour of each producer."""
 

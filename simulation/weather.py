@@ -114,16 +114,17 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
         elif kind is Kind.THROTTLED:
             where, rate = random.choice(functions), random.choice((0.1, 0.5, 1.0))
         elif kind is Kind.STOPPED:
-            where = random.choice(functions)
-            # Now and then longer than a stream keeps its records.
-            lasts = round(random.choice((0.3, 1, 4, 26)) * HOUR)
+            where, rate = random.choice(functions), 1.0
+            # Now and then longer than a stream keeps its records; but without any records nothing could be proved.
+            lasts = round(random.choice((0.3, 1, 4, 4 if where == "records" else 26)) * HOUR)
         elif kind is Kind.LAG:
             where, rate = "dynamodb", random.choice((5, 60, 300))
         elif kind is Kind.PURGED:
             where, rate, lasts = random.choice(queues), 1.0, 0
         elif kind is Kind.CLOCKS:
             rate = random.choice((1, 5, 20))
-        storms.append(Storm(f"storm-{number}", kind, where, begins, min(end, begins + lasts), rate))
+        ends = begins + lasts if kind is Kind.STOPPED else min(end, begins + lasts)
+        storms.append(Storm(f"storm-{number}", kind, where, begins, ends, rate))
     return storms
 
 
