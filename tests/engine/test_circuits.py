@@ -19,6 +19,7 @@ from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.subscriber_event import SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Waiting
 
 DEAD, WELL = "https://dead.example/in", "https://well.example/in"
 KEY = SubscriberKey(project=PROJECT, queue="q", queue_uid="uid-q", subscriber_id="s0")
@@ -301,3 +302,26 @@ def test_more_circuits_than_a_run_can_see_to_come_in_turn() -> None:
         world.clock.advance(ms=60_000)
     # Then all were seen to
     assert [key for key in keys if store.waiting(key, 1)] == []
+
+
+def test_a_subscriber_that_cannot_be_seen_to_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given two dead subscribers, one of which something is wrong with
+    world = a_hub()
+    store = world.ports.subscribers
+    keys = [replace(KEY, subscriber_id=each) for each in ("bad", "good")]
+    for key in keys:
+        store.look_after(key)
+        message_key = DeliveryKey(key.project, key.queue_uid, "1", key.subscriber_id)
+        store.add(key, WorkOrder(key=message_key, queue="q"), world.clock.now())
+    whole = store.waiting
+
+    def spoiled(key: SubscriberKey, limit: int) -> list[Waiting]:
+        if key.subscriber_id == "bad":
+            raise ValueError("not a work order")
+        return whole(key, limit)
+
+    monkeypatch.setattr(store, "waiting", spoiled)
+    # When they are seen to, then the other one's order is let go, and the fault is told
+    assert world.hub.engine.recover.run(lambda: 10**9) == 1
+    assert world.telemetry.counts["CircuitFaults"] == 1
+    assert [each["subscriber_id"] for each in world.telemetry.named("circuit_not_seen_to")] == ["bad"]

@@ -16,6 +16,7 @@ from enum import Enum
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock, Telemetry
+from pushhub.engine.faults import described
 from pushhub.engine.model.circuit import (
     Circuit,
     CircuitState,
@@ -292,7 +293,7 @@ class Recover:
         """See to all of them, as far as the milliseconds that are left allow; how many orders were let go.
 
         Raises:
-            Unavailable: The next run goes on.
+            Unavailable: They could not be listed; the next run goes on.
         """
         keys = [*self._healths.looked_after()]
         # Another one first each minute, so that those at the end come too when there are more than a run can see to.
@@ -300,11 +301,26 @@ class Recover:
         keys = keys[first:] + keys[:first]
         count = 0
         while keys and remaining_ms() > MARGIN_MS:
-            count += sum(self._executor.map(self._see_to, keys[:AT_ONCE]))
+            count += sum(self._executor.map(self._see_to_safely, keys[:AT_ONCE]))
             del keys[:AT_ONCE]
         if count:
             self._telemetry.count("DeliveriesReleased", count)
         return count
+
+    def _see_to_safely(self, key: SubscriberKey) -> int:
+        """What goes wrong with one subscriber must not hold up the others, nor what wakes after them; the next minute tries again."""
+        try:
+            return self._see_to(key)
+        except Exception as error:  # noqa: BLE001 (told, counted, and tried again each minute)
+            self._telemetry.count("CallsFailed" if isinstance(error, Unavailable) else "CircuitFaults")
+            self._telemetry.event(
+                "circuit_not_seen_to",
+                **described(error),
+                project=key.project,
+                queue=key.queue,
+                subscriber_id=key.subscriber_id,
+            )
+        return 0
 
     def _see_to(self, key: SubscriberKey) -> int:
         health = self._healths.health(key) or Health(key=key)
