@@ -1,0 +1,113 @@
+"""Endpoints that are down or slow, among others that are well."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from tests.webhooks.world import WebhooksWorld
+
+from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.records import record_of_delivery
+
+DEAD, WELL = "https://dead.example/in", "https://well.example/in"
+MESSAGES = 300
+
+
+def statuses(world: WebhooksWorld, app: str, endpoint: str) -> list[str]:
+    """How each message stands with an endpoint."""
+    shown: list[str] = []
+    more: dict[str, Any] = {}
+    while True:
+        page = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg", limit=250, **more)
+        shown += [each["statusText"] for each in page["data"]]
+        if page["done"]:
+            return shown
+        more = {"iterator": page["iterator"]}
+
+
+def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catches_up() -> None:
+    # Given an endpoint that is down, and a neighbour that is well
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint, neighbour = world.make_endpoint(app, DEAD), world.make_endpoint(app, WELL)
+    world.sender.script(DEAD, 503)
+    # When many messages are posted, and an hour passes
+    for number in range(MESSAGES):
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": number}})
+    world.run(seconds=3600)
+    # Then the neighbour has them all, and the dead one was asked few times
+    assert statuses(world, app, neighbour) == ["success"] * MESSAGES
+    assert len(world.sender.requests_to(DEAD)) < 50
+    # When it is back, then it gets everything, each message once more at most
+    world.sender.script(DEAD, 200)
+    world.run(seconds=4 * 3600)
+    assert statuses(world, app, endpoint) == ["success"] * MESSAGES
+    assert len(world.sender.requests_to(DEAD)) < MESSAGES + 50
+
+
+def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_prevents_it() -> None:
+    # Given two endpoints that fail, one of which takes a message on the third day
+    world = WebhooksWorld()
+    app = world.make_app()
+    dead, better = world.make_endpoint(app, DEAD), world.make_endpoint(app, WELL)
+    world.sender.script(DEAD, 500)
+    world.sender.script(WELL, 500)
+    for day in range(7):
+        if day == 3:
+            world.sender.script(WELL, 200)
+        for _ in range(4):
+            world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+            world.run(seconds=6 * 3600)
+        if day == 3:
+            world.sender.script(WELL, 500)
+    # Then the one that never did is disabled
+    shown = {each: world.ask("GET", f"/app/{app}/endpoint/{each}")["disabled"] for each in (dead, better)}
+    assert shown == {dead: True, better: False}
+
+
+def test_a_rate_is_kept_the_endpoints_own_before_its_applications() -> None:
+    world = WebhooksWorld()
+    app = world.make_app(throttleRate=10)
+    slow = world.make_endpoint(app, DEAD, throttleRate=1)
+    fast = world.make_endpoint(app, WELL)
+    for number in range(20):
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": number}})
+    world.run(seconds=600)
+
+    def took(endpoint: str) -> float:
+        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
+        assert len(attempts) == 20
+        times = [datetime.fromisoformat(each["timestamp"]).timestamp() for each in attempts]
+        return max(times) - min(times)
+
+    assert took(slow) >= 15
+    assert took(fast) >= 1
+
+
+def test_records_name_applications_and_endpoints_and_account_for_every_delivery() -> None:
+    # Given a message to two endpoints, one that fails and one that takes it, and one that is resent to a third
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, WELL, uid="well")
+    world.make_endpoint(app, DEAD, uid="dead")
+    other = world.make_endpoint(app, "https://other.example/", channels=["x"])
+    world.sender.script(DEAD, 500)
+    posted = world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=5)
+    world.ask("POST", f"/app/{app}/msg/{posted['id']}/endpoint/{other}/resend")
+    world.run(seconds=48 * 3600)
+    # When each change of its deliveries becomes a record
+    before: dict[str, Delivery] = {}
+    ended: dict[str, str] = {}
+    for after in world.messages.saved:
+        record = record_of_delivery(before.get(after.subscriber_id), after, world.clock.now())
+        before[after.subscriber_id] = after
+        if record is not None:
+            assert record.queue == f"webhooks/{app}"
+            assert record.dialect in ("webhooks", None)
+            ended[str(record.subscriber)] = str(record.state)
+    # Then every one has an end, under its endpoint's name
+    assert ended["well"] == "delivered"
+    assert ended["dead"] == "exhausted"
+    assert ended[other] == "delivered"
