@@ -55,6 +55,21 @@ def test_the_schedule_is_written_once_and_leaves_by_itself() -> None:
     assert table.keys().isdisjoint({"GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"})
 
 
+def test_tables_and_the_index_that_take_the_load_can_be_warmed() -> None:
+    wants = {
+        "Fn::If": [
+            "WarmsTables",
+            {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": {"Ref": "WarmWrites"}},
+            {"Ref": "AWS::NoValue"},
+        ]
+    }
+    for name in ("MessagesTable", "ScheduleTable"):
+        assert TABLES[name]["WarmThroughput"] == wants
+    # An index that throttles throttles its table's writes
+    (unsettled,) = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
+    assert unsettled["WarmThroughput"] == wants
+
+
 def test_configuration_neither_expires_nor_streams() -> None:
     assert TABLES["ConfigTable"].keys().isdisjoint({"TimeToLiveSpecification", "StreamSpecification"})
 
