@@ -216,7 +216,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
         <div class="stack">
           <${Card} title="Where it goes">
             ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.nextAttempt ? "a retry is planned" : "" }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
-            <div class="actions">${destinations.map((each) => html`<${Doing} key=${each.id} name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
+            <div class="actions">${destinations.map((each) => html`<${Doing} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
           <//>
           <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
             <${Facts} of=${[["Id", html`<span class="mono">${message.id}</span>`], ["Event id", message.eventId], ["Channels", (message.channels ?? []).join(", ")]]} />
