@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tests.fakes import Crash, FakeConfigStore, FakeSender, FakeWorkQueue, FaultPlan, faulty
+from tests.fakes import Crash, FakeClock, FakeConfigStore, FakeSender, FakeWorkQueue, FaultPlan, faulty
 from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 
 from pushhub.base.errors import Unavailable
@@ -78,6 +78,7 @@ class World:
     Args:
         plan: Which port call goes wrong; none by default.
         config: Another configuration store than the plain fake.
+        clock: Another clock than one that stands still.
         descendants: How many messages may come of one.
     """
 
@@ -86,10 +87,11 @@ class World:
         plan: FaultPlan | None = None,
         *,
         config: FakeConfigStore | None = None,
+        clock: FakeClock | None = None,
         descendants: int = DESCENDANTS,
     ) -> None:
         self.plan = plan or FaultPlan()
-        self.ports = FakePorts(config)
+        self.ports = FakePorts(config, clock)
         self.ports.queue_descendants = descendants
         self.clock = self.ports.clock
         self.config = self.ports.config

@@ -91,13 +91,14 @@ class FakePorts:
 
     Args:
         config: Another configuration store than the plain fake.
+        clock: Another clock than one that stands still.
     """
 
     pull_table = "lines"
     backlogs_table = "backlogs"
 
-    def __init__(self, config: FakeConfigStore | None = None) -> None:
-        self.clock = FakeClock()
+    def __init__(self, config: FakeConfigStore | None = None, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock()
         self.telemetry = FakeTelemetry()
         self.sender: Sender = FakeSender(self.clock)
         self.executor: Executor = InlineExecutor()

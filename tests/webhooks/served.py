@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
@@ -22,9 +23,9 @@ class ServedWorld:
     endpoint answers (a list of ``[status, headers, ms, error class]``), and ``POST /sent {"url"}``, which answers what was sent there.
     """
 
-    def __init__(self, world: WebhooksWorld) -> None:
+    def __init__(self, world: WebhooksWorld, *, one_at_a_time: bool = True) -> None:
         self.world = world
-        self._lock = threading.Lock()
+        self._lock: AbstractContextManager[object] = threading.Lock() if one_at_a_time else nullcontext()
         served = self
 
         class Handler(BaseHTTPRequestHandler):

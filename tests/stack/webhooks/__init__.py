@@ -1,1 +1,1 @@
-"""The webhooks protocol on the running stack, judged by Svix's own clients, unmodified."""
+"""The webhooks protocol judged by Svix's own clients, unmodified: the whole hub in one process, over HTTP, with AWS's services as fakes."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
 from tests.stack.webhooks import clients
+from tests.webhooks.live import LiveWorld
 from tests.webhooks.served import ServedWorld
 from tests.webhooks.world import WebhooksWorld
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.slow
 
 VECTOR = {
     "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
@@ -19,6 +28,58 @@ VECTOR = {
     "signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
 }
 """From Svix's documentation."""
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[LiveWorld]:
+    """A hub in real time, with real requests."""
+    with LiveWorld() as hub:
+        yield hub
+    assert not hub.faults
+
+
+class Judges:
+    """Runs the checks of each client once, all against the same hub."""
+
+    def __init__(self, hub: LiveWorld) -> None:
+        self._hub = hub
+        self.python = cache(self._python)
+        self.node = cache(self._node)
+
+    def _python(self, generation: int) -> dict[str, str]:
+        return clients.judged_by_python(generation, self._hub.base_url, self._tokens())
+
+    def _node(self) -> dict[str, str]:
+        return clients.judged_by_node(self._hub.base_url, self._tokens())
+
+    def _tokens(self) -> list[str]:
+        return [self._hub.make_token() for _ in range(2)]
+
+
+@pytest.fixture(scope="module")
+def judges(hub: LiveWorld) -> Judges:
+    return Judges(hub)
+
+
+@pytest.mark.parametrize("check", clients.names_for_python(2))
+def test_python_of_today(check: str, judges: Judges) -> None:
+    assert not (failure := judges.python(2)[check]), failure
+
+
+@pytest.mark.parametrize("check", clients.names_for_python(1))
+def test_python_of_the_1x_generation(check: str, judges: Judges) -> None:
+    assert not (failure := judges.python(1)[check]), failure
+
+
+@pytest.mark.parametrize("check", clients.names_for_node())
+def test_javascript(check: str, judges: Judges, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        found = judges.node()
+    except clients.NodeMissing:
+        with capsys.disabled():
+            print(f"\nleft out, as this machine has no Node or no npm: {check}")  # noqa: T201
+        return
+    assert not found[check], found[check]
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +127,81 @@ def test_the_judge_in_javascript_signs_as_the_protocol_says(capsys: pytest.Captu
     values = [VECTOR[name] for name in ("secret", "id", "timestamp", "body")]
     ran = subprocess.run(["node", folder / "sign.mjs", *values], check=False, capture_output=True, text=True)
     assert ran.stdout == VECTOR["signature"], ran.stderr
+
+
+def written(kind: str, heading: str) -> str:
+    """The first block of a kind below a heading of docs/webhooks.md."""
+    text = (clients.ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8").partition(f"## {heading}")[2]
+    block = re.search(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+def shown(hub: LiveWorld, folder: Path, command: list[str | Path], typed: str, **environ: str) -> str:
+    """What a command shows that reads what is typed, in a checkout whose hub this is."""
+    (folder / ".pushhub").mkdir()
+    here = {"base_url": hub.base_url, "token": hub.make_token()}
+    (folder / ".pushhub" / "local.json").write_text(json.dumps(here))
+    (folder / ".venv").symlink_to(clients.ROOT / ".venv")
+    ran = subprocess.run(
+        command,
+        input=typed,
+        cwd=folder,
+        env={**os.environ, "NODE_NO_WARNINGS": "1", **environ},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_first_steps_in_curl(hub: LiveWorld, tmp_path: Path) -> None:
+    lines = shown(hub, tmp_path, ["/bin/sh", "-eu"], written("sh", "First steps")).splitlines()
+    app, endpoint, secret, message, sent = map(json.loads, lines)
+    assert (app["uid"], endpoint["uid"]) == ("acme", "crm")
+    assert secret["key"].startswith("whsec_")
+    assert message["id"] in [each["id"] for each in sent["data"]]
+    assert {each["statusText"] for each in sent["data"]} == {"sending"}
+
+
+def test_the_first_steps_in_python(hub: LiveWorld, tmp_path: Path) -> None:
+    message, key = shown(hub, tmp_path, [clients.python(2), "-"], written("python", "First steps")).split()
+    assert (message[:4], key[:6]) == ("msg_", "whsec_")
+
+
+def test_the_first_steps_in_javascript(hub: LiveWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        folder = clients.node()
+    except clients.NodeMissing:
+        with capsys.disabled():
+            print("\nleft out, as this machine has no Node or no npm: the first steps in JavaScript")  # noqa: T201
+        return
+    (tmp_path / "node_modules").symlink_to(folder / "node_modules")
+    (tmp_path / "first.mjs").write_text(written("js", "First steps"))
+    message, key = shown(hub, tmp_path, ["node", "first.mjs"], "").split()
+    assert (message[:4], key[:6]) == ("msg_", "whsec_")
+
+
+def test_what_another_server_has_moves_here(hub: LiveWorld, tmp_path: Path) -> None:
+    """Given a project with an application, when it is copied as the documentation says, then the other has it, with the secrets."""
+    tokens = [hub.make_token() for _ in range(2)]
+
+    def api(token: str, method: str, path: str, body: object = None) -> Any:
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = requests.request(method, f"{hub.base_url}/api/v1{path}", json=body, headers=headers, timeout=60)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    api(tokens[0], "POST", "/event-type", {"name": "a.b", "description": "d", "schemas": {"1": {"type": "object"}}})
+    api(tokens[0], "POST", "/app", {"name": "Acme", "uid": "acme", "metadata": {"a": "b"}})
+    api(tokens[0], "POST", "/app/acme/endpoint", {"url": "http://127.0.0.1:9/", "uid": "crm", "eventTypes": ["a.b"]})
+    places = {"SVIX_TOKEN": tokens[0], "SVIX_SERVER_URL": hub.base_url}
+    places |= {"PUSHHUB_TOKEN": tokens[1], "PUSHHUB_URL": hub.base_url}
+    shown(hub, tmp_path, [clients.python(2), "-"], written("python", "Moving from Svix"), **places)
+    for path in ("/app/acme/endpoint/crm/secret", "/app/acme", "/event-type/a.b", "/app/acme/endpoint/crm"):
+        before, after = (api(token, "GET", path) for token in tokens)
+        for name in ("id", "createdAt", "updatedAt"):
+            before.pop(name, None), after.pop(name, None)
+        assert after == before

@@ -1,0 +1,299 @@
+"""Tokens, applications, lists and errors."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from svix.models import ApplicationIn, ApplicationPatch
+from tests.stack.webhooks.judge.stage import OLD, Stage, is_invalid, options, refused, unprocessable
+
+ROUTES = (
+    ("GET", "/app"),
+    ("POST", "/app"),
+    ("GET", "/app/x"),
+    ("PUT", "/app/x"),
+    ("PATCH", "/app/x"),
+    ("DELETE", "/app/x"),
+    ("GET", "/app/x/endpoint"),
+    ("POST", "/app/x/endpoint"),
+    ("GET", "/app/x/endpoint/y"),
+    ("DELETE", "/app/x/endpoint/y"),
+    ("GET", "/app/x/endpoint/y/secret"),
+    ("POST", "/app/x/endpoint/y/secret/rotate"),
+    ("GET", "/app/x/endpoint/y/headers"),
+    ("GET", "/app/x/endpoint/y/stats"),
+    ("POST", "/app/x/endpoint/y/send-example"),
+    ("POST", "/app/x/endpoint/y/recover"),
+    ("GET", "/app/x/endpoint/y/msg"),
+    ("GET", "/app/x/msg"),
+    ("POST", "/app/x/msg"),
+    ("GET", "/app/x/msg/z"),
+    ("DELETE", "/app/x/msg/z/content"),
+    ("GET", "/app/x/attempt/endpoint/y"),
+    ("GET", "/app/x/attempt/msg/z"),
+    ("GET", "/app/x/msg/z/endpoint"),
+    ("POST", "/app/x/msg/z/endpoint/y/resend"),
+    ("GET", "/event-type"),
+    ("POST", "/event-type"),
+    ("GET", "/event-type/t"),
+    ("DELETE", "/event-type/t"),
+    ("POST", "/auth/app-portal-access/x"),
+)
+UNKNOWN_ID = "app_3MRY3skGfd8QMkIaunkqN6K2ddw"
+
+
+def check_01_a_wrong_or_missing_token_is_401_on_every_route(stage: Stage) -> None:
+    for method, path in ROUTES:
+        for token in ("", "wrong"):
+            answer = stage.raw(method, path, {} if method in {"POST", "PUT", "PATCH"} else None, token=token)
+            assert answer.status == 401, (method, path, answer.status, answer.content)
+            assert answer.json["code"] == "authentication_failed"
+            assert answer.json["detail"]
+    assert refused(401, stage.client("wrong").application.list).code == "authentication_failed"
+    assert stage.raw("GET", "/health", token="").status in (200, 204)
+    stage.client("wrong").health.get()
+
+
+def check_02_an_application_is_created(stage: Stage) -> None:
+    answer = stage.raw("POST", "/app", {"name": "first"})
+    assert answer.status == 201, answer.content
+    assert answer.headers["content-type"].startswith("application/json")
+    made = answer.json
+    assert re.fullmatch(r"app_[0-9A-Za-z]{27}", made["id"])
+    assert made["metadata"] == {}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", made["createdAt"])
+    read = stage.svix.application.get(made["id"])
+    assert (read.id, read.name, read.metadata, read.uid) == (made["id"], "first", {}, None)
+    assert read.created_at.utcoffset() == timedelta(0)
+    assert read.updated_at >= read.created_at
+    later = stage.app(metadata={"plan": "gold"}, throttle_rate=7)
+    assert later.metadata == {"plan": "gold"}
+    assert later.throttle_rate == 7
+    assert later.id > made["id"], "ids carry the time of creation"
+
+
+def check_03_applications_are_found_by_id_and_by_uid(stage: Stage) -> None:
+    uid = f"uid-{secrets.token_hex(4)}_.x"
+    made = stage.app(uid=uid)
+    for key in (uid, made.id):
+        assert stage.svix.application.get(key).id == made.id
+        assert stage.svix.application.patch(key, ApplicationPatch(name=f"named by {key}")).name == f"named by {key}"
+        assert stage.upsert_app(key, ApplicationIn(name="put", uid=uid)).id == made.id
+    stage.svix.application.delete(uid)
+    for key in (uid, made.id):
+        assert refused(404, stage.svix.application.get, key).code == "not_found"
+    other = stage.app()
+    stage.svix.application.delete(other.id)
+    refused(404, stage.svix.application.delete, other.id)
+    # A PUT of an application that is not there makes one.
+    assert stage.raw("PUT", f"/app/{UNKNOWN_ID}", {"name": "made by put"}).status == 201
+
+
+def check_04_a_taken_uid_is_409_until_its_application_is_deleted(stage: Stage) -> None:
+    uid = f"uid-{secrets.token_hex(4)}"
+    first = stage.app(uid=uid)
+    assert refused(409, stage.app, uid=uid).code == "conflict"
+    other = stage.app()
+    refused(409, stage.svix.application.patch, other.id, ApplicationPatch(uid=uid))
+    refused(409, stage.upsert_app, other.id, ApplicationIn(name="x", uid=uid))
+    # Another project's uids are its own.
+    assert stage.other.application.create(ApplicationIn(name="x", uid=uid)).uid == uid
+    stage.svix.application.delete(first.id)
+    again = stage.app(uid=uid)
+    assert again.id != first.id
+    assert stage.svix.application.get(uid).id == again.id
+
+
+def check_05_get_or_create_answers_the_existing_application_unchanged(stage: Stage) -> None:
+    uid = f"uid-{secrets.token_hex(4)}"
+    first = stage.svix.application.get_or_create(ApplicationIn(name="first", uid=uid))
+    second = stage.svix.application.get_or_create(ApplicationIn(name="second", uid=uid))
+    assert (second.id, second.name) == (first.id, "first")
+    assert stage.raw("POST", "/app?get_if_exists=true", {"name": "x", "uid": uid}).status == 200
+    assert stage.raw("POST", "/app?get_if_exists=true", {"name": "x"}).status == 201
+
+
+def check_06_patch_keeps_what_is_absent_and_put_replaces_everything(stage: Stage) -> None:
+    uid = f"uid-{secrets.token_hex(4)}"
+    made = stage.app(uid=uid, throttle_rate=5, metadata={"a": "1", "b": "2"})
+    patched = stage.svix.application.patch(made.id, ApplicationPatch(name="renamed"))
+    assert (patched.name, patched.uid, patched.throttle_rate) == ("renamed", uid, 5)
+    assert patched.metadata == {"a": "1", "b": "2"}
+    patched = stage.svix.application.patch(made.id, ApplicationPatch(uid=None, throttle_rate=None, metadata={"c": "3"}))
+    assert (patched.name, patched.uid, patched.throttle_rate, patched.metadata) == ("renamed", None, None, {"c": "3"})
+    is_invalid(stage.raw("PATCH", f"/app/{made.id}", {"name": None}))
+    is_invalid(stage.raw("PATCH", f"/app/{made.id}", {"name": ""}))
+    stage.svix.application.patch(made.id, ApplicationPatch(uid=uid, throttle_rate=6))
+    put = stage.upsert_app(made.id, ApplicationIn(name="put"))
+    assert (put.id, put.name, put.uid, put.throttle_rate, put.metadata) == (made.id, "put", None, None, {})
+    assert put.updated_at > made.updated_at
+
+
+def check_07_an_application_that_breaks_a_rule_is_422_with_reasons(stage: Stage) -> None:
+    for fields in (
+        {"name": ""},
+        {"uid": "with space"},
+        {"uid": "app_mine"},
+        {"uid": ""},
+        {"uid": "u" * 257},
+        {"throttle_rate": 0},
+        {"throttle_rate": 65536},
+        {"metadata": {"m": "x" * 4096}},
+    ):
+        (reason, *_) = unprocessable(stage.app, **fields)
+        assert reason.loc[0] == "body"
+    bodies: tuple[Any, ...] = (
+        {},
+        {"name": None},
+        {"name": 5},
+        [],
+        {"name": "x", "metadata": {"k": 1}},
+        b"{",
+        b"",
+        b"\xff",
+    )
+    for body in bodies:
+        is_invalid(stage.raw("POST", "/app", body))
+
+
+def check_08_lists_are_walked_forth_and_back(stage: Stage) -> None:
+    app = stage.app()
+    made = [stage.endpoint(app)[0].id for _ in range(7)]
+    walk = stage.svix.endpoint.list
+    # Newest first, unless asked otherwise
+    assert [each.id for each in walk(app.id).data] == made[::-1]
+    seen, pages, iterator = [], [], None
+    while True:
+        page = walk(app.id, options("EndpointListOptions", limit=3, iterator=iterator, order="ascending"))
+        pages.append(page)
+        seen += [each.id for each in page.data]
+        if page.done:
+            break
+        iterator = page.iterator
+    assert seen == made
+    assert [len(page.data) for page in pages] == [3, 3, 1]
+    back = walk(app.id, options("EndpointListOptions", limit=3, iterator=pages[2].prev_iterator, order="ascending"))
+    assert [each.id for each in back.data] == made[3:6], "in the list's own order"
+    assert not back.done
+    back = walk(app.id, options("EndpointListOptions", limit=3, iterator=back.prev_iterator, order="ascending"))
+    assert [each.id for each in back.data] == made[:3]
+    assert back.done
+    # done is exact, also when the page is just full
+    assert walk(app.id, options("EndpointListOptions", limit=7)).done
+    assert not walk(app.id, options("EndpointListOptions", limit=6)).done
+    assert len(walk(app.id, options("EndpointListOptions", limit=250)).data) == 7
+    unprocessable(walk, app.id, options("EndpointListOptions", limit=251))
+    for query, status in (("limit=x", 400), ("order=sideways", 400)):
+        answer = stage.raw("GET", f"/app/{app.id}/endpoint?{query}")
+        assert answer.status == status, answer.content
+        assert answer.json["code"]
+    # An iterator is only compared: what it names need not exist any more.
+    stage.svix.endpoint.delete(app.id, made[3])
+    page = walk(app.id, options("EndpointListOptions", iterator=made[3], order="ascending"))
+    assert [each.id for each in page.data] == made[4:]
+
+
+def check_09_an_empty_list_says_so(stage: Stage) -> None:
+    app = stage.app()
+    for path in ("endpoint", "msg"):
+        body = stage.raw("GET", f"/app/{app.id}/{path}").json
+        assert body["data"] == []
+        assert body["iterator"] is None
+        assert body["done"] is True
+        assert "prevIterator" not in body
+    assert stage.svix.endpoint.list(app.id).data == []
+
+
+def check_10_a_bad_iterator_is_422(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, _ = stage.endpoint(app)
+    message = stage.post(app)
+    for path in (
+        "/app",
+        f"/app/{app.id}/endpoint",
+        f"/app/{app.id}/msg",
+        f"/app/{app.id}/attempt/endpoint/{endpoint.id}",
+        f"/app/{app.id}/attempt/msg/{message.id}",
+        f"/app/{app.id}/endpoint/{endpoint.id}/msg",
+        f"/app/{app.id}/msg/{message.id}/endpoint",
+    ):
+        for iterator in ("BAD-$$$ITERATOR", "zzz_000000000000000000000000000", "-", "%00", "msg_x", "app_x", "ep_x"):
+            answer = stage.raw("GET", f"{path}?iterator={iterator}")
+            assert answer.status in (200, 422), (path, iterator, answer.status, answer.content)
+            if iterator == "BAD-$$$ITERATOR":
+                is_invalid(answer)
+
+
+def check_11_what_belongs_to_others_is_not_there(stage: Stage) -> None:
+    app, neighbour = stage.app(uid=f"u-{secrets.token_hex(4)}"), stage.app()
+    endpoint, inbox = stage.endpoint(app)
+    message = stage.post(app)
+    inbox.one()
+    attempt = stage.attempts(app, message)[0]
+    for caller, owner in ((stage.other, app.id), (stage.other, app.uid), (stage.svix, neighbour.id)):
+        if caller is stage.other:
+            refused(404, caller.application.get, owner)
+            refused(404, caller.application.delete, owner)
+            refused(404, caller.endpoint.list, owner)
+            refused(404, caller.message.list, owner)
+        refused(404, caller.endpoint.get, owner, endpoint.id)
+        refused(404, caller.endpoint.get_secret, owner, endpoint.id)
+        refused(404, caller.endpoint.get_headers, owner, endpoint.id)
+        refused(404, caller.endpoint.get_stats, owner, endpoint.id)
+        refused(404, caller.endpoint.delete, owner, endpoint.id)
+        refused(404, caller.message.get, owner, message.id)
+        refused(404, caller.message.expunge_content, owner, message.id)
+        refused(404, caller.message_attempt.get, owner, message.id, attempt.id)
+        refused(404, caller.message_attempt.resend, owner, message.id, endpoint.id)
+        refused(404, caller.message_attempt.list_by_endpoint, owner, endpoint.id)
+        refused(404, caller.message_attempt.list_by_msg, owner, message.id)
+    assert stage.other.application.list().data == [] or all(
+        each.id != app.id for each in stage.other.application.list().data
+    )
+    # Nothing of it was deleted
+    assert stage.svix.endpoint.get(app.id, endpoint.id).id == endpoint.id
+
+
+def check_46_every_answer_is_json_with_code_and_detail(stage: Stage) -> None:
+    for method, path in (
+        ("GET", "/nothing/here"),
+        ("GET", ""),
+        ("POST", "/app/x/nothing"),
+        ("PUT", "/app"),
+        ("DELETE", "/event-type"),
+        ("PATCH", "/health"),
+        ("POST", f"/app/{'x' * 2000}/msg"),
+        ("GET", "/app/%00"),
+        ("GET", "/app/a%2Fb/endpoint"),
+    ):
+        answer = stage.raw(method, path, {} if method != "GET" else None)
+        assert 400 <= answer.status < 500, (method, path, answer.status, answer.content)
+        body = answer.json
+        assert body["detail"], (method, path, body)
+        assert answer.status == 422 or body["code"], (method, path, body)
+    refused(404, stage.svix.application.get, "not there")
+
+
+def check_47_trailing_slashes_old_names_and_unknown_fields_are_accepted(stage: Stage) -> None:
+    uid = f"u-{secrets.token_hex(4)}"
+    made = stage.raw("POST", "/app/", {"name": "n", "uid": uid, "rateLimit": 9, "nonsense": {"a": []}})
+    assert made.status == 201, made.content
+    assert (made.json["rateLimit"], made.json["throttleRate"]) == (9, 9)
+    assert stage.raw("GET", f"/app/{uid}//").json["id"] == made.json["id"]
+    name = stage.event_type()
+    body = {"url": "http://127.0.0.1:9/x", "filterTypes": [name], "rateLimit": 3, "version": 1, "unknown": 1}
+    endpoint = stage.raw("POST", f"/app/{uid}/endpoint/", body)
+    assert endpoint.status == 201, endpoint.content
+    for old, new in (("filterTypes", "eventTypes"), ("rateLimit", "throttleRate")):
+        assert endpoint.json[old] == endpoint.json[new]
+    assert endpoint.json["eventTypes"] == [name]
+    assert endpoint.json["throttleRate"] == 3
+    assert isinstance(endpoint.json["version"], int)
+    client = stage.client(stage.token) if OLD else stage.svix
+    assert client.endpoint.get(uid, endpoint.json["id"]).throttle_rate == 3
+    # Whatever the content type says, the body is JSON.
+    plain = stage.raw("POST", "/app", b'{"name": "plain"}', headers={"Content-Type": "text/plain"})
+    assert plain.status == 201, plain.content

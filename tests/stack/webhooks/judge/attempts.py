@@ -1,0 +1,290 @@
+"""Attempts: made, retried, told, and made again by hand."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from datetime import UTC, datetime, timedelta
+
+from svix.models import EventExampleIn, RecoverIn
+from tests.stack.webhooks.judge.receiver import Answer
+from tests.stack.webhooks.judge.stage import Stage, options, refused, unprocessable, until
+
+SUCCESS, FAIL, SENDING = 0, 2, 3
+SCHEDULED, MANUAL = 0, 1
+
+
+def check_32_a_failed_attempt_is_made_again_after_five_seconds(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app, Answer(status=500))
+    message = stage.post(app)
+    inbox.one()
+    waiting = stage.attempted(app, endpoint, message, SENDING)
+    (attempt,) = stage.attempts(app, message)
+    wait = (waiting.next_attempt - attempt.timestamp).total_seconds()
+    assert 3.9 <= wait <= 6.5 + attempt.response_duration_ms / 1000, wait
+    inbox.of(message.id, 2)
+    stage.attempts(app, message, 2)
+
+    def later() -> float | None:
+        shown = stage.attempted(app, endpoint, message, SENDING).next_attempt
+        second = stage.attempts(app, message)[0]
+        found = (shown - second.timestamp).total_seconds()
+        return found if found > 30 else None
+
+    assert 239 <= until(later, "the second wait") <= 361, "five minutes, a fifth more or less"
+
+
+def check_33_retry_after_is_obeyed(stage: Stage) -> None:
+    app = stage.app()
+    when = datetime.now(UTC) + timedelta(hours=2)
+    http_date = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
+    for value, least, most in (("90", 89, 135), (http_date, 7100, 10_900)):
+        endpoint, inbox = stage.endpoint(app, Answer(status=503, headers={"Retry-After": value}))
+        message = stage.post(app)
+        inbox.of(message.id)
+        waiting = stage.attempted(app, endpoint, message, SENDING)
+        wait = (waiting.next_attempt - message.timestamp).total_seconds()
+        assert least <= wait <= most, (value, wait)
+        stage.svix.endpoint.delete(app.id, endpoint.id)
+
+
+def check_34_only_2xx_is_success(stage: Stage) -> None:
+    app = stage.app()
+    elsewhere = stage.receiver.inbox()
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        wanted = {
+            stage.endpoint(app, Answer(status=204))[0].id: (SUCCESS, 204),
+            stage.endpoint(app, Answer(status=299))[0].id: (SUCCESS, 299),
+            stage.endpoint(app, Answer(status=308, headers={"Location": elsewhere.url}))[0].id: (FAIL, 308),
+            stage.endpoint(app, Answer(status=404, body=b"not here"))[0].id: (FAIL, 404),
+            stage.endpoint(app, url=nobody)[0].id: (FAIL, 0),
+        }
+        message = stage.post(app)
+        attempts = {each.endpoint_id: each for each in reversed(stage.attempts(app, message, len(wanted)))}
+    found = {key: (int(each.status), each.response_status_code) for key, each in attempts.items()}
+    assert found == wanted
+    assert not elsewhere.came
+    for each in attempts.values():
+        assert each.trigger_type == SCHEDULED
+        assert each.response_duration_ms >= 0
+        assert each.msg_id == message.id
+        assert each.url.startswith("http://127.0.0.1:")
+    read = [stage.svix.message_attempt.get(app.id, message.id, each.id) for each in attempts.values()]
+    responses = {each.response_status_code: each.response for each in read}
+    assert responses[404] == "not here"
+    assert responses[0], "an error's text"
+
+
+def check_35_attempts_are_listed_with_filters(stage: Stage) -> None:
+    app, one, two = stage.app(), stage.event_type(), stage.event_type()
+    good, _ = stage.endpoint(app, Answer(body=b"thank you"))
+    bad, _ = stage.endpoint(app, Answer(status=404, body=b"\xff\xfe"), channels=["red"])
+    first, second = stage.post(app, one), stage.post(app, two, channels=["red"])
+    stage.attempts(app, first, 1)
+    newest = stage.attempts(app, second, 2)
+    by_endpoint = stage.svix.message_attempt.list_by_endpoint
+    by_message = stage.svix.message_attempt.list_by_msg
+
+    def listed(endpoint: object, **fields: object) -> list[str]:
+        found = by_endpoint(app.id, endpoint.id, options("MessageAttemptListByEndpointOptions", **fields))  # type: ignore[attr-defined]
+        return [each.msg_id for each in found.data]
+
+    assert listed(good) == [second.id, first.id], "newest first"
+    assert listed(good, limit=1) == [second.id]
+    assert listed(good, status=FAIL) == []
+    assert listed(good, status=SUCCESS) == [second.id, first.id]
+    assert second.id in listed(bad, status=FAIL)
+    assert second.id in listed(bad, status_code_class=400)
+    assert listed(bad, status_code_class=200) == []
+    assert listed(good, event_types=[one]) == [first.id]
+    assert listed(good, event_types=[one, two]) == [second.id, first.id]
+    assert listed(good, channel="red") == [second.id]
+    assert listed(good, before=first.timestamp - timedelta(seconds=1)) == []
+    assert listed(good, after=first.timestamp - timedelta(seconds=1)) == [second.id, first.id]
+    for query in (f"event_types[]={one}", f"event_types[0]={one}", f"event_types={one}"):
+        found = stage.raw("GET", f"/app/{app.id}/attempt/endpoint/{good.id}?{query}").json["data"]
+        assert [each["msgId"] for each in found] == [first.id], query
+    only = by_message(app.id, second.id, options("MessageAttemptListByMsgOptions", endpoint_id=good.id)).data
+    assert [each.endpoint_id for each in only] == [good.id]
+    unknown = options("MessageAttemptListByMsgOptions", endpoint_id="ep_000000000000000000000000000")
+    refused(404, by_message, app.id, second.id, unknown)
+    assert {each.endpoint_id for each in newest} == {good.id, bad.id}
+    # What an endpoint answered is shown, and can be expunged.
+    with_content = options("MessageAttemptListByMsgOptions", with_content=True, endpoint_id=good.id)
+    (attempt,) = by_message(app.id, second.id, with_content).data
+    assert attempt.response == "thank you"
+    read = stage.svix.message_attempt.get(app.id, second.id, attempt.id)
+    assert (read.id, read.response, read.response_status_code) == (attempt.id, "thank you", 200)
+    stage.svix.message_attempt.expunge_content(app.id, second.id, attempt.id)
+    assert stage.svix.message_attempt.get(app.id, second.id, attempt.id).response == "EXPUNGED"
+    path = f"/app/{app.id}/attempt/msg/{second.id}"
+    assert all(each["response"] == "{}" for each in stage.raw("GET", f"{path}?with_content=false").json["data"])
+    assert stage.raw("GET", f"{path}?status=9").status == 400
+    refused(404, stage.svix.message_attempt.get, app.id, second.id, "atmpt_000000000000000000000000000")
+
+
+def check_36_attempted_messages_and_destinations_say_how_it_stands(stage: Stage) -> None:
+    app = stage.app()
+    failing, _ = stage.endpoint(app, Answer(status=500))
+    fine, _ = stage.endpoint(app)
+    gone, gone_inbox = stage.endpoint(app, Answer(status=500))
+    message = stage.post(app)
+    sending = stage.attempted(app, failing, message, SENDING)
+    assert sending.status_text == "sending"
+    assert sending.next_attempt > message.timestamp
+    done = stage.attempted(app, fine, message, SUCCESS)
+    assert (done.status_text, done.next_attempt, done.event_type) == ("success", None, message.event_type)
+    gone_inbox.wait()
+    stage.attempted(app, gone, message, SENDING)
+    stage.svix.endpoint.delete(app.id, gone.id)
+
+    def all_told() -> dict[str, object] | None:
+        listed = stage.svix.message_attempt.list_attempted_destinations(app.id, message.id)
+        found = {each.id: each for each in listed.data}
+        assert listed.done
+        return found if len(found) == 3 else None
+
+    destinations = until(all_told, "three destinations, a deleted one among them")
+    shown = {key: (int(each.status), each.next_attempt is not None) for key, each in destinations.items()}  # type: ignore[attr-defined]
+    assert shown[failing.id] == (FAIL, True)
+    assert shown[fine.id] == (SUCCESS, False)
+    assert shown[gone.id][0] == FAIL
+    assert list(destinations) == sorted(destinations)
+    by_status = stage.svix.message_attempt.list_attempted_messages
+    for endpoint, status, found in ((failing, SENDING, 1), (failing, FAIL, 0), (failing, SUCCESS, 0), (fine, 0, 1)):
+        of = options("MessageAttemptListAttemptedMessagesOptions", status=status)
+        assert len(by_status(app.id, endpoint.id, of).data) == found, (endpoint.id, status)
+
+
+def check_37_a_resend_is_one_manual_attempt(stage: Stage) -> None:
+    app, name = stage.app(), stage.event_type()
+    resend = stage.svix.message_attempt.resend
+    # It ignores filters, and needs no failure
+    endpoint, inbox = stage.endpoint(app, types=[name])
+    message = stage.post(app, "another.type")
+    resend(app.id, message.id, endpoint.id)
+    inbox.of(message.id)
+    (attempt,) = stage.attempts(app, message)
+    assert (int(attempt.status), int(attempt.trigger_type)) == (SUCCESS, MANUAL)
+    answer = stage.raw("POST", f"/app/{app.id}/msg/{message.id}/endpoint/{endpoint.id}/resend")
+    assert answer.status == 202
+    assert isinstance(answer.json, dict)
+    inbox.of(message.id, 2)
+    # A failed one does not end what is planned; a successful one does.
+    failing, failing_inbox = stage.endpoint(app, *(Answer(status=500, headers={"Retry-After": "60"}),) * 2, Answer())
+    message = stage.post(app)
+    failing_inbox.of(message.id)
+    stage.attempted(app, failing, message, SENDING)
+    resend(app.id, message.id, failing.id)
+    failing_inbox.of(message.id, 2)
+    stage.attempts(app, message, 2)
+    stage.attempted(app, failing, message, SENDING)
+    resend(app.id, message.id, failing.id)
+    failing_inbox.of(message.id, 3)
+    done = stage.attempted(app, failing, message, SUCCESS)
+    assert done.next_attempt is None
+    of = options("MessageAttemptListByMsgOptions", endpoint_id=failing.id)
+    kinds = [int(each.trigger_type) for each in stage.svix.message_attempt.list_by_msg(app.id, message.id, of).data]
+    assert kinds == [MANUAL, MANUAL, SCHEDULED]
+    disabled, silent = stage.endpoint(app, disabled=True)
+    answer = stage.raw("POST", f"/app/{app.id}/msg/{message.id}/endpoint/{disabled.id}/resend")
+    assert answer.status in (202, 400), answer.content
+    assert not silent.came
+
+
+def check_38_recover_resends_what_failed_once_each(stage: Stage) -> None:
+    app = stage.app()
+    # 410 is final, so that nothing else is planned
+    fails = Answer(status=500, headers={"webhook-delivery": "abort-message"})
+    endpoint, inbox = stage.endpoint(app, Answer(), fails, fails, Answer())
+    began = datetime.now(UTC) - timedelta(minutes=1)
+    messages = []
+    for number in range(3):
+        messages.append(stage.post(app, payload={"n": number}))
+        inbox.of(messages[-1].id)
+    for message, status in zip(messages, (SUCCESS, FAIL, FAIL), strict=True):
+        stage.attempted(app, endpoint, message, status)
+    task = stage.svix.endpoint.recover(app.id, endpoint.id, RecoverIn(since=began))
+    assert task.id.startswith("qtask_")
+    assert str(getattr(task.task, "value", task.task)) == "endpoint.recover"
+    for message, count in zip(messages, (1, 2, 2), strict=True):
+        inbox.of(message.id, count)
+    for message in messages[1:]:
+        stage.attempted(app, endpoint, message, SUCCESS)
+        assert [int(each.trigger_type) for each in stage.attempts(app, message, 2)] == [MANUAL, SCHEDULED]
+    assert len(inbox.came) == 5
+    long_ago = datetime.now(UTC) - timedelta(days=15)
+    (reason,) = unprocessable(stage.svix.endpoint.recover, app.id, endpoint.id, RecoverIn(since=long_ago))
+    assert list(reason.loc) == ["body", "since"]
+
+
+def check_40_stats_count_attempts(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app, Answer(), Answer(status=500, headers={"webhook-delivery": "abort-message"}))
+    for count in (1, 2):
+        message = stage.post(app)
+        inbox.wait(count)
+        stage.attempts(app, message)
+
+    def counted() -> object | None:
+        stats = stage.svix.endpoint.get_stats(app.id, endpoint.id)
+        return stats if (stats.success, stats.fail) == (1, 1) else None
+
+    until(counted, "one success and one failure")
+    for since, until_at in (
+        (datetime.now(UTC) - timedelta(days=29), None),
+        (None, datetime.now(UTC) + timedelta(days=1)),
+    ):
+        of = options("EndpointGetStatsOptions", since=since, until=until_at)
+        assert refused(400, stage.svix.endpoint.get_stats, app.id, endpoint.id, of).code == "invalid_range"
+
+
+def check_41_an_example_is_sent_whatever_the_filter(stage: Stage) -> None:
+    app, other = stage.app(), stage.event_type()
+    schema = {"type": "object", "examples": [{"made": "up"}]}
+    with_example = stage.event_type(schemas={"1": schema})
+    endpoint, inbox = stage.endpoint(app, types=[other], channels=["none"])
+    send = stage.svix.endpoint.send_example
+    for name, body in (("svix.ping", {"success": True}), (with_example, {"made": "up"})):
+        sent = send(app.id, endpoint.id, EventExampleIn(event_type=name))
+        assert json.loads(inbox.of(sent.id)[0].body) == body
+        assert sent.payload == {}
+    refused(404, send, app.id, endpoint.id, EventExampleIn(event_type="never.made"))
+    assert refused(400, send, app.id, endpoint.id, EventExampleIn(event_type=other)).code == "invalid_scheme"
+
+
+def check_33_an_endpoint_that_is_gone_for_good_is_disabled(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app, Answer(status=410))
+    message = stage.post(app)
+    inbox.of(message.id)
+
+    def disabled() -> bool | None:
+        return stage.svix.endpoint.get(app.id, endpoint.id).disabled or None
+
+    until(disabled, "410 disables")
+    stage.post(app)
+    stage.patch_endpoint(app, endpoint, disabled=False)
+    assert stage.svix.endpoint.get(app.id, endpoint.id).disabled is False
+
+
+def check_37_a_disabled_endpoint_gets_no_more_while_attempts_are_under_way(stage: Stage) -> None:
+    app = stage.app()
+    held = threading.Event()
+    endpoint, inbox = stage.endpoint(app, Answer(status=500, after=held), Answer())
+    message = stage.post(app)
+    inbox.of(message.id)
+    stage.patch_endpoint(app, endpoint, disabled=True)
+    held.set()
+    (attempt,) = stage.attempts(app, message)
+    assert int(attempt.status) == FAIL
+    ignored = stage.post(app)
+    assert len(inbox.came) == 1
+    stage.patch_endpoint(app, endpoint, disabled=False)
+    later = stage.post(app)
+    inbox.of(later.id)
+    assert ignored.id not in {each.id for each in inbox.came}

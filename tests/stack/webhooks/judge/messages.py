@@ -1,0 +1,249 @@
+"""Messages: posted, selected for endpoints, delivered as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import standardwebhooks
+from svix import Webhook, models
+from svix.api.message import message_in_raw
+from svix.models import ApplicationIn, MessageIn
+from tests.stack.webhooks.judge.receiver import Answer
+from tests.stack.webhooks.judge.stage import OLD, Stage, is_invalid, options, refused, today, unprocessable
+
+LIMIT_BYTES = 4 * 1024 * 1024
+"""More than any message may have."""
+
+
+def check_23_every_matching_endpoint_gets_exactly_what_was_posted(stage: Stage) -> None:
+    app = stage.app()
+    inboxes = [stage.endpoint(app)[1] for _ in range(3)]
+    payload = {"text": "größer ☃ \u2028", "n": [1, 2.5, None, True], "nested": {"b": 1, "a": 2}}
+    posted = stage.post(app, payload=payload)
+    assert re.fullmatch(r"msg_[0-9A-Za-z]{27}", posted.id)
+    assert posted.event_type == "check.posted"
+    assert abs((datetime.now(UTC) - posted.timestamp).total_seconds()) < 300
+    for inbox in inboxes:
+        delivery = inbox.one()
+        assert delivery.method == "POST"
+        assert delivery.body == json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+        assert delivery.headers["content-type"].startswith("application/json")
+        for name in ("id", "timestamp", "signature"):
+            assert delivery.headers[f"webhook-{name}"] == delivery.headers[f"svix-{name}"]
+        assert delivery.id == posted.id
+        assert abs(int(delivery.headers["webhook-timestamp"]) - delivery.at) < 60
+    # The text of a payload goes out as it was written, its spelling included.
+    raw = b'{ "eventType":"check.posted", "payload": {"n": 1.10, "u": "\\u00e4" ,  "big": 12345678901234567890} }'
+    answer = stage.raw("POST", f"/app/{app.id}/msg", raw)
+    assert answer.status == 202, answer.content
+    sent = inboxes[0].of(answer.json["id"])[0]
+    assert sent.body == b'{"n": 1.10, "u": "\\u00e4" ,  "big": 12345678901234567890}'
+
+
+def check_24_both_verifiers_accept_each_delivery(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app, Answer(status=500), Answer())
+    secret = stage.secret(app, endpoint)
+    message = stage.post(app)
+    inbox.of(message.id, 2)
+    stage.attempted(app, endpoint, message, 0)
+    stage.svix.message_attempt.resend(app.id, message.id, endpoint.id)
+    deliveries = inbox.of(message.id, 3)
+    newer = stage.rotate(app, endpoint)
+    stage.svix.message_attempt.resend(app.id, message.id, endpoint.id)
+    deliveries = inbox.of(message.id, 4)
+    for delivery in deliveries:
+        Webhook(secret).verify(delivery.body, delivery.headers)
+        standardwebhooks.Webhook(secret).verify(delivery.body, delivery.headers)
+    Webhook(newer).verify(deliveries[3].body, deliveries[3].headers)
+    assert {each.id for each in deliveries} == {message.id}
+    assert len({each.body for each in deliveries}) == 1
+    assert deliveries[1].at - deliveries[0].at >= 3.9, "five seconds, a fifth more or less"
+
+
+def check_25_event_types_and_channels_select(stage: Stage) -> None:
+    app, one, two = stage.app(), stage.event_type(), stage.event_type()
+    every, by_type = stage.endpoint(app)[1], stage.endpoint(app, types=[one])[1]
+    by_channel = stage.endpoint(app, channels=["red", "blue"])[1]
+    by_both = stage.endpoint(app, types=[two], channels=["red"])[1]
+    disabled = stage.endpoint(app, disabled=True)[1]
+    deleted_endpoint, deleted = stage.endpoint(app)
+    stage.svix.endpoint.delete(app.id, deleted_endpoint.id)
+    wanted = {
+        stage.post(app, one).id: (every, by_type),
+        stage.post(app, two).id: (every,),
+        stage.post(app, two, channels=["red", "green"]).id: (every, by_channel, by_both),
+        stage.post(app, one, channels=["blue"]).id: (every, by_type, by_channel),
+        stage.post(app, one, channels=["Red"]).id: (every, by_type),
+        stage.post(app, "not.registered").id: (every,),
+    }
+    for message_id, inboxes in wanted.items():
+        for inbox in inboxes:
+            inbox.of(message_id)
+    for inbox in (every, by_type, by_channel, by_both, disabled, deleted):
+        came = sorted(each.id for each in inbox.came)
+        assert came == sorted(key for key, inboxes in wanted.items() if inbox in inboxes), inbox.url
+
+
+def check_26_content_is_shown_when_asked_for(stage: Stage) -> None:
+    app = stage.app()
+    posted = stage.post(app, payload={"seen": 1})
+    assert posted.payload == ({"seen": 1} if OLD else {})
+    with_content = {"seen": 1}
+    for wanted, shown in ((True, with_content), (False, {})):
+        # The 1.x client says nothing, and the default on the wire is true.
+        of = options("MessageGetOptions", with_content=wanted)
+        assert stage.svix.message.get(app.id, posted.id, of).payload == shown
+        (listed,) = stage.svix.message.list(app.id, options("MessageListOptions", with_content=wanted)).data
+        assert listed.payload == shown
+    assert stage.raw("GET", f"/app/{app.id}/msg/{posted.id}").json["payload"] == with_content
+    assert stage.raw("GET", f"/app/{app.id}/msg").json["data"][0]["payload"] == with_content
+    body = {"eventType": "a", "payload": {"b": 1}}
+    assert stage.raw("POST", f"/app/{app.id}/msg", body).json["payload"] == {"b": 1}
+    assert stage.raw("POST", f"/app/{app.id}/msg?with_content=false", body).json["payload"] == {}
+
+
+def check_27_an_event_id_is_unique_in_its_application(stage: Stage) -> None:
+    app, other, event_id = stage.app(), stage.app(), f"evt-{secrets.token_hex(4)}"
+    posted = stage.post(app, event_id=event_id)
+    assert posted.event_id == event_id
+    assert refused(409, stage.post, app, event_id=event_id).code == "conflict"
+    assert stage.svix.message.get(app.id, event_id).id == posted.id
+    assert stage.post(other, event_id=event_id).id != posted.id
+
+
+def check_28_a_message_that_breaks_a_rule_is_refused(stage: Stage) -> None:
+    app = stage.app()
+    wrong: tuple[dict[str, Any], ...] = (
+        {"event_type": ""},
+        {"event_type": "with space"},
+        {"event_type": "x" * 257},
+        {"channels": []},
+        {"payload_retention_period": 91},
+        {"event_id": "msg_mine"},
+        {"event_id": ""},
+    )
+    for fields in wrong:
+        unprocessable(stage.post, app, **fields)
+    path = f"/app/{app.id}/msg"
+    for payload in ("[]", '"text"', "1", "null", "{", ""):
+        is_invalid(stage.raw("POST", path, f'{{"eventType": "a", "payload": {payload}}}'.encode()))
+    is_invalid(stage.raw("POST", path, {"eventType": "a"}))
+    is_invalid(stage.raw("POST", path, {"payload": {}}))
+    ghost = models.MessageIn(event_type="a", payload={})
+    refused(404, stage.svix.message.create, "app_000000000000000000000000000", ghost)
+    is_invalid(stage.raw("POST", "/app/bad$$id/msg", {"eventType": "a", "payload": {}}))
+    large = stage.raw("POST", path, {"eventType": "a", "payload": {"x": "y" * LIMIT_BYTES}})
+    assert large.status == 413, large.status
+    assert large.json["code"] == "payload_too_large"
+    assert large.json["detail"]
+
+
+def check_29_a_message_may_bring_its_application(stage: Stage) -> None:
+    uid = f"u-{secrets.token_hex(4)}"
+    body = {"eventType": "a", "payload": {}, "application": {"name": "brought", "uid": uid}}
+    assert stage.raw("POST", f"/app/{uid}/msg", body).status == 202
+    made = stage.svix.application.get(uid)
+    assert made.name == "brought"
+    again = MessageIn(event_type="a", payload={}, application=ApplicationIn(name="ignored", uid=uid))
+    stage.svix.message.create(uid, again)
+    assert stage.svix.application.get(uid).name == "brought"
+    assert len(stage.svix.message.list(uid).data) == 2
+    for application in ({"name": "x"}, {"name": "x", "uid": "another"}):
+        for path, more in (("/app/{}/msg", {"eventType": "a", "payload": {}}), ("/auth/app-portal-access/{}", {})):
+            is_invalid(
+                stage.raw("POST", path.format(f"n-{secrets.token_hex(4)}"), {**more, "application": application})
+            )
+
+
+def check_30_a_raw_message_goes_out_byte_for_byte(stage: Stage) -> None:
+    app = stage.app()
+    _, inbox = stage.endpoint(app)
+    text = "<order>  größe=1 & more\n</order>"
+    posted = stage.svix.message.create(app.id, message_in_raw("raw.posted", text, "application/xml"))
+    delivery = inbox.of(posted.id)[0]
+    assert delivery.body == text.encode()
+    assert delivery.headers["content-type"] == "application/xml"
+    spaced = stage.svix.message.create(app.id, message_in_raw("raw.posted", '{"a":  1.10}'))
+    delivery = inbox.of(spaced.id)[0]
+    assert delivery.body == b'{"a":  1.10}'
+    assert delivery.headers["content-type"].startswith("application/json")
+
+
+def check_31_one_idempotency_key_makes_one_message(stage: Stage) -> None:
+    app, key = stage.app(), f"key-{secrets.token_hex(8)}"
+    _, inbox = stage.endpoint(app)
+    of = options("MessageCreateOptions", idempotency_key=key)
+
+    def post(n: int) -> str:
+        # The body is not compared: the key says that it is the same request.
+        made = stage.svix.message.create(app.id, MessageIn(event_type="a", payload={"n": n}), of)
+        return str(made.id)
+
+    with ThreadPoolExecutor(5) as executor:
+        ids = set(executor.map(post, range(5)))
+    assert len(ids) == 1
+    assert post(9) in ids
+    assert [each.id for each in stage.svix.message.list(app.id).data] == list(ids)
+    # Scope is the URL with its query and the token, besides the key.
+    elsewhere = stage.app()
+    assert stage.svix.message.create(elsewhere.id, MessageIn(event_type="a", payload={}), of).id not in ids
+    # A refused request does not use its key up.
+    path, headers = f"/app/{app.id}/msg", {"Idempotency-Key": f"again-{key}"}
+    is_invalid(stage.raw("POST", path, {"eventType": "a"}, headers=headers))
+    first = stage.raw("POST", path, {"eventType": "a", "payload": {"x": 1}}, headers=headers)
+    again = stage.raw("POST", path, {"eventType": "a", "payload": {"x": 2}}, headers=headers)
+    assert (first.status, again.status) == (202, 202)
+    assert first.json == again.json
+    delivered = inbox.of(first.json["id"])
+    assert [each.body for each in delivered] == [b'{"x": 1}']
+    # Any POST takes a key.
+    headers = {"Idempotency-Key": f"app-{key}"}
+    made = {stage.raw("POST", "/app", {"name": "once"}, headers=headers).json["id"] for _ in range(2)}
+    assert len(made) == 1
+    assert len(inbox.came) == 2
+
+
+def check_39_expunged_content_is_gone(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app, Answer(status=500))
+    message = stage.post(app, payload={"secret": "erase me"})
+    inbox.one()
+    stage.attempted(app, endpoint, message, 3)
+    stage.svix.message.expunge_content(app.id, message.id)
+    of = options("MessageGetOptions", with_content=True)
+    assert stage.svix.message.get(app.id, message.id, of).payload == {"expired": True}
+    error = refused(400, stage.svix.message_attempt.resend, app.id, message.id, endpoint.id)
+    assert error.code == "missing_payload"
+    refused(404, stage.svix.message.expunge_content, app.id, "msg_000000000000000000000000000")
+
+
+@today
+def check_39_many_messages_are_expunged_at_once(stage: Stage) -> None:
+    app = stage.app()
+    kept, gone = stage.post(app, payload={"a": 1}), stage.post(app, payload={"b": 2})
+    ids = [gone.id, "msg_000000000000000000000000000"]
+    answer = stage.svix.message.bulk_expunge_content(app.id, models.BulkExpungeContentsIn(ids=ids))
+    assert [str(getattr(each, "value", each)) for each in answer.results.values()] == ["expunged", "not-found"]
+    of = options("MessageGetOptions", with_content=True)
+    assert stage.svix.message.get(app.id, gone.id, of).payload == {"expired": True}
+    assert stage.svix.message.get(app.id, kept.id, of).payload == {"a": 1}
+
+
+def check_49_naive_datetimes_are_utc(stage: Stage) -> None:
+    app = stage.app()
+    message = stage.post(app)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    for after, found in ((now - timedelta(hours=3), [message.id]), (now + timedelta(minutes=30), [])):
+        listed = stage.svix.message.list(app.id, options("MessageListOptions", after=after))
+        assert [each.id for each in listed.data] == found
+    before = stage.svix.message.list(app.id, options("MessageListOptions", before=now, after=now))
+    assert before.data == []
+    bad = stage.raw("GET", f"/app/{app.id}/msg?before=yesterday")
+    assert bad.status == 400, bad.content
+    assert bad.json["code"]
