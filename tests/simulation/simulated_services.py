@@ -14,16 +14,13 @@ from simulation.sqs import Chances, Queue, QueueSettings, Sqs
 from simulation.storage import S3
 from simulation.template import stack
 from tests.cloud import aws_services as aws
-from tests.notifications.store.aws_notifications import BACKLOGS_TABLE
+from tests.notifications.store import aws_notifications
 
-NAMES = {
-    "ConfigTable": aws.CONFIG_TABLE,
-    "MessagesTable": aws.MESSAGES_TABLE,
-    "LinesTable": aws.LINES_TABLE,
-    "HubTable": aws.HUB_TABLE,
-    "BacklogsTable": BACKLOGS_TABLE,
-    "WebhooksTable": aws.WEBHOOKS_TABLE,
-}
+
+def named(table: str) -> str:
+    """What the contract tests call a table of the template: ``LinesTable`` is their ``LINES_TABLE``."""
+    constant = f"{table.removesuffix('Table').upper()}_TABLE"
+    return str(getattr(aws, constant, None) or getattr(aws_notifications, constant, table))
 
 
 def now_ms() -> int:
@@ -33,7 +30,7 @@ def now_ms() -> int:
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """The tables as the template makes them, empty."""
-    tables = [replace(each, name=NAMES.get(each.name, each.name)) for each in stack().tables]
+    tables = [replace(each, name=named(each.name)) for each in stack().tables]
     yield DynamoDB(tables, now_ms=now_ms)
 
 
