@@ -176,16 +176,19 @@ def test_the_engine_is_allowed_to_protect_a_subscriber(functions: Functions, sin
     assert len(whole().engine.ports.subscribers.waiting(key, 9)) == 1
     # And when it is probed, ramps and closes, then wake may do its part
     sink.status = 200
-    for seconds in (70, 70, 70):
-        turn_clock(seconds=seconds)
+    subscribers = whole().engine.ports.subscribers
+    states: list[CircuitState] = []
+    # Which of two orders is the probe, and whether the other one waits once more, is left to chance
+    while CircuitState.CLOSED not in states and len(states) < 8:
+        turn_clock(seconds=70)
         run_and_check(functions, "wake", {})
-        if whole().engine.ports.subscribers.waiting(key, 9) == []:
-            event = functions.sqs_event("RETRY_QUEUE_URL")
-            if event["Records"]:
-                run_and_check(functions, "push", event)
-    health = whole().engine.ports.subscribers.health(key)
-    assert health is not None
-    assert health.state is CircuitState.CLOSED
+        event = functions.sqs_event("RETRY_QUEUE_URL")
+        if event["Records"]:
+            run_and_check(functions, "push", event)
+        health = subscribers.health(key)
+        states += [health.state] if health else []
+    assert states[-1:] == [CircuitState.CLOSED], states
+    assert subscribers.waiting(key, 9) == []
 
 
 def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink) -> None:
