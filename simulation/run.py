@@ -143,7 +143,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     functions = [each.name for each in deployed.functions]
     storms = [each for each in forecast(seed, plan.hours, functions, PURGEABLE) if plan.takes(each.name)]
     weather = Weather((), seed)
-    account = Account(seed, deployed, weather, most_in_flight={"RetryQueue": MOST_IN_FLIGHT})
+    account = Account(seed, deployed, weather)
     if keep_lines:
         account.scheduler.lines = []
     truth = Truth(account)

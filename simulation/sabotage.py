@@ -75,10 +75,6 @@ class Sabotage:
                 each.stop()
 
 
-def _rounded_down(wait_ms: int, *, received_at: int, now: int) -> int:
-    return max(0, min(wait_ms, 43_000_000 - (now - received_at)) // 1000)
-
-
 def _acknowledgement_lost() -> Sequence[Change]:
     real = DynamoDBMessageStore.save
 
@@ -228,14 +224,6 @@ ALL: tuple[Sabotage, ...] = (
         "ironmq",
         63,
         BEGAN_ANEW,
-    ),
-    Sabotage(
-        "waits rounded down",
-        "a hidden message comes back up to a second before its time (found by outsiders)",
-        lambda: [(push, "visibility_seconds", _rounded_down)],
-        "ironmq",
-        1,
-        ("handed out in vain",),
     ),
     Sabotage(
         "the expired vanish",
