@@ -168,7 +168,7 @@ def _mistakes(signed: Signed, secret: str, key: bytes) -> Iterator[Finding]:
         if _fits(changed, key):
             yield Finding(part, True, told)
             return
-    yield Finding("key", False, f"{len(key)} bytes; another secret would not fit either way")
+    yield Finding("key", False, f"{len(key)} bytes; whether it is the sender's cannot be told")
     told = "does not fit the signature: it was changed on its way, or id, timestamp or secret belong to another request"
     yield Finding("body", True, told)
 
