@@ -40,6 +40,8 @@ ANSWER_SECONDS = 35.0
 REQUESTS_AT_ONCE = 12
 """Requests handed on side by side; more wait here. The emulator starts a process for every request that finds no idle one, so a burst would
 start a hundred of them, and on a small machine they time out together. AWS needs no such limit."""
+FILES_AT_ONCE = 2
+"""The same for the console's files: a browser asks for all of them together, and each is read in no time by a process that is there."""
 LONG_POLLS_AT_ONCE = 12
 """The same for reservations, which may wait half a minute for a message and must not keep others waiting."""
 LONG_POLLS_OF_A_PROJECT = 8
@@ -51,6 +53,7 @@ _UPSTREAM = web.AppKey("upstream", str)
 _ROOM = web.AppKey[Room | None]("room")
 _SESSION = web.AppKey("session", aiohttp.ClientSession)
 _TURNS = web.AppKey("turns", asyncio.Semaphore)
+_FILE_TURNS = web.AppKey("file_turns", asyncio.Semaphore)
 _LONG_TURNS = web.AppKey("long_turns", asyncio.Semaphore)
 _LONG_TURNS_OF = web.AppKey("long_turns_of", WeakValueDictionary[str, asyncio.Semaphore])
 _HOP_BY_HOP = frozenset(
@@ -88,6 +91,7 @@ def application(upstream: str, websocket_upstream: str = "", room: Room | None =
     app[_UPSTREAM] = upstream
     app[_ROOM] = room
     app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
+    app[_FILE_TURNS] = asyncio.Semaphore(FILES_AT_ONCE)
     app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
     app[_LONG_TURNS_OF] = WeakValueDictionary()
     app.cleanup_ctx.append(_session)
@@ -136,7 +140,8 @@ async def forward(request: web.Request) -> web.StreamResponse:
     if body is None:
         return _refusal(413, "Request Entity Too Large")
     if not request.path.endswith("/reservations"):
-        async with request.app[_TURNS]:
+        files = request.path.startswith("/console/")
+        async with request.app[_FILE_TURNS if files else _TURNS]:
             return await _handed_on(request, body)
     # The first four parts of the path: /3/projects/{project}.
     project = "/".join(request.path.split("/", 4)[:4])

@@ -324,9 +324,12 @@ async def opened(port: int) -> None:
             return
 
 
-def test_a_burst_waits_its_turn_and_all_of_it_is_answered() -> None:
+@pytest.mark.parametrize(
+    ("path", "at_once"), [(b"/x", front_door.REQUESTS_AT_ONCE), (b"/console/1/app.js", front_door.FILES_AT_ONCE)]
+)
+def test_a_burst_waits_its_turn_and_all_of_it_is_answered(path: bytes, at_once: int) -> None:
     """The emulator would start a process for each of them at once."""
-    burst = 3 * front_door.REQUESTS_AT_ONCE
+    burst = 3 * at_once
     under_way = most = 0
 
     async def slow(_: web.Request) -> web.Response:
@@ -348,7 +351,7 @@ def test_a_burst_waits_its_turn_and_all_of_it_is_answered() -> None:
         try:
             await web.TCPSite(runner, HOST, 0).start()
             port = runner.addresses[0][1]
-            return await asyncio.gather(*[exchange(port, request(b"/x")) for _ in range(burst)])
+            return await asyncio.gather(*[exchange(port, request(path)) for _ in range(burst)])
         finally:
             await runner.cleanup()
             await behind.cleanup()
@@ -356,7 +359,7 @@ def test_a_burst_waits_its_turn_and_all_of_it_is_answered() -> None:
     answers = asyncio.run(run())
     assert all(b" 200 " in answer for answer in answers)
     assert len(answers) == burst
-    assert most == front_door.REQUESTS_AT_ONCE
+    assert most == at_once
 
 
 def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
