@@ -182,6 +182,20 @@ def test_a_hundred_short_retries_fit_one_queue_message() -> None:
     assert world.retry_queue.dead == []
 
 
+@pytest.mark.parametrize(("wait_s", "messages"), [(3, 1), (60, 1), (61, 2), (900, 2)])
+def test_a_wait_of_a_minute_is_a_visibility_timeout_and_a_longer_one_a_new_message(wait_s: int, messages: int) -> None:
+    # Given a subscriber that fails twice
+    world = World()
+    world.make_queue("q", subscribers(A), retries=2, retries_delay=wait_s)
+    world.sender.script(A, 500, 500, 200)
+    [message_id] = world.post("q", b"x")
+    # When the order has waited in the retry queue, where it was sent after the first attempt, once more
+    world.run(seconds=2 * wait_s + 10)
+    # Then it is the message it was, hidden, unless it would have held a place in flight for long
+    assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
+    assert len(world.retry_queue.sent) == messages
+
+
 @pytest.mark.parametrize("delay_s", [5, 900, 901, 604_800 - 3600])
 def test_a_delayed_message_is_pushed_when_it_is_due_and_not_before(delay_s: int) -> None:
     world = World()

@@ -81,16 +81,13 @@ def test_a_failed_first_attempt_waits_in_the_retry_queue_and_ends_in_the_error_q
     [moved] = [each for each in functions.calls if each.operation == "SendMessageBatch"][-1:]
     assert moved.parameters["QueueUrl"] == functions.queue_urls["RETRY_QUEUE_URL"]
     assert moved.parameters["Entries"][0]["DelaySeconds"] == 3
-    # When it comes too early, it is sent again with the rest of its wait, and given up: a hidden message would count as in flight
+    # When it comes too early, it is hidden again for the rest of its wait and reported as kept
     early = an_order(moved.parameters["Entries"][0]["MessageBody"], "retry_queue", receipt="unknown")
     kept = functions.invoke("push", early)
-    assert kept == {"batchItemFailures": []}
-    again = functions.calls[-1]
-    assert (again.operation, again.parameters["QueueUrl"]) == (
-        "SendMessageBatch",
-        functions.queue_urls["RETRY_QUEUE_URL"],
-    )
-    assert 1 <= again.parameters["Entries"][0]["DelaySeconds"] <= 3
+    assert kept == {"batchItemFailures": [{"itemIdentifier": "early"}]}
+    hidden = functions.calls[-1]
+    assert hidden.operation == "ChangeMessageVisibilityBatch"
+    assert 1 <= hidden.parameters["Entries"][0]["VisibilityTimeout"] <= 3
     assert len(sink.received) == 1
     # When its time has come and it fails again, it goes to the errors queue, and from there to the error queue
     turn_clock(seconds=4)

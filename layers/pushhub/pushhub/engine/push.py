@@ -37,6 +37,10 @@ poison), and some waits are short and many: a poll each second, retries without 
 FRESH_AFTER_MS = 4 * 86_400_000
 """Age at which a waiting order travels on in a new SQS message; SQS drops a message 14 days after it was sent, however often it was received."""
 
+HIDDEN_WAIT_MS = 60_000
+"""The longest wait that is spent as a visibility timeout, without a new message. A hidden message is in flight and SQS hands nothing out beyond
+120,000 of those, so longer waits are delays of new messages, which are not: the queue holds 2,000 retries a second that wait a minute."""
+
 FLUSH_SECONDS = 0.2
 """How long a finished delivery may wait for others before what follows is arranged."""
 
@@ -281,7 +285,10 @@ class Push:
             kept += [(each, self._unsure(each)) for each in errors]
         for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
-            # A delayed message is not in flight, as a hidden one is, and SQS stops handing out at 120,000 in flight.
+            if source is queue:
+                until = self._clock.now() + HIDDEN_WAIT_MS
+                kept += [each for each in waits if each[1] <= until]
+                waits = [each for each in waits if each[1] > until]
             if waits and not self._moved(waits, queue):
                 kept += [(each, self._unsure(each)) for each, _ in waits]
         stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]

@@ -1,0 +1,19 @@
+"""Svix's own client of today, unmodified, against the running stack: every check of the protocol's list."""
+
+from __future__ import annotations
+
+import pytest
+from tests.stack.running import RunningStack
+from tests.stack.webhooks import clients
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+
+def test_every_check_passes_on_the_running_stack(stack: RunningStack) -> None:
+    # Given two projects
+    tokens = [stack.make_project().token for _ in range(2)]
+    # When each check of tests/stack/webhooks/judge is made through the client
+    failed = clients.judged_by_python(2, stack.base_url, tokens)
+    # Then none failed
+    assert len(failed) >= 60
+    assert {name: why for name, why in failed.items() if why} == {}
