@@ -291,7 +291,7 @@ def test_records_tell_a_messages_whole_life(stack: RunningStack) -> None:
             ("accepted", None, None, "hub"),
             ("accepted", None, None, "hub"),
             ("attempt", "delivered", "delivered", "hub"),
-            ("attempt", "failed", "parked", "hub"),
+            ("attempt", "failed", "held", "hub"),
             ("attempt", "poll", "polling", "hub"),
             ("poll", "delivered", "delivered", "hub"),
             ("poll", "poll", "polling", "hub"),
