@@ -31,7 +31,7 @@ FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire te
 	tests/web/test_openapi.py tests/web/test_callers.py
 
 .DEFAULT_GOAL := help
-.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser test-side-by-side mutants sam-local lint format environments python
+.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser test-others test-side-by-side mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -77,12 +77,15 @@ check: environments ## within a minute whether a change is sane: style, types, t
 	@$(PYTHON) -m pytest -q -x -n 2 --dist loadfile $(FASTEST) & tests=$$!; \
 		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
 
-test: check lint test-quick test-side-by-side ## style, types and the fastest tests, then every test
+test: check lint test-others test-side-by-side ## style, types and the fastest tests, then every other test
+
+test-others: environments
+	@$(PYTHON) -m pytest -q --durations 10 -n 2 --dist loadfile $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
 
 # The stack mostly waits for its clocks; the report's Spark takes what is left of the machine meanwhile.
 test-side-by-side: environments report-environment
 	@mkdir -p build
-	@nice -n 5 $(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
+	@$(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
 		$(MAKE) --no-print-directory test-stack test-browser; others=$$?; \
 		wait $$report; report=$$?; cat build/test-report.txt; [ $$others = 0 ] && exit $$report
 
