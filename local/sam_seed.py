@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import Any
 
 import aiohttp
+import requests
 
 from local import hold, projects
 from local.aws import Aws
@@ -36,6 +37,7 @@ from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, 
 
 EXAMPLES = REPOSITORY / "events"
 EXAMPLE_PROJECT = "5b6c2f1d9e8a4c7b3d2e1f0a"
+EXAMPLE_APPLICATION = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 TOPIC = "machines"
 SECONDS = 90.0
 """How long the seeding may take."""
@@ -361,6 +363,18 @@ async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:
     result.events["consumers-websocket-disconnect"] = _example("consumers-websocket-disconnect")
 
 
+def _application(own: Description) -> str:
+    """Make an application of webhooks, or find it; its id."""
+    answer = requests.post(
+        f"{own.base_url}/api/v1/app?get_if_exists=true",
+        json={"name": "Shop", "uid": "shop"},
+        headers={"Authorization": f"Bearer {own.token}"},
+        timeout=SECONDS,
+    )
+    answer.raise_for_status()
+    return str(answer.json()["id"])
+
+
 def _events_of_requests(result: Seeded, own: Description) -> None:
     """Requests with this project, its token, and the queues that were made."""
     for name, old, new in (
@@ -376,6 +390,7 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
         ("ingest-http-webhook", "", ""),
         ("ingest-http-push-hub-message", "", ""),
         ("ingest-http-publish-notification", "", ""),
+        ("ingest-http-post-webhook-message", EXAMPLE_APPLICATION, _application(own)),
     ):
         text = json.dumps(_example(name)).replace(EXAMPLE_PROJECT, own.project_id)
         event = json.loads(text.replace(old, new) if old else text)

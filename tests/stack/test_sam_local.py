@@ -113,6 +113,7 @@ async def play(own: RunningStack) -> Seeded:
             assert len((await body("ingest-http-webhook", 201))["ids"]) == 1
             assert "message_id" in (await body("ingest-http-push-hub-message", 201))
             assert len((await body("ingest-http-publish-notification", 201))["ids"]) == 1
+            assert (await body("ingest-http-post-webhook-message", 202))["id"].startswith("msg_")
             for name in ("console-http-page", "console-http-file"):
                 assert (await run(name))[0]["statusCode"] == 200
             # Work orders lead to attempts
