@@ -70,7 +70,14 @@ def test_a_token_that_is_revoked_meanwhile_ends_the_session(console: Console) ->
 
 def test_a_portals_token_is_in_memory_only(stack: RunningStack, chromium: Browser, project: Project) -> None:
     # Given a link to a portal, whose token the hub takes
-    found = {"id": "app_1", "name": "Shop", "metadata": {}, "data": [], "iterator": None, "done": True}
+    found: dict[str, object] = {
+        "id": "app_1",
+        "name": "Shop",
+        "metadata": {},
+        "data": [],
+        "iterator": None,
+        "done": True,
+    }
     with tab(stack, chromium, project) as console:
         console.page.route("**/api/v1/**", lambda route: route.fulfill(json=found))
         console.page.goto(f"{console.url}#application=app_1&token=portal-token-1")
