@@ -145,7 +145,7 @@ class Truth:
             return
         history = self.deliveries[key]
         if history and (history[-1].version, history[-1].state) == (delivery.version, delivery.state.value):
-            # It left the due index, or was written by a call that was repeated.
+            # Written by a call that was repeated.
             return
         history.append(
             Written(

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
-"""Where a delivery stands: its state, but ``scheduled`` while it waits in the due index, ``held`` while it is left to a person, and
+"""Where a delivery stands: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it is left to a person, and
 ``missing`` when it was due and nothing was heard of it."""
 
 SWEEP: Final = timedelta(days=4)

@@ -55,7 +55,7 @@ STORED: Final = StructType([*CURATED.fields, _FORMER])
 
 
 def in_todays_words(records: DataFrame) -> DataFrame:
-    """Records of any version in the words of the newest: version 1 called the state ``held``, and the field ``scheduled``, ``parked``.
+    """Records of any version in the words of the newest: version 1 wrote ``parked`` for the state ``held`` and for the field ``scheduled``.
 
     Args:
         records: With the columns of :data:`RAW` or :data:`STORED`.

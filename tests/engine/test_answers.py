@@ -37,7 +37,7 @@ def test_a_published_schedule_is_kept_from_the_first_try_to_the_last() -> None:
     # When a message is posted and two days pass
     [message_id] = world.post("q", b"x")
     world.run(seconds=2 * DAY_S)
-    # Then there were eight tries, each when it was due; waits in the due index end with the minute
+    # Then there were eight tries, each when it was due; waits in the schedule end with the minute
     waits = seconds_between_attempts(world, message_id)
     for waited, expected in zip(waits, SCHEDULES["svix"].waits_s, strict=True):
         assert expected <= waited <= expected + 61

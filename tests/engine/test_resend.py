@@ -51,7 +51,7 @@ def the_delivery(world: World, message_id: str, subscriber_id: str = "s0") -> De
 
 @pytest.mark.parametrize("wait_s", [600, 2 * HOUR_S])
 def test_a_success_ends_the_automatic_tries(wait_s: int) -> None:
-    # Given a delivery that waits for its retry, in SQS or in the due index
+    # Given a delivery that waits for its retry, in SQS or in the schedule
     world = World()
     message_id = a_failing_queue(world, wait_s, wait_s)
     world.sender.script(A, 200)

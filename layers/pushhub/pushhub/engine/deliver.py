@@ -68,7 +68,7 @@ class Follow(StrEnum):
     """What is to follow for the SQS message of a delivery that was looked at."""
 
     NOTHING = "nothing"
-    """Settled, or scheduled in the due index: the message is given up."""
+    """Settled, or scheduled: the order is given up."""
     LATER = "later"
     """Look again at ``due_at``."""
     POLL = "poll"
@@ -291,8 +291,8 @@ class Deliver:
         self._tell_watchers(message, delivery)
         if step.step is Step.NOTHING:
             return _when_settled(delivery)
-        # The due index brings a scheduled delivery back by itself. Close to its time the waker may just have taken it out of the
-        # index (by a clock a little ahead of ours), so then the order is kept.
+        # The schedule brings a scheduled delivery back by itself. Close to its time this may be the order that the schedule sent
+        # (by a clock a little ahead of ours), and no other follows it, so then the order is kept.
         if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
         return _look_again(delivery, self._clock.now() + step.wait_ms)
@@ -481,7 +481,7 @@ class Deliver:
         return until_saved(once, doing="recording an attempt under contention")
 
     def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
-        """Decide where a wait is spent; before the write, which enters a scheduled one into the due index."""
+        """Decide where a wait is spent; before the write, which enters a scheduled one into the schedule."""
         if delivery.wakes_at is None or delivery.wakes_at - self._clock.now() <= MAX_DELAY_MS:
             return delivery
         self._telemetry.count("DeliveriesScheduled")

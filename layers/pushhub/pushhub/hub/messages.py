@@ -206,7 +206,7 @@ class HubMessages:
         try:
             self._retry_queue().send([(order, 0)])
         except Unavailable:
-            return  # it stands in the due index, so it is tried within a minute
+            return  # it stands in the schedule, so it is tried within a minute
 
     def archive(self, project_id: str, object_id: str) -> None:
         """Give up a waiting or parked message: it is never tried again.

@@ -109,7 +109,7 @@ class WebhooksApplications:
         """
         return found_application(self._store, project_id, name)
 
-    def named_or_brought(self, project_id: str, name: str, fields: Fields) -> Application:
+    def named_or_brought(self, project_id: str, name: str, brought: Fields | None) -> Application:
         """The application with an id or uid; one that is not there is made of the field ``application`` of a request about it.
 
         Raises:
@@ -117,7 +117,6 @@ class WebhooksApplications:
             Unprocessable: A field of the one that was brought breaks a rule, or it has another uid.
         """
         there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
-        brought = fields.section("application")
         if there is not None or brought is None:
             return there or found_application(self._store, project_id, name)
         given = parse_application(brought)

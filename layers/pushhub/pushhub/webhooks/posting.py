@@ -26,9 +26,8 @@ from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
-from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints, UidTaken
+from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
 from pushhub.webhooks.target import LISTED_MS
-from pushhub.webhooks.wire.application import parse_application
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
@@ -223,22 +222,9 @@ class WebhooksPosting:
     def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
         """The application of a path, made of what the message says of it if there is none."""
         there = self._applications.find(project_id, app)
-        if there is not None:
-            return there
-        if given is None:
+        if there is None and given is None:
             raise not_found("Application")
-        fields = parse_application(given)
-        if fields.uid is None:
-            raise unprocessable("The application's uid is missing", *_UID, kind="application_uid_missing")
-        if fields.uid != app:
-            raise unprocessable("The application's uid differs from the path", *_UID, kind="application_uid_mismatch")
-        try:
-            return self._applications.make(project_id, fields)
-        except UidTaken:
-            made = self._applications.find(project_id, app)
-            if made is None:
-                raise Unavailable("making an application") from None
-            return made
+        return there or self._applications.named_or_brought(project_id, app, given)
 
     def _endpoints_of(self, application: Application) -> Sequence[Endpoint]:
         """All endpoints of an application, read again only when one of them changed."""
@@ -249,9 +235,6 @@ class WebhooksPosting:
         found = list(self._endpoints.endpoints(*key, Span()))
         self._known.put(key, (application.endpoints, found))
         return found
-
-
-_UID = ("body", "application", "uid")
 
 
 def webhook_message(

@@ -156,7 +156,7 @@ class Delivery:
         order_key: Where order is promised: see :class:`pushhub.engine.model.message.Ordering`.
         sequence: Its message's place there.
         reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
-        scheduled: Waits in the due index of the store rather than in a queue.
+        scheduled: Waits in the schedule rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
     """
 
@@ -576,7 +576,7 @@ def without_target(
 def resume(delivery: Delivery, now: int) -> Delivery:
     """The delivery due at once because a person wants it tried now; one that waited for a person starts its tries anew.
 
-    It waits in the due index until then, so that nothing but this one write is needed for it to be tried.
+    It waits in the schedule until then, so that nothing but this one write is needed for it to be tried.
 
     Args:
         delivery: As stored; not settled.
@@ -719,7 +719,7 @@ def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
 
 
 def schedule(delivery: Delivery) -> Delivery:
-    """The delivery about to be stored with its wait spent in the due index; does not raise the version by itself."""
+    """The delivery about to be stored with its wait spent in the schedule; does not raise the version by itself."""
     return replace(delivery, scheduled=True)
 
 

@@ -143,7 +143,7 @@ class DeliveryRecord:
         metadata=_told(
             "boolean",
             "attempt, poll, rescheduled",
-            "waits in the due index in DynamoDB rather than in SQS",
+            "waits in the schedule, a DynamoDB table, rather than in SQS",
         ),
     )
     version: int | None = field(

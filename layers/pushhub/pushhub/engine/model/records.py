@@ -44,7 +44,7 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
         changed_at: When that was, epoch milliseconds; used where the delivery itself holds no time for the event.
 
     Returns:
-        None when the change says nothing new: it left the due index (its version stays), or was settled long ago and is removed.
+        None when the change says nothing new: its version stays, or it was settled long ago and is removed.
     """
     if after is None:
         if before is None or before.settled:

@@ -21,7 +21,7 @@ WAITING = "1#"
 _GIVEN_UP = "2#"
 
 SCHEDULED = "parked"
-"""The attribute of a delivery that waits in the due index. Items keep the name it had before the word changed."""
+"""The attribute of a delivery that waits in the schedule. Items keep the name it had before the word changed."""
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 """What states are called in items written before records had schema version 2."""

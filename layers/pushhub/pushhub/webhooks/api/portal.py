@@ -18,7 +18,7 @@ NOTHING = Response(status=204, body={})
 
 def _access(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     ask = parse_portal_ask(call.fields)
-    application = hub.applications.named_or_brought(call.project, call.app, call.fields)
+    application = hub.applications.named_or_brought(call.project, call.app, call.fields.section("application"))
     return _opened(hub, application.app_id, hub.portal.open(application, ask))
 
 
