@@ -26,6 +26,7 @@ __all__ = [
     "STANDINGS",
     "balance",
     "delivery_findings",
+    "expiry_findings",
     "is_overdue",
     "object_findings",
     "order_findings",
@@ -36,6 +37,9 @@ __all__ = [
 STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
 """Where a delivery stands: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it is left to a person, and
 ``missing`` when it was due and nothing was heard of it."""
+
+CLOCKS: Final = timedelta(minutes=1)
+"""How far the clocks of functions may disagree."""
 
 SWEEP: Final = timedelta(days=4)
 """Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
@@ -327,6 +331,19 @@ def order_findings(records: DataFrame) -> DataFrame:
     passed = delivered.withColumn("highest", F.max("sequence").over(before)).where(F.col("sequence") < F.col("highest"))
     detail = F.format_string("sequence %s of key %s came after %s", "sequence", "order_key", "highest")
     return _findings(passed.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "out_of_order", detail)
+
+
+def expiry_findings(records: DataFrame) -> DataFrame:
+    """Deliveries that ended as expired before the time of their message was over: somebody took them or their message out of the table."""
+    early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
+    by_itself = ~F.coalesce("manual", F.lit(False))
+    detail = F.format_string(
+        "expired at %s, due to at %s",
+        F.date_format("at", "yyyy-MM-dd HH:mm:ss"),
+        F.date_format("expires_at", "yyyy-MM-dd HH:mm:ss"),
+    )
+    gone = records.where((F.col("kind") == "expired") & early & by_itself)
+    return _findings(gone.withColumn("hour", F.date_trunc("hour", "accepted_at")), "breach", "expired_early", detail)
 
 
 def _count_of(column: str, text: str) -> Column:

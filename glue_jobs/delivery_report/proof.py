@@ -18,6 +18,7 @@ from .conservation import (
     delivery_findings,
     is_overdue,
     object_findings,
+    expiry_findings,
     order_findings,
     overdue_findings,
     silence_findings,
@@ -120,7 +121,7 @@ def prove(
             state_findings(spark, start.lost, start.spoiled, lost_settled)
         )
         records = read_records(spark, layout, arguments.date_from)
-        found = found.unionByName(order_findings(records))
+        found = found.unionByName(order_findings(records)).unionByName(expiry_findings(records))
         if rebuilt.counted["overdue"]:
             found = found.unionByName(overdue_findings(judged))
         if rebuilt.counted["suspicious"]:

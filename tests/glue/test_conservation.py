@@ -10,6 +10,7 @@ import pytest
 from glue_jobs.delivery_report.conservation import (
     balance,
     delivery_findings,
+    expiry_findings,
     order_findings,
     overdue_findings,
     with_standing,
@@ -258,6 +259,19 @@ def test_a_whole_life_with_an_early_acknowledgement_is_no_finding(spark: SparkSe
     del lives.records[3]
     # Then only that one is named
     assert [each[1] for each in findings(spark, lives)] == [broken.delivery_id]
+
+
+@pytest.mark.parametrize(("early", "found"), [(HOUR, True), (MINUTE // 2, False), (-HOUR, False)])
+def test_what_was_taken_out_of_the_table_before_its_time_is_no_expiry(
+    spark: SparkSession, early: int, found: bool
+) -> None:
+    # Given a delivery whose record says that it expired, at some time before or after that of its message
+    lives = Lives()
+    (delivery,) = lives.post()
+    lives.close(delivery, "expired", at=delivery.expires_at - early)
+    # When expiries are looked at, then one before its time is named
+    named = [row["delivery_id"] for row in rows_of(expiry_findings(records_frame(spark, lives.records)))]
+    assert named == ([delivery.delivery_id] if found else [])
 
 
 @pytest.mark.parametrize(("sequences", "wrong"), [((1, 2, 3), []), ((1, 3, 2), [2]), ((3, 1, 2), [1, 2])])

@@ -1,0 +1,231 @@
+"""The drill of docs/operations.md, "A messages table that was lost": the table goes in the middle of traffic and is made again from records.
+
+It has a stack of its own, because others would notice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from local.place import REPOSITORY
+from tests.stack.endpoints import Endpoint, Recorder
+from tests.stack.project import ProjectClient, until
+from tests.stack.running import RunningStack
+
+from pushhub.engine.store.s3_records import S3Records
+
+pytestmark = pytest.mark.stack
+
+QUEUE = "drill"
+SETTLED = {"delivered", "acknowledged", "cancelled"}
+
+
+@dataclass(kw_only=True)
+class Traffic:
+    """A producer that goes on posting whatever happens: a message that lies in the bodies bucket, then one that lies in the table.
+
+    Attributes:
+        accepted: Bodies of the messages that the hub answered for, by id.
+        refused: Posts that it did not take.
+    """
+
+    project: ProjectClient
+    accepted: dict[str, str] = field(default_factory=dict)
+    refused: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        for number in range(2_000):
+            if self._stop.wait(0.2):
+                return
+            body = f"{number} " + "large" * (2_000 if number % 2 else 1)
+            answer = self.project.call("POST", f"/queues/{QUEUE}/messages", {"messages": [{"body": body}]})
+            if answer.status_code == 201:
+                self.accepted[answer.json()["ids"][0]] = body
+            else:
+                assert answer.status_code == 500, answer.text
+                self.refused += 1
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        """Post meanwhile."""
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(self.run)
+            try:
+                yield
+            finally:
+                self._stop.set()
+            running.result(timeout=90)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    running = RunningStack.start(tmp_path_factory.mktemp("lost"))
+    yield running
+    running.down()
+
+
+def out_of_service(own: RunningStack, *, stopped: bool) -> None:
+    """What the runbook says first, and last: nothing of push, poll and wake runs."""
+    functions = own.aws.functions()
+    for name in ("Push", "Poll"):
+        for each in functions.list_event_source_mappings(FunctionName=own.outputs[f"{name}FunctionName"])[
+            "EventSourceMappings"
+        ]:
+            functions.update_event_source_mapping(UUID=each["UUID"], Enabled=not stopped)
+    wake = own.outputs["WakeFunctionName"]
+    if stopped:
+        functions.put_function_concurrency(FunctionName=wake, ReservedConcurrentExecutions=0)
+    else:
+        functions.delete_function_concurrency(FunctionName=wake)
+
+
+def lose(own: RunningStack) -> list[dict[str, Any]]:
+    """Delete the table; what its stream still held. AWS lets Lambda read that stream to its end, the emulator forgets it."""
+    tables: Any = own.aws.dynamodb()
+    streams: Any = own.aws.dynamodb_streams()
+    name = own.outputs["MessagesTableName"]
+    arn = tables.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+    tables.update_table(TableName=name, DeletionProtectionEnabled=False)
+    tables.delete_table(TableName=name)
+    held: list[dict[str, Any]] = []
+    for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+        start = streams.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")[
+            "ShardIterator"
+        ]
+        while start:
+            page = streams.get_records(ShardIterator=start, Limit=1000)
+            held += [{**each, "eventSourceARN": arn} for each in page["Records"]]
+            start = page.get("NextShardIterator") if page["Records"] else None
+    return held
+
+
+def replace_table(own: RunningStack, lost: Any) -> None:
+    """An empty table of the same shape, and its stream read by the functions that read the former one's."""
+    tables: Any = own.aws.dynamodb()
+    functions: Any = own.aws.functions()
+    same = ("TableName", "AttributeDefinitions", "KeySchema", "StreamSpecification")
+    indexes = [
+        {key: each[key] for key in ("IndexName", "KeySchema", "Projection")} for each in lost["GlobalSecondaryIndexes"]
+    ]
+    made = tables.create_table(
+        **{key: lost[key] for key in same}, GlobalSecondaryIndexes=indexes, BillingMode="PAY_PER_REQUEST"
+    )["TableDescription"]
+    for former in functions.list_event_source_mappings(EventSourceArn=lost["LatestStreamArn"])["EventSourceMappings"]:
+        kept = ("BatchSize", "MaximumBatchingWindowInSeconds", "FilterCriteria")
+        functions.delete_event_source_mapping(UUID=former["UUID"])
+        functions.create_event_source_mapping(
+            EventSourceArn=made["LatestStreamArn"],
+            FunctionName=former["FunctionArn"],
+            StartingPosition="TRIM_HORIZON",
+            **{key: former[key] for key in kept if key in former},
+        )
+
+
+def records_of(own: RunningStack) -> dict[str, dict[str, str]]:
+    """Where the deliveries of each message stand, as the newest record of each says."""
+    newest: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    bucket = S3Records(own.aws.s3(), own.outputs["RecordsBucketName"])
+    for record in bucket.read(datetime.now(UTC).date().isoformat()):
+        if record["queue"] == QUEUE and "delivery_id" in record:
+            seen = newest[record["message_id"]]
+            said = (record["version"], record["state"])
+            seen[record["delivery_id"]] = max(said, seen.get(record["delivery_id"], said))
+    return {key: {each: state for each, (_, state) in seen.items()} for key, seen in newest.items()}
+
+
+def bodies_at(endpoint: Endpoint) -> set[str]:
+    return {each.body.decode() for each in list(endpoint.pushes)}
+
+
+def as_lambda_has_it(value: object) -> object:
+    """A time or bytes of a stream's record, as they are in an event."""
+    return b64encode(value).decode() if isinstance(value, bytes) else cast("datetime", value).timestamp()
+
+
+def hand_over(own: RunningStack, held: list[dict[str, Any]]) -> None:
+    """Have records read what the lost table's stream still held; what it has read before it knows."""
+    text = json.dumps({"Records": held}, default=as_lambda_has_it)
+    answer = own.aws.functions().invoke(FunctionName=own.outputs["RecordsFunctionName"], Payload=text.encode())
+    said = json.load(answer["Payload"])
+    assert "FunctionError" not in answer, said
+
+
+def rebuilt(own: RunningStack) -> set[str]:
+    """Run the command as an operator does; the messages whose bodies are lost."""
+    place, today = own.place, datetime.now(UTC).date().isoformat()
+    where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
+    command = [sys.executable, "-m", "cli", "--json", "rebuild", "--since", today]
+    result = subprocess.run(
+        command, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 1, result.stderr
+    return {each["message"] for each in json.loads(result.stdout) if each["not known"].startswith("its body")}
+
+
+def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
+    """Lose the table and do what the runbook says; the messages that are given up."""
+    sick.wait(6)
+    # When the table is lost
+    out_of_service(own, stopped=True)
+    table = own.aws.dynamodb().describe_table(TableName=own.outputs["MessagesTableName"])["Table"]
+    accepted = len(traffic.accepted)
+    held = lose(own)
+    until(lambda: traffic.refused or None, 30, lambda: "no post was refused without a table")
+    hand_over(own, held)
+    # And an empty one takes its place
+    replace_table(own, table)
+    until(lambda: len(traffic.accepted) > accepted + 3 or None, 60, lambda: "no post was taken again")
+    # And what can be known is made again
+    given_up = rebuilt(own)
+    out_of_service(own, stopped=False)
+    return given_up
+
+
+def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoint, sick: Endpoint) -> None:
+    """Then whatever was accepted arrives at both, save for what is named because its body lay in the table."""
+    named = {traffic.accepted[each] for each in given_up}
+    assert len(named) >= 3
+    assert not [each for each in named if each.endswith("large" * 2)]
+    owed = set(traffic.accepted.values()) - named
+    for each in (well, sick):
+        until(
+            lambda each=each: owed <= bodies_at(each) or None,
+            90,
+            lambda each=each: f"{len(owed - bodies_at(each))} did not come",
+        )
+
+    # And the records say of every accepted message how it ended
+    def unsettled() -> list[str]:
+        seen = records_of(own)
+        return [key for key in traffic.accepted if len(seen.get(key, ())) < 2 or not set(seen[key].values()) <= SETTLED]
+
+    until(lambda: not unsettled() or None, 90, lambda: f"open by their records: {unsettled()}")
+
+
+def test_traffic_goes_on_after_the_messages_table_was_lost(own: RunningStack) -> None:
+    # Given a subscriber that takes everything, one that is down, and traffic
+    mended = threading.Event()
+    project = ProjectClient.default(own)
+    traffic = Traffic(project=project)
+    with Recorder() as recorder:
+        well = recorder.endpoint()
+        sick = recorder.endpoint(lambda peer, _: peer.answer(status="200 OK" if mended.is_set() else "503 Down"))
+        project.make_push(QUEUE, well, sick, retries=100)
+        with traffic.going():
+            given_up = drill(own, traffic, sick)
+            mended.set()
+        shown(own, traffic, given_up, well, sick)
