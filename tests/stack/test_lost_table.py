@@ -195,18 +195,19 @@ def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
     return given_up
 
 
+def arrive(owed: set[str], endpoint: Endpoint) -> None:
+    """Wait until all of them have come."""
+    until(lambda: owed <= bodies_at(endpoint) or None, 90, lambda: f"{len(owed - bodies_at(endpoint))} did not come")
+
+
 def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoint, sick: Endpoint) -> None:
     """Then whatever was accepted arrives at both, save for what is named because its body lay in the table."""
     named = {traffic.accepted[each] for each in given_up}
     assert len(named) >= 3
     assert not [each for each in named if each.endswith("large" * 2)]
     owed = set(traffic.accepted.values()) - named
-    for each in (well, sick):
-        until(
-            lambda each=each: owed <= bodies_at(each) or None,
-            90,
-            lambda each=each: f"{len(owed - bodies_at(each))} did not come",
-        )
+    arrive(owed, sick)
+    arrive(owed, well)
 
     # And the records say of every accepted message how it ended
     def unsettled() -> list[str]:
