@@ -16,9 +16,9 @@ from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_b
 from .compaction import DayIntake, compact, note_duplicates
 from .conservation import (
     delivery_findings,
+    expiry_findings,
     is_overdue,
     object_findings,
-    expiry_findings,
     order_findings,
     overdue_findings,
     silence_findings,
