@@ -132,6 +132,43 @@ def test_asking_twice_before_the_try_is_made_is_asking_once() -> None:
     assert len(world.sender.requests) == 2
 
 
+def test_a_retry_at_the_same_moment_leaves_the_try_to_its_own_order() -> None:
+    # Given a retry that is due, and a person who asks for a try before it is looked at
+    world = World()
+    message_id = a_failing_queue(world, 30, 30)
+    world.sender.script(A, 200)
+    world.clock.advance(seconds=40)
+    resend(world, message_id)
+    # When the retry's order is looked at first
+    [retry] = world.retry_queue.receive(limit=1)
+    assert not retry.order.manual
+    kept = world.push.run([retry], source=world.hub.engine.ports.retry_queue, remaining_ms=lambda: 600_000)
+    # Then the try is left to the order of its own, or both would make it, and this one is kept for what comes after
+    assert kept == {retry.sqs_id}
+    assert len(world.sender.requests) == 1
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 2
+    world.run(seconds=100)
+    assert the_delivery(world, message_id).attempts == len(world.sender.requests) == 2
+
+
+def test_a_try_whose_own_order_was_lost_is_made_by_the_retrys() -> None:
+    # Given a try that a person asked for, whose order never came to the queue
+    world = World()
+    message_id = a_failing_queue(world, 30, 30)
+    world.sender.script(A, 200)
+    world.clock.advance(seconds=20)
+    resend(world, message_id)
+    [lost] = world.retry_queue.receive()
+    assert lost.order.manual
+    world.retry_queue.delete([lost.receipt_handle])
+    # When its retry comes, then the try is made a minute after it was asked for
+    world.run(seconds=55)
+    assert len(world.sender.requests) == 1
+    world.run(seconds=15)
+    assert the_delivery(world, message_id).attempts == len(world.sender.requests) == 2
+
+
 def test_a_message_never_tried_so_far_can_be_sent() -> None:
     # Given a message that is due in an hour
     world = World()

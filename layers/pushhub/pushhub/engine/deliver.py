@@ -57,6 +57,9 @@ from pushhub.engine.target import Outcome, PushOrder, Targets
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
 
+MANUAL_HEAD_START_MS = 60_000
+"""How long the order of a try that a person asked for has to be received, before another order of the delivery makes that try."""
+
 PROBE_MARGIN_MS = 60_000
 """What a probe may take beyond its subscriber's timeout, until another one is made."""
 
@@ -216,6 +219,10 @@ class Deliver:
                 return Following(Follow.NOTHING)
             if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
                 return self._without_attempt(job.message, delivery, step)
+            if step.step is Step.ASKED_TRY and not job.received.order.manual:
+                asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
+                if self._clock.now() < asked_by:
+                    return _look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy, step.step)
                 if changed:
