@@ -215,14 +215,9 @@ class Deliver:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
-            if job.received.order.manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
-                return Following(Follow.NOTHING)
-            if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
-                return self._without_attempt(job.message, delivery, step)
-            if step.step is Step.ASKED_TRY and not job.received.order.manual:
-                asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
-                if self._clock.now() < asked_by:
-                    return _look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
+            instead = self._instead_of_attempt(job, delivery, step)
+            if instead:
+                return instead
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy, step.step)
                 if changed:
@@ -237,6 +232,18 @@ class Deliver:
             self._tell_watchers(job.message, delivery)
             if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
+
+    def _instead_of_attempt(self, job: _Job, delivery: Delivery, step: NextStep) -> Following | None:
+        """What follows when this order has no attempt to make now."""
+        manual = job.received.order.manual
+        if manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
+            return Following(Follow.NOTHING)
+        if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
+            return self._without_attempt(job.message, delivery, step)
+        asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
+        if step.step is Step.ASKED_TRY and not manual and self._clock.now() < asked_by:
+            return _look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
+        return None
 
     def _attempt_if_let(
         self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
