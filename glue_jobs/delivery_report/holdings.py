@@ -58,5 +58,7 @@ def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
         said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": sk}
     else:
         project, uid, message_id = pk.rsplit("#", 2)
+        # Messages that can be listed share the partitions of their queue; their ids are the sort keys.
+        message_id = message_id if sk == "M" else sk
         said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": message_id}
     return {**said, "accepted_ms": accepted}

@@ -46,11 +46,16 @@ def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[C
         yield DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock)
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def message_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[MessageStore]:
+@pytest.fixture(params=["fake", "dynamodb", "dynamodb-listed"])
+def message_store(
+    request: pytest.FixtureRequest, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MessageStore]:
+    """The last one keeps the messages of every queue as those are kept that can be listed."""
     if request.param == "fake":
         yield FakeMessageStore(FakeSchedule(clock))
         return
+    if request.param == "dynamodb-listed":
+        monkeypatch.setattr("pushhub.engine.store._keys.LISTED", "")
     with aws.dynamodb() as client:
         schedule = DynamoDBSchedule(client, aws.SCHEDULE_TABLE, clock)
         yield DynamoDBMessageStore(client, aws.MESSAGES_TABLE, clock, lambda: schedule)

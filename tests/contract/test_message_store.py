@@ -21,7 +21,7 @@ from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
-from pushhub.engine.model.keys import MessageKey
+from pushhub.engine.model.keys import LISTED, MessageKey
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import MessageStore, Once
 
@@ -337,3 +337,29 @@ def test_what_was_lost_is_put_back_and_what_is_there_stays(message_store: Messag
     message_store.restore(None, [alone])
     assert message_store.delivery(alone.key) == alone
     assert message_store.message(alone.key.message) is None
+
+
+def test_messages_that_can_be_listed_are_listed_in_order_without_their_deliveries(message_store: MessageStore) -> None:
+    # Given messages of a queue, tried at several subscribers, with one that was deleted and one of another queue
+    uid = f"{LISTED}app_1"
+    given = [message(queue_uid=uid, subscriber_ids=("a", "b", "c")) for _ in range(130)]
+    ids = [each.message_id for each in given]
+    message_store.accept([*given, message(queue_uid=f"{uid}2"), message()])
+    for each in given:
+        for subscriber in each.subscriber_ids:
+            message_store.save(tried(opening(each, subscriber), Verdict.FAILED))
+    message_store.delete(given.pop(50))
+    del ids[50]
+
+    def listed(**span: object) -> list[str]:
+        return [each.message_id for each in message_store.listed(PROJECT, uid, **span)]  # type: ignore[arg-type]
+
+    # Then they are listed either way, whole or between two of them, which need not exist
+    assert list(message_store.listed(PROJECT, uid)) == given
+    assert listed(up=False) == ids[::-1]
+    assert listed(above=ids[3], below=ids[100]) == ids[4:100]
+    assert listed(above=ids[99], up=False) == ids[:99:-1]
+    assert listed(below=str(int(ids[0]) + 1)) == ids[:1]
+    assert listed(above=str(int(ids[-1]) - 1), below="9" * 19) == ids[-1:]
+    assert listed(above=ids[4], below=ids[4]) == listed(above=ids[5], below=ids[4]) == []
+    assert list(message_store.listed(OTHER_PROJECT, uid)) == []

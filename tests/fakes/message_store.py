@@ -67,6 +67,20 @@ class FakeMessageStore:
                 return None
             return message, [each for place, each in sorted(self._deliveries.items()) if place[:3] == key]
 
+    def listed(
+        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+    ) -> Iterator[Message]:
+        with self._lock:
+            found = [
+                each
+                for key, each in self._messages.items()
+                if key[:2] == (project_id, queue_uid)
+                and key not in self._deleted
+                and (above is None or key.message_id > above)
+                and (below is None or key.message_id < below)
+            ]
+        return iter(sorted(found, key=lambda each: each.message_id, reverse=not up))
+
     def delete(self, message: Message) -> None:
         with self._lock:
             key = message.key

@@ -164,6 +164,20 @@ class Messages(Protocol):
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...
 
+    def listed(
+        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+    ) -> Iterator[Message]:
+        """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`), page by page as they are asked for, read consistently.
+
+        Args:
+            project_id: Owner.
+            queue_uid: Generation of the queue.
+            above: Those with greater ids only.
+            below: Those with lower ids only.
+            up: From lower to higher ids.
+        """
+        ...
+
     def delete(self, message: Message) -> None:
         """Take a message away from its readers, bytes and headers included. Its id stays taken, so that it is not made anew for the same cause."""
         ...

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
-from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
 UNSETTLED_SHARDS = 8
@@ -25,11 +25,6 @@ SCHEDULED = "parked"
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 """What states are called in items written before records had schema version 2."""
-
-
-def delivery_key(key: DeliveryKey) -> Item:
-    """The key of a delivery's item."""
-    return {"pk": text(f"{key.project}#{key.queue_uid}#{key.message_id}"), "sk": text(f"D#{key.subscriber_id}")}
 
 
 def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
@@ -82,8 +77,7 @@ def encode_delivery(delivery: Delivery) -> Item:
 
 def decode_delivery(image: Item) -> Delivery:
     """The delivery from its item, or from an image of it in the table's stream."""
-    project, queue_uid, message_id = image["pk"]["S"].rsplit("#", 2)
-    subscriber_id = image["sk"]["S"].removeprefix("D#")
+    project, queue_uid, message_id, subscriber_id = key_of(image)
     targets = tuple(each["S"] for each in image["targets"]["L"]) if "targets" in image else (subscriber_id,)
     statuses = image["statuses"]["M"] if "statuses" in image else {}
     return Delivery(

@@ -22,16 +22,23 @@ from pushhub.engine.ports import Once, Schedule
 from pushhub.engine.store._delivery_items import (
     WAITING,
     decode_delivery,
-    delivery_key,
     encode_delivery,
     unsettled_partitions,
+)
+from pushhub.engine.store._keys import (
+    LISTED_PARTS,
+    delivery_key,
+    key_of,
+    listed_query,
+    message_key,
+    of_one_message,
+    together,
 )
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_MESSAGE = "M"
 _ORDER = "K"
 """Sort key of what is known of an ordering key."""
 
@@ -44,14 +51,20 @@ IN_ONE_STEP = 50
 RESTORED = "restored"
 """Attribute of an item that was lost and put back as it was: its insertion is news to nobody."""
 
+_MESSAGE = "message"
+"""The ``kind`` of a message's item."""
+
+LISTED_PAGE = 50
+"""Items that one call of a list reads in each part of a queue; deliveries are among them."""
+
 _DELETED = "deleted"
 """Set on what is left of a deleted message: its keys, its times, and its cause."""
 
 
 def decode_message(image: Item) -> Message:
     """The message from its item, or from an image of it in the table's stream (``kind`` is ``message``)."""
-    project, queue_uid, message_id = image["pk"]["S"].rsplit("#", 2)
-    return decode_fields(image, project=project, queue_uid=queue_uid, message_id=message_id)
+    key = key_of(image)
+    return decode_fields(image, project=key.project, queue_uid=key.queue_uid, message_id=key.message_id)
 
 
 class DynamoDBMessageStore:
@@ -93,25 +106,35 @@ class DynamoDBMessageStore:
         return Once.KNOWN if stored.cause == message.cause else Once.TAKEN
 
     def message(self, key: MessageKey) -> Message | None:
-        item = self._table.get(_message_key(key))
+        item = self._table.get(message_key(key))
         return decode_message(item) if item and _DELETED not in item else None
 
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
-        items = self._table.items(
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": _message_key(key)["pk"]},
-            ConsistentRead=True,
-        )
         message: Message | None = None
         deliveries: list[Delivery] = []
-        for item in items:
+        for item in self._table.items(**of_one_message(key)):
             if _DELETED in item:
                 return None
-            if item["sk"]["S"] == _MESSAGE:
+            if item["kind"]["S"] == _MESSAGE:
                 message = decode_message(item)
             else:
                 deliveries.append(decode_delivery(item))
         return (message, deliveries) if message else None
+
+    def listed(
+        self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
+    ) -> Iterator[Message]:
+        """See the port."""
+        if above is not None and below is not None and above >= below:
+            return iter(())
+        queries = (
+            listed_query(project_id, queue_uid, part, above=above, below=below, up=up) for part in range(LISTED_PARTS)
+        )
+        parts = (map(decode_message, self._kept(query)) for query in queries)
+        return heapq.merge(*parts, key=lambda message: message.message_id, reverse=not up)
+
+    def _kept(self, query: Item) -> Iterator[Item]:
+        return (item for item in self._table.items(Limit=LISTED_PAGE, **query) if _DELETED not in item)
 
     def delete(self, message: Message) -> None:
         left = _encode_message(replace(message, body=None, body_ref=None, headers={})) | {_DELETED: {"BOOL": True}}
@@ -161,15 +184,15 @@ class DynamoDBMessageStore:
         )
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """Items of one partition key lie together in a scan, so a message and its deliveries come one after the other."""
+        """Items of one partition key lie together in a scan in the order of their sort keys, so a message and its deliveries come one after the other."""
         items = self._table.scan(consistent=False, Segment=part, TotalSegments=parts)
-        for _, together in groupby(items, key=lambda item: str(item["pk"]["S"])):
+        for _, group in groupby(items, key=together):
             message: Message | None = None
             deliveries: list[Delivery] = []
-            for item in together:
+            for item in group:
                 if _DELETED in item or item["sk"]["S"] == _ORDER:
                     continue
-                if item["sk"]["S"] == _MESSAGE:
+                if item["kind"]["S"] == _MESSAGE:
                     message = decode_message(item)
                 else:
                     deliveries.append(decode_delivery(item))
@@ -189,7 +212,7 @@ class DynamoDBMessageStore:
             self._accept_in_order(rest)
 
     def _stored(self, messages: Sequence[Message]) -> list[Message | None]:
-        found = [self._table.get(_message_key(each.key)) for each in messages]
+        found = [self._table.get(message_key(each.key)) for each in messages]
         return [decode_message(each) if each else None for each in found]
 
     def _placed(self, messages: Sequence[Message]) -> bool:
@@ -291,9 +314,5 @@ def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Mes
     return placed, after
 
 
-def _message_key(key: MessageKey) -> Item:
-    return {"pk": text(f"{key.project}#{key.queue_uid}#{key.message_id}"), "sk": text(_MESSAGE)}
-
-
 def _encode_message(message: Message) -> Item:
-    return _message_key(message.key) | {"kind": text("message")} | encode_fields(message)
+    return message_key(message.key) | {"kind": text(_MESSAGE)} | encode_fields(message)
