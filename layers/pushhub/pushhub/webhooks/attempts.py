@@ -14,7 +14,7 @@ from pushhub.engine.resend import Resend
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
-from pushhub.webhooks.model.application import Application
+from pushhub.webhooks.model.application import Application, app_of
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind, first_id
@@ -311,7 +311,7 @@ class WebhooksAttempts:
                     )
 
     def _destination(self, delivery: Delivery) -> Destination | None:
-        project_id, app_id = delivery.project, delivery.queue_uid
+        project_id, app_id = delivery.project, app_of(delivery.queue_uid)
         endpoint = self._endpoints.endpoint(project_id, app_id, delivery.subscriber_id)
         endpoint = endpoint or self._endpoints.deleted_endpoint(project_id, app_id, delivery.subscriber_id)
         if endpoint is None or delivery.last is None:

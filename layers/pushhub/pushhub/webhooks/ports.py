@@ -176,7 +176,7 @@ class MessageLog(Protocol):
     """Messages as their applications list them."""
 
     def list_message(self, message: ListedMessage) -> None:
-        """List a message, in place of what was listed of it."""
+        """See that a message is listed as it is now."""
         ...
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:

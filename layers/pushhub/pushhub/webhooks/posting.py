@@ -1,7 +1,7 @@
 """Posting messages to applications: whom they are owed to is decided, they are stored, then they are listed.
 
-Once the message is stored the hub owes it. A crash before it is listed leaves a message that is delivered and not listed; its producer was not told, and posts
-again with its idempotency key, which makes up for it.
+Once the message is stored the hub owes it, and lists it: it is its own line. Only one whose bytes go before it leaves the list is listed by a line besides; a crash
+between the two leaves a message that leaves the list with its bytes. Its producer was not told, and posts again with its idempotency key, which makes up for it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from pushhub.webhooks.model.application import Application, queue_of, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.json_schema import violation
-from pushhub.webhooks.model.message import ListedMessage, MessageFields
+from pushhub.webhooks.model.message import LISTED_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
 from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
-from pushhub.webhooks.target import LISTED_MS
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
 
-__all__ = ["Posted", "WebhooksPosting", "listed_message", "webhook_message"]
+__all__ = ["Posted", "WebhooksPosting", "webhook_message"]
 
 _KEPT_MS = 600_000
 _TYPES_KEPT_MS = 30_000
@@ -51,19 +50,6 @@ class Posted:
 
     message: ListedMessage
     payload: dict[str, Any] | None
-
-
-def listed_message(message: Message, app_id: str) -> ListedMessage:
-    """A message of the engine as its application lists it."""
-    return ListedMessage(
-        project=message.project,
-        app_id=app_id,
-        engine_id=message.message_id,
-        fields=MessageFields.of(message),
-        accepted_at=message.accepted_at,
-        ends_at=message.expires_at,
-        listed_until=max(message.expires_at, message.due_at + LISTED_MS),
-    )
 
 
 class WebhooksPosting:
@@ -193,7 +179,7 @@ class WebhooksPosting:
             if stored is None:
                 raise Unavailable("storing a message") from None
             message, payload = stored, None
-        listed = listed_message(message, application.app_id)
+        listed = ListedMessage.of(message)
         self._log.list_message(listed)
         return Posted(message=listed, payload=payload)
 

@@ -11,10 +11,10 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import wants
-from pushhub.webhooks.model.message import DAY_MS, MessageFields
+from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import MessageLog, ReadEndpoints
-from pushhub.webhooks.posting import listed_message, webhook_message
+from pushhub.webhooks.posting import webhook_message
 from pushhub.webhooks.wire.message import NewWebhook
 
 __all__ = ["Saying"]
@@ -74,4 +74,4 @@ class Saying:
             return replace(webhook_message(application, new, engine_id, placed, owed=owed, due_at=at), cause=cause)
 
         message, _ = self._accept.once(self._messages, make, cause=cause, at=at)
-        self._log.list_message(listed_message(message, application.app_id))
+        self._log.list_message(ListedMessage.of(message))

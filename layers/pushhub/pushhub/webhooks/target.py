@@ -17,16 +17,13 @@ from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
-from pushhub.webhooks.model.message import MessageFields
+from pushhub.webhooks.model.message import LISTED_MS, MessageFields
 from pushhub.webhooks.model.signing import KeyRing, signatures
 from pushhub.webhooks.ports import AttemptLog, ReadEndpoints, Vault
 from pushhub.webhooks.queues import EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
-__all__ = ["LISTED_MS", "WebhookTarget", "request_headers"]
-
-LISTED_MS = 90 * 86_400_000
-"""How long messages and attempts are listed at least."""
+__all__ = ["WebhookTarget", "request_headers"]
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 

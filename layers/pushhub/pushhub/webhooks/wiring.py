@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.listing import Listing
     from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.operational import Operational, ToldCounts
     from pushhub.webhooks.poller import Places, WebhooksPoller
@@ -339,6 +340,13 @@ class Webhooks:
         return Environments(event_types=self.event_types, clock=self._outside.clock)
 
     @cached_property
+    def listing(self) -> Listing:
+        """Messages as they are listed."""
+        from pushhub.webhooks.listing import Listing
+
+        return Listing(messages=self._outside.messages, lines=self.ports.message_log)
+
+    @cached_property
     def operational(self) -> Operational:
         """What the hub itself tells projects."""
         from pushhub.webhooks.operational import Operational
@@ -350,7 +358,7 @@ class Webhooks:
             messages=outside.messages,
             bodies=ports.webhook_bodies,
             endpoints=ports.endpoints,
-            log=ports.message_log,
+            log=self.listing,
         )
         return Operational(
             applications=ports.applications,
@@ -368,7 +376,7 @@ class Webhooks:
         from pushhub.webhooks.tasks import Tasks
 
         ports, clock = self.ports, self._outside.clock
-        log = ports.message_log
+        log = self.listing
 
         def replay() -> Replay:
             tries = EngineTries(messages=self.messages, deliveries=self._outside.messages, resend=self._engine.resend)
@@ -400,7 +408,7 @@ class Webhooks:
         return WebhooksPoller(
             applications=ports.applications,
             endpoints=ports.endpoints,
-            log=ports.message_log,
+            log=self.listing,
             places=ports.places,
             clock=self._outside.clock,
         )
@@ -426,7 +434,7 @@ class Webhooks:
             bodies=ports.webhook_bodies,
             applications=self.applications,
             endpoints=ports.endpoints,
-            log=ports.message_log,
+            log=self.listing,
             repeats=self.repeats,
             event_types=ports.event_types,
             telemetry=outside.telemetry,
@@ -441,7 +449,7 @@ class Webhooks:
         ports, outside = self.ports, self._outside
         return WebhooksMessages(
             applications=ports.applications,
-            log=ports.message_log,
+            log=self.listing,
             messages=outside.messages,
             bodies=ports.webhook_bodies,
             clock=outside.clock,
@@ -457,7 +465,7 @@ class Webhooks:
             applications=ports.applications,
             endpoints=ports.endpoints,
             messages=self.messages,
-            log=ports.message_log,
+            log=self.listing,
             attempts=ports.attempt_log,
             deliveries=outside.messages,
             resend=self._engine.resend,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["OPERATIONAL_APP", "Application", "ApplicationFields", "queue_of", "queue_uid"]
+from pushhub.engine.model.keys import LISTED
+
+__all__ = ["OPERATIONAL_APP", "Application", "ApplicationFields", "app_of", "queue_of", "queue_uid"]
 
 PROTOCOL = "webhooks"
 """Name of the protocol, and the first part of its queues' names."""
@@ -65,5 +67,10 @@ def queue_of(app_id: str) -> str:
 
 
 def queue_uid(app_id: str) -> str:
-    """Generation of that queue: an application that is deleted never comes back."""
-    return app_id
+    """Generation of that queue, whose messages can be listed: an application that is deleted never comes back."""
+    return f"{LISTED}{app_id}"
+
+
+def app_of(uid: str) -> str:
+    """The id of the application whose queue has that generation."""
+    return uid.removeprefix(LISTED)

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import queue_uid
+from pushhub.webhooks.model.application import app_of, queue_uid
 from pushhub.webhooks.model.ids import message_id
 
-__all__ = ["DAY_MS", "ListedMessage", "MessageFields"]
+__all__ = ["DAY_MS", "LISTED_MS", "ListedMessage", "MessageFields"]
 
 DAY_MS = 86_400_000
+
+LISTED_MS = 90 * DAY_MS
+"""How long messages and attempts are listed at least."""
 
 _HEADER = "webhook"
 """The one header of the engine's message that carries all of it; the engine sends none of a message's headers by itself."""
@@ -88,6 +91,24 @@ class ListedMessage:
     ends_at: int
     listed_until: int
     expunged: bool = False
+
+    @classmethod
+    def of(cls, message: Message) -> ListedMessage:
+        """A message of the engine as its application lists it."""
+        return cls(
+            project=message.project,
+            app_id=app_of(message.queue_uid),
+            engine_id=message.message_id,
+            fields=MessageFields.of(message),
+            accepted_at=message.accepted_at,
+            ends_at=message.expires_at,
+            listed_until=max(message.expires_at, message.due_at + LISTED_MS),
+        )
+
+    @property
+    def needs_line(self) -> bool:
+        """Whether it is listed beyond its bytes, so that the message alone cannot be its line in the list."""
+        return self.expunged or self.listed_until > self.ends_at
 
     @property
     def message_id(self) -> str:
