@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -334,9 +335,64 @@ def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -
         first, engine_id="2", number=2, manual=False, success=True, status_code=0, duration_ms=0, started_at=NOW + 8
     )
     for each in (first, second):
-        logs.log_attempt(each)
+        logs.log_attempts([each])
     # Then they are listed with all that is known of them
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(up=False))) == [second, first]
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id="1")) == [first]
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(above=first.attempt_id))) == [second]
     assert list(logs.attempts(OTHER_PROJECT, ENDPOINT, Span())) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any, seed: int) -> None:
+    # Given attempts at an endpoint over half a minute, logged in groups that overlap: as they ended, not as they began
+    random = Random(seed)
+    made = [
+        _attempt(str(10**18 + n), NOW + random.randrange(30_000), "größe " * random.randrange(200)) for n in range(80)
+    ]
+    rest = [*made]
+    while rest:
+        count = random.randrange(1, 12)
+        logs.log_attempts(rest[:count])
+        rest = rest[count:]
+    # Then they are listed in the order in which they began, either way, whole and in part
+    ids = sorted(each.attempt_id for each in made)
+    by_id = {each.attempt_id: each for each in made}
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
+    assert [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, Span(up=False))] == ids[::-1]
+    for up in (True, False):
+        found = [each.attempt_id for each in logs.attempts(PROJECT, ENDPOINT, Span(above=ids[9], below=ids[60], up=up))]
+        assert found == (ids[10:60] if up else ids[59:9:-1])
+    # And those of one message among them
+    one = made[17]
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id=one.engine_id)) == [one]
+    # When one of them is changed, then nothing else is
+    logs.change_attempt(replace(one, response="EXPUNGED"))
+    by_id[one.attempt_id] = replace(one, response="EXPUNGED")
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
+
+
+def test_attempts_that_do_not_fit_one_item_are_logged_all_the_same(logs: Any) -> None:
+    random = Random(1)
+    made = [_attempt(str(n), NOW + n, random.randbytes(10_000).hex()) for n in range(40)]
+    logs.log_attempts(made)
+    assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == sorted(made, key=lambda each: each.attempt_id)
+
+
+def _attempt(message_id: str, started_at: int, response: str = "") -> LoggedAttempt:
+    return LoggedAttempt(
+        project=PROJECT,
+        app_id=APP,
+        endpoint_id=ENDPOINT,
+        engine_id=message_id,
+        number=1,
+        manual=False,
+        url="https://a.example/",
+        status_code=200,
+        success=True,
+        response=response,
+        duration_ms=20,
+        started_at=started_at,
+        event_type="a",
+        listed_until=(NOW // 1000 + 60) * 1000,
+    )

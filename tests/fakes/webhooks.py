@@ -219,7 +219,12 @@ class FakeWebhooksLogs:
         """See the port."""
         return self._events.get((project_id, app_id, event_id))
 
-    def log_attempt(self, attempt: LoggedAttempt) -> None:
+    def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
+        """See the port."""
+        for each in attempts:
+            self.change_attempt(each)
+
+    def change_attempt(self, attempt: LoggedAttempt) -> None:
         """See the port."""
         self._attempts[attempt.project, attempt.endpoint_id, attempt.attempt_id] = attempt
 

@@ -139,7 +139,7 @@ def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_deliver
 
 
 def test_an_attempt_that_cannot_be_logged_is_not_made_again() -> None:
-    world, app, _ = prepared(FaultPlan(Fault.FAILS, of="message_log.log_attempt"))
+    world, app, _ = prepared(FaultPlan(Fault.FAILS, of="message_log.log_attempts"))
     posted_until_told(world, app)
     world.run(seconds=3600)
     assert len(world.sender.requests) == 1

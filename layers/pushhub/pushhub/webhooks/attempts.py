@@ -196,7 +196,7 @@ class WebhooksAttempts:
         Raises:
             NotFound: No such application, message or attempt.
         """
-        self._attempts.log_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
+        self._attempts.change_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
 
     def messages_of(
         self,

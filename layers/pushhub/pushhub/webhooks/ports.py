@@ -199,8 +199,12 @@ class MessageLog(Protocol):
 class AttemptLog(Protocol):
     """Attempts, by endpoint."""
 
-    def log_attempt(self, attempt: LoggedAttempt) -> None:
-        """Log an attempt, in place of what was logged of it."""
+    def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
+        """Log attempts made at one endpoint: for one write as far as they began within seconds of each other. Safe to repeat with the same ones."""
+        ...
+
+    def change_attempt(self, attempt: LoggedAttempt) -> None:
+        """Log an attempt as it is now in place of what was logged of it, of which nothing stays."""
         ...
 
     def attempts(

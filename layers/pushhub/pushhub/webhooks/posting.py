@@ -23,7 +23,7 @@ from pushhub.webhooks.model.application import Application, queue_of, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.json_schema import violation
-from pushhub.webhooks.model.message import LISTED_MS, ListedMessage, MessageFields
+from pushhub.webhooks.model.message import LISTED_MS, ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
 from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints

@@ -13,13 +13,14 @@ from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.webhooks.attempt_groups import AttemptGroups
 from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
 from pushhub.webhooks.model.signing import KeyRing, signatures
-from pushhub.webhooks.ports import AttemptLog, ReadEndpoints, Vault
+from pushhub.webhooks.ports import ReadEndpoints, Vault
 from pushhub.webhooks.queues import EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
@@ -35,7 +36,7 @@ class WebhookTarget:
         projects: For the project's allowed targets.
         endpoints: Endpoints.
         vault: Opens signing keys.
-        attempts: Logs what was done.
+        attempts: Logs what was done, together with what ends at the same time.
         sender: Makes the request.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
         clock: Dates signatures.
@@ -48,7 +49,7 @@ class WebhookTarget:
         projects: ProjectStore,
         endpoints: ReadEndpoints,
         vault: Vault,
-        attempts: AttemptLog,
+        attempts: AttemptGroups,
         sender: Sender,
         targets: Callable[[], Targets],
         clock: Clock,
@@ -83,10 +84,15 @@ class WebhookTarget:
         endpoint = self._endpoint(order, order.subscriber)
         fields = MessageFields.of(order.message)
         headers = self._headers(order, endpoint, fields)
-        if is_http(endpoint.fields.url):
-            outcome = self._post(order, endpoint, headers)
-        else:
-            outcome = self._hand_over(order, endpoint, headers)
+        self._attempts.begin(endpoint.endpoint_id)
+        try:
+            if is_http(endpoint.fields.url):
+                outcome = self._post(order, endpoint, headers)
+            else:
+                outcome = self._hand_over(order, endpoint, headers)
+        except BaseException:
+            self._attempts.give_up(endpoint.endpoint_id)
+            raise
         self._log(order, endpoint, fields, outcome)
         return outcome
 
@@ -154,7 +160,7 @@ class WebhookTarget:
             listed_until=answer.finished_at + LISTED_MS,
         )
         try:
-            self._attempts.log_attempt(attempt)
+            self._attempts.log(attempt)
         except Unavailable as error:
             self._telemetry.count("AttemptsUnlogged")
             self._telemetry.event("attempt_not_logged", error=str(error), endpoint=endpoint.endpoint_id)

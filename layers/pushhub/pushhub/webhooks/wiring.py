@@ -531,6 +531,7 @@ class Webhooks:
         return WebhooksDisabling(endpoints=self.ports.endpoints, tell=self.operational.endpoint)
 
     def _target(self) -> WebhookTarget:
+        from pushhub.webhooks.attempt_groups import AttemptGroups
         from pushhub.webhooks.target import WebhookTarget
 
         ports, outside = self.ports, self._outside
@@ -538,7 +539,7 @@ class Webhooks:
             projects=outside.config,
             endpoints=ports.endpoints,
             vault=ports.vault,
-            attempts=ports.attempt_log,
+            attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
             sender=outside.sender,
             targets=lambda: self._engine.targets,
             clock=outside.clock,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.ids import Kind, first_id, time_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.store._items import between, doc, key
@@ -26,6 +30,18 @@ _PAGE = 100
 
 _COMPRESSED_FROM = 500
 """Characters of an answer from which it is kept compressed."""
+
+_GROUP = "group"
+"""Attribute of an item that holds several attempts, compressed."""
+
+SPREAD_MS = 2_000
+"""How far the beginnings of attempts in one item may be apart: a reader looks so much further than it is asked for."""
+
+_GROUP_SIZE = 200_000
+"""Characters of one item before compression, about; an item of the table ends at 400 KB."""
+
+_ATTEMPT_SIZE = 1_000
+"""Characters of an attempt besides its answer, about."""
 
 
 class DynamoDBWebhooksLogs:
@@ -83,43 +99,126 @@ class DynamoDBWebhooksLogs:
         item = self._table.get(key(_app_pk(project_id, app_id), _EVENT + event_id))
         return item["id"]["S"] if item else None
 
-    def log_attempt(self, attempt: LoggedAttempt) -> None:
+    def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
         """See the port."""
-        value = {
-            "app": attempt.app_id,
-            "url": attempt.url,
-            "manual": attempt.manual,
-            "n": attempt.number,
-            "code": attempt.status_code,
-            "ok": attempt.success,
-            "ms": attempt.duration_ms,
-            "at": attempt.started_at,
-            "type": attempt.event_type,
-            "channels": attempt.channels,
-            "tags": attempt.tags,
-        }
-        item = key(_endpoint_pk(attempt.project, attempt.endpoint_id), _ATTEMPT + attempt.attempt_id)
-        item |= {"message": text(attempt.engine_id), "doc": _short(value)} | _ttl(attempt.listed_until)
-        if len(attempt.response) >= _COMPRESSED_FROM:
-            item["packed"] = {"B": zlib.compress(attempt.response.encode(errors="replace"))}
-        elif attempt.response:
-            item["response"] = text(attempt.response)
-        self._table.put(item)
+        for group in _groups(attempts):
+            self._table.put(_attempts_item(group))
+
+    def change_attempt(self, attempt: LoggedAttempt) -> None:
+        """See the port."""
+        until_saved(lambda: self._change(attempt), doing="changing an attempt under contention")
+
+    def _change(self, changed: LoggedAttempt) -> None:
+        pk = _endpoint_pk(changed.project, changed.endpoint_id)
+        span = Span(above=first_id(Kind.ATTEMPT, changed.started_at), below=_last_of_group(changed.attempt_id))
+        for item in self._table.items(**between(pk, _ATTEMPT, span)):
+            logged = _logged(item)
+            if all(each.attempt_id != changed.attempt_id for each in logged):
+                continue
+            rest = [changed if each.attempt_id == changed.attempt_id else each for each in logged]
+            before = "packed" if _GROUP not in item else _GROUP
+            condition: dict[str, Any] = {}
+            if before in item:
+                condition = {
+                    "ConditionExpression": "#before = :before",
+                    "ExpressionAttributeNames": {"#before": before},
+                    "ExpressionAttributeValues": {":before": item[before]},
+                }
+            try:
+                self._table.put(_attempts_item(rest), **condition)
+            except ConditionRefused as refused:
+                raise Conflict("the attempts logged with it changed") from refused
+            return
 
     def attempts(
         self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
         """See the port."""
         if span.empty:
-            return iter(())
-        query = between(_endpoint_pk(project_id, endpoint_id), _ATTEMPT, span)
+            return
+        below = None if span.below is None else _last_of_group(span.below)
+        query = between(_endpoint_pk(project_id, endpoint_id), _ATTEMPT, replace(span, below=below))
         if engine_id is not None:
-            query["FilterExpression"] = "#message = :message"
-            query["ExpressionAttributeNames"] = {"#message": "message"}
+            query["FilterExpression"] = "#message = :message OR attribute_exists(#group)"
+            query["ExpressionAttributeNames"] = {"#message": "message", "#group": _GROUP}
             query["ExpressionAttributeValues"][":message"] = text(engine_id)
         else:
             query["Limit"] = _PAGE
-        return (each for each in map(_attempt, self._table.items(**query)) if span.has(each.attempt_id))
+        for each in _in_order(self._table.items(**query), up=span.up):
+            if span.has(each.attempt_id) and engine_id in (None, each.engine_id):
+                yield each
+
+
+def _groups(attempts: Sequence[LoggedAttempt]) -> Iterator[list[LoggedAttempt]]:
+    """Attempts in the order of their ids, in groups that fit an item and whose ids are no further apart than a reader looks."""
+    group: list[LoggedAttempt] = []
+    size = 0
+    for each in sorted(attempts, key=lambda each: each.attempt_id):
+        if group and (each.started_at - group[0].started_at > SPREAD_MS or size + len(each.response) > _GROUP_SIZE):
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += len(each.response) + _ATTEMPT_SIZE
+    if group:
+        yield group
+
+
+def _last_of_group(attempt_id: str) -> str:
+    """Not below the id of any group that has an attempt."""
+    return first_id(Kind.ATTEMPT, time_of(attempt_id) + SPREAD_MS + 8)
+
+
+def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
+    """The attempts of items, each of which has the id of its last attempt, and others from up to :data:`SPREAD_MS` before."""
+    waiting: list[LoggedAttempt] = []
+    for item in items:
+        logged = _logged(item)
+        last = logged[-1].attempt_id
+        # Nothing that is still to come lies before this.
+        bound = first_id(Kind.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
+        ready = [each for each in waiting if (each.attempt_id < bound if up else each.attempt_id > bound)]
+        if ready:
+            waiting = [each for each in waiting if each not in ready]
+            yield from _sorted(ready, up=up)
+        waiting += logged
+    yield from _sorted(waiting, up=up)
+
+
+def _sorted(attempts: Sequence[LoggedAttempt], *, up: bool) -> list[LoggedAttempt]:
+    return sorted(attempts, key=lambda each: each.attempt_id, reverse=not up)
+
+
+def _attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
+    """The item of some attempts at one endpoint, in the order of their ids."""
+    last = attempts[-1]
+    item = key(_endpoint_pk(last.project, last.endpoint_id), _ATTEMPT + last.attempt_id)
+    item |= _ttl(max(each.listed_until for each in attempts))
+    if len(attempts) > 1:
+        values = [[each.engine_id, each.listed_until, _attempt_value(each), each.response] for each in attempts]
+        return item | {_GROUP: {"B": _packed(json.dumps(values, separators=(",", ":")))}}
+    item |= {"message": text(last.engine_id), "doc": doc(_attempt_value(last))}
+    if len(last.response) >= _COMPRESSED_FROM:
+        item["packed"] = {"B": _packed(last.response)}
+    elif last.response:
+        item["response"] = text(last.response)
+    return item
+
+
+def _attempt_value(attempt: LoggedAttempt) -> dict[str, Any]:
+    value = {
+        "app": attempt.app_id,
+        "url": attempt.url,
+        "manual": attempt.manual,
+        "n": attempt.number,
+        "code": attempt.status_code,
+        "ok": attempt.success,
+        "ms": attempt.duration_ms,
+        "at": attempt.started_at,
+        "type": attempt.event_type,
+        "channels": attempt.channels,
+        "tags": attempt.tags,
+    }
+    return {name: each for name, each in value.items() if each}
 
 
 def _app_pk(project_id: str, app_id: str) -> str:
@@ -161,31 +260,41 @@ def _message(item: Item) -> ListedMessage:
     )
 
 
-def _attempt(item: Item) -> LoggedAttempt:
-    value = json.loads(item["doc"]["S"])
+def _logged(item: Item) -> list[LoggedAttempt]:
+    """The attempts of an item, in the order of their ids."""
     _, project, endpoint_id = item["pk"]["S"].split("#")
-    return LoggedAttempt(
-        project=project,
-        app_id=value["app"],
-        endpoint_id=endpoint_id,
-        engine_id=item["message"]["S"],
-        number=value["n"],
-        manual=value.get("manual", False),
-        url=value["url"],
-        status_code=value.get("code", 0),
-        success=value.get("ok", False),
-        response=_response(item),
-        duration_ms=value.get("ms", 0),
-        started_at=value["at"],
-        event_type=value["type"],
-        channels=tuple(value.get("channels", ())),
-        tags=tuple(value.get("tags", ())),
-        listed_until=int(item["ttl"]["N"]) * 1000,
-    )
+    if _GROUP in item:
+        entries = json.loads(_unpacked(item[_GROUP]))
+    else:
+        response = _unpacked(item["packed"]) if "packed" in item else item.get("response", {"S": ""})["S"]
+        entries = [[item["message"]["S"], int(item["ttl"]["N"]) * 1000, json.loads(item["doc"]["S"]), response]]
+    return [
+        LoggedAttempt(
+            project=project,
+            app_id=value["app"],
+            endpoint_id=endpoint_id,
+            engine_id=engine_id,
+            number=value["n"],
+            manual=value.get("manual", False),
+            url=value["url"],
+            status_code=value.get("code", 0),
+            success=value.get("ok", False),
+            response=response,
+            duration_ms=value.get("ms", 0),
+            started_at=value["at"],
+            event_type=value["type"],
+            channels=tuple(value.get("channels", ())),
+            tags=tuple(value.get("tags", ())),
+            listed_until=listed_until,
+        )
+        for engine_id, listed_until, value, response in entries
+    ]
 
 
-def _response(item: Item) -> str:
-    if "packed" in item:
-        packed = item["packed"]["B"]
-        return zlib.decompress(base64.b64decode(packed) if isinstance(packed, str) else bytes(packed)).decode()
-    return str(item["response"]["S"]) if "response" in item else ""
+def _packed(content: str) -> bytes:
+    return zlib.compress(content.encode(errors="replace"))
+
+
+def _unpacked(attribute: dict[str, Any]) -> str:
+    packed = attribute["B"]
+    return zlib.decompress(base64.b64decode(packed) if isinstance(packed, str) else bytes(packed)).decode()
