@@ -6,7 +6,7 @@ The functions' own handlers run in this process against moto, and every SDK call
 them is added by rule: one HTTP API request per post; one SQS receive and one delete per batch handed to a function; Lambda requests and
 GB-seconds. A duration is: the CPU time of our own code here, stretched by the share of a core that the function's memory buys (1,769 MB are
 one); 1 ms of CPU for each SDK call (measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's
-50 ms. Log bytes are those really written, plus 26 per line. Caches are warm, as they are in steady traffic; batches are full, as they are
+50 ms, and for webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per line. Caches are warm, as they are in steady traffic; batches are full, as they are
 under load. Prices: glue_jobs/delivery_report/list_prices.py.
 """
 
@@ -21,7 +21,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from tests.cloud import aws_services as aws
 from bench.metering import Meter, metered
 from bench.sink import sink
 from bench.tables import save, table
+from bench.webhooks_cost import WAYS, applications, posts
 from local import template
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,7 @@ sys.path[:0] = [str(ROOT / "layers/pushhub")]
 CALL_MS = 5
 SDK_CPU_MS = 1.0
 ENDPOINT_MS = 50
+GATHER_MS = 30
 BATCH = 10
 LOG_LINE_BYTES = 26
 MESSAGES = 400
@@ -154,12 +156,19 @@ def post_event(project: str, token: str, bodies: list[str]) -> dict[str, Any]:
     }
 
 
-def run(hub: Hub, project: str, token: str, per_post: int, urls: dict[str, str]) -> Account:
-    """Take messages all the way and count."""
+def run(hub: Hub, posted: Iterable[dict[str, Any]], urls: dict[str, str], *, push_ms: float = ENDPOINT_MS) -> Account:
+    """Take messages all the way and count.
+
+    Args:
+        hub: The functions.
+        posted: The gateway's events for the posts of all messages.
+        urls: Of the queues.
+        push_ms: What a batch of attempts waits for.
+    """
     account = Account(messages=MESSAGES)
-    for _ in range(MESSAGES // per_post):
-        answer = hub.invoke(account, "ingest", post_event(project, token, [BODY] * per_post))
-        assert answer["statusCode"] == 201, answer
+    for event in posted:
+        answer = hub.invoke(account, "ingest", event)
+        assert answer["statusCode"] in (201, 202), answer
         account.add("ingest", http_api_request=1)
     items = [each for each in scan(hub.dynamodb) if each["kind"]["S"] == "message"]
     assert len(items) == MESSAGES
@@ -180,8 +189,11 @@ def run(hub: Hub, project: str, token: str, per_post: int, urls: dict[str, str])
             }
             for each in batch
         ]
-        kept = hub.invoke(account, "push", {"Records": handed_over}, waits_ms=ENDPOINT_MS)
+        kept = hub.invoke(account, "push", {"Records": handed_over}, waits_ms=push_ms)
         assert kept == {"batchItemFailures": []}
+        # As AWS does, so that nothing comes again while the rest is worked on.
+        done = [{"Id": each["MessageId"], "ReceiptHandle": each["ReceiptHandle"]} for each in batch]
+        hub.sqs.delete_message_batch(QueueUrl=urls["PUSH_QUEUE_URL"], Entries=done)
         payload = sum(len(each["Body"].encode()) for each in batch)
         account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
     for item in scan(hub.dynamodb):
@@ -254,7 +266,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
-    with aws.dynamodb() as dynamodb, aws.s3(), aws.sqs() as (sqs, _), sink(0) as port, metered() as meter:
+    with (
+        aws.dynamodb() as dynamodb,
+        aws.s3(),
+        aws.sqs() as (sqs, _),
+        aws.kms() as (_, key),
+        sink(0) as port,
+        metered() as meter,
+    ):
         names = (
             "PUSH_QUEUE_URL",
             "RETRY_QUEUE_URL",
@@ -264,7 +283,7 @@ def main() -> None:
             "ROUTE_QUEUE_URL",
         )
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
-        set_up(urls)
+        set_up({**urls, "WEBHOOKS_KEY": key})
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
         from pushhub.engine.projects import Projects  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415
@@ -286,10 +305,16 @@ def main() -> None:
         )
         outside.config.create_queue(queue)
         hub = Hub(meter, sqs, dynamodb)
-        run(hub, project, token, 1, urls)  # warms caches
+
+        def queued(per_post: int) -> Iterable[dict[str, Any]]:
+            return [post_event(project, token, [BODY] * per_post)] * (MESSAGES // per_post)
+
+        run(hub, queued(1), urls)  # warms caches
         parts: list[str] = []
+        plain = 0.0
         for per_post, aim in ((1, 3.00), (100, 1.50)):
-            rows, total, logs = shown(run(hub, project, token, per_post, urls))
+            rows, total, logs = shown(run(hub, queued(per_post), urls))
+            plain = plain or total - logs
             text = table(["function", "unit", "per message", "$ per million"], rows)
             heading = (
                 f"Posted {per_post} at a time: **${total - logs:.2f}** per million messages for calls and compute "
@@ -297,6 +322,25 @@ def main() -> None:
             )
             parts += [heading, text]
             print(f"{heading}\n\n{text}\n")
+        unmetered = Account(messages=1)
+        parts.append("## Webhooks")
+        for way, endpoints, keys in WAYS:
+            url = f"http://127.0.0.1:{port}/in"
+            apps = applications(lambda name, event: hub.invoke(unmetered, name, event), token, endpoints, url)
+            for warm in (True, False):
+                events = posts(token, apps, json.loads(BODY), MESSAGES, keys=keys)
+                account = run(hub, events, urls, push_ms=ENDPOINT_MS + GATHER_MS)
+                if warm:
+                    continue
+                rows, total, logs = shown(account)
+                share = (total - logs) / plain - 1
+                heading = (
+                    f"{way}: **${total - logs:.2f}** per million messages for calls and compute "
+                    f"({share:+.0%} of an IronMQ message; aim: +10%), ${total:.2f} with the one log event per attempt"
+                )
+                text = table(["function", "unit", "per message", "$ per million"], rows)
+                parts += [heading, text]
+                print(f"{heading}\n\n{text}\n")
     save(options.save, "Cost of a million messages with one subscriber", __doc__ or "", *parts)
 
 

@@ -101,6 +101,18 @@ class Meter:
     def _GetSecretValue(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         """Read every five minutes: nothing per message."""
 
+    def _Encrypt(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """When a key is made: nothing per message."""
+
+    def _Decrypt(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Once an hour for each endpoint: nothing per message."""
+
+    def _TransactWriteItems(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        for write in parameters["TransactItems"]:
+            [(_, action)] = write.items()
+            self._write(action.get("Item", {}))
+            self._write(action.get("Item", {}))
+
     def _SendMessageBatch(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         payload = sum(len(entry["MessageBody"].encode()) for entry in parameters["Entries"])
         kind = "sqs_fifo_request" if parameters["QueueUrl"].endswith(".fifo") else "sqs_standard_request"

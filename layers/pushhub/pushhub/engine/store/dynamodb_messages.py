@@ -84,8 +84,8 @@ class DynamoDBMessageStore:
     def accept(self, messages: Sequence[Message]) -> None:
         """Messages are immutable and their ids unique, so writing one again changes nothing."""
         unordered = [each for each in messages if each.ordering is None]
-        for together in _by_order_key(messages):
-            self._accept_in_order(together)
+        for of_one_key in _by_order_key(messages):
+            self._accept_in_order(of_one_key)
         if len(messages) != 1:
             self._table.put_many([_encode_message(each) for each in unordered])
             return
