@@ -296,8 +296,9 @@ def test_messages_are_listed_with_all_that_was_said_of_them(logs: Any) -> None:
     assert list(logs.messages(PROJECT, APP, Span(up=False))) == [plain, MESSAGE]
     assert list(logs.messages(PROJECT, APP, Span(above=MESSAGE.engine_id))) == [plain]
     assert list(logs.messages(PROJECT, APP, Span(above="2", below="1"))) == []
-    # When one is listed again, then it is as it was listed last
+    # When one was expunged, then it stays so
     logs.list_message(replace(plain, expunged=True))
+    logs.list_message(plain)
     assert logs.listed(PROJECT, APP, plain.engine_id).expunged
 
 

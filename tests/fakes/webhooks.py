@@ -198,7 +198,10 @@ class FakeWebhooksLogs:
 
     def list_message(self, message: ListedMessage) -> None:
         """See the port."""
-        self._messages[message.project, message.app_id, message.engine_id] = message
+        key = (message.project, message.app_id, message.engine_id)
+        if message.expunged:
+            self._messages[key] = message
+        self._messages.setdefault(key, message)
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         """See the port."""

@@ -88,11 +88,11 @@ def test_a_uid_is_given_once_however_many_ask_for_it() -> None:
 BODY, KEY = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
 
 
-def posted_until_told(world: WebhooksWorld, app: str) -> str:
+def posted_until_told(world: WebhooksWorld, app: str, **more: Any) -> str:
     """Post with a key as clients do: again after a failure; the message's id."""
     for _ in range(4):
         try:
-            answer = world.call("POST", f"/app/{app}/msg", BODY, headers=KEY)
+            answer = world.call("POST", f"/app/{app}/msg", BODY | more, headers=KEY)
         except Crash:
             continue
         if answer.status == 202:
@@ -113,21 +113,24 @@ def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
     return calm, app, endpoint
 
 
-def calls_of_a_message() -> int:
+def calls_of_a_message(**more: Any) -> int:
     learned = FaultPlan()
     world, app, _ = prepared(learned)
-    posted_until_told(world, app)
+    posted_until_told(world, app, **more)
     world.run(seconds=5)
     return len(learned.calls)
 
 
+@pytest.mark.parametrize("more", [{}, {"payloadRetentionPeriod": 5, "eventId": "own"}], ids=["plain", "with-a-line"])
 @pytest.mark.parametrize("fault", Fault)
-def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_delivered(fault: Fault) -> None:
-    for number in range(1, calls_of_a_message() + 1):
+def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_delivered(
+    fault: Fault, more: dict[str, Any]
+) -> None:
+    for number in range(1, calls_of_a_message(**more) + 1):
         # Given ports of which one call goes wrong
         world, app, endpoint = prepared(FaultPlan(fault, at=number))
         # When a message is posted until it is taken, and time passes
-        posted = posted_until_told(world, app)
+        posted = posted_until_told(world, app, **more)
         world.run(seconds=3 * 3600)
         # Then it is there once, and the endpoint got it
         told = f"call {number}: {world.plan.calls[number - 1]}"
@@ -136,6 +139,15 @@ def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_deliver
         assert {each.headers["svix-id"] for each in world.sender.requests} == {posted}, told
         [message] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"]
         assert message["statusText"] == "success", told
+        # And the attempt is there to be seen, unless that very write failed
+        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
+        unlogged = fault is Fault.FAILS and world.plan.calls[number - 1] == "message_log.log_attempts"
+        assert [each["statusText"] for each in attempts][:1] == ([] if unlogged else ["success"]), told
+        # And when its bytes are gone it stays listed for as long as any other
+        if more:
+            world.clock.advance(seconds=20 * 86_400)
+            world.messages.lose()
+            assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [posted], told
 
 
 def test_an_attempt_that_cannot_be_logged_is_not_made_again() -> None:

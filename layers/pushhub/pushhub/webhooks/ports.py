@@ -176,7 +176,7 @@ class MessageLog(Protocol):
     """Messages as their applications list them."""
 
     def list_message(self, message: ListedMessage) -> None:
-        """See that a message is listed as it is now."""
+        """See that a message is listed, as expunged if it is. Safe to repeat: one that was expunged since stays so."""
         ...
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:

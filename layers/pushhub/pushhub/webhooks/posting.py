@@ -124,6 +124,8 @@ class WebhooksPosting:
         if first != own:
             listed = self._log.listed(project_id, application.app_id, first)
             if listed is not None:
+                # What the first time broke off before its end is made up for.
+                self._log.list_message(listed)
                 return Posted(message=listed, payload=None)
         return self._store(application, new, first, digest)
 

@@ -6,6 +6,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,9 @@ class DynamoDBWebhooksLogs:
             "gone": message.expunged,
         }
         item = key(_app_pk(message.project, message.app_id), _MESSAGE + message.engine_id)
-        self._table.put(item | {"doc": _short(value)} | _ttl(message.listed_until))
+        condition = {} if message.expunged else {"ConditionExpression": "attribute_not_exists(pk)"}
+        with suppress(ConditionRefused):
+            self._table.put(item | {"doc": _short(value)} | _ttl(message.listed_until), **condition)
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         """See the port."""
