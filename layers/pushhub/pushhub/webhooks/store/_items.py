@@ -10,10 +10,12 @@ endpoint          ``A#{project}#{app}``    ``EP#{endpoint id}``
 deleted endpoint  ``A#{project}#{app}``    ``EPX#{endpoint id}``
 its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
 idempotency key   ``I#{project}#{digest}`` ``KEY``
-listed message    ``L#{project}#{app}``    ``M#{engine's id}``
+line of a list    ``L#{project}#{app}``    ``M#{engine's id}``
 its event id      ``L#{project}#{app}``    ``E#{event id}``
-attempt           ``T#{project}#{ep id}``  ``T#{attempt id}``
+attempts          ``T#{project}#{ep id}``  ``T#{id of the last}``
 ================  =======================  ==================================
+
+A message whose bytes stay as long as it is listed needs no line. Attempts that ended together are one item.
 """
 
 from __future__ import annotations
