@@ -500,6 +500,7 @@ MESSAGE = {
     "payloadRetentionPeriod": 5,
     "ttl": 60,
     "deliverAt": "2026-11-18T11:00:00Z",
+    "orderingKey": "customer:7",
     "application": {"name": "Acme", "uid": "acme"},
     "transformationsParams": {"rawPayload": "x", "headers": {"content-type": "text/plain"}},
 }

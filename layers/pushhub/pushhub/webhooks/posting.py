@@ -15,7 +15,7 @@ from pushhub.base.ids import time_of_message_id
 from pushhub.base.ports import Clock, Telemetry
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.accept import Accept, PlacedBody
-from pushhub.engine.model.message import Message
+from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.webhooks.applications import WebhooksApplications
 from pushhub.webhooks.idempotency import Repeats
@@ -244,6 +244,7 @@ def webhook_message(
         owed: The endpoints that get it.
         due_at: Not sent before, epoch milliseconds.
     """
+    key = new.fields.ordering_key
     return Message(
         project=application.project,
         queue=queue_of(application.app_id),
@@ -257,4 +258,5 @@ def webhook_message(
         due_at=due_at,
         expires_at=due_at + new.retention_ms,
         subscriber_ids=owed,
+        ordering=None if key is None else Ordering(key=key),
     )

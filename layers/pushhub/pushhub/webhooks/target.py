@@ -9,6 +9,7 @@ from dataclasses import replace
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.message import Ordering
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
@@ -106,10 +107,15 @@ class WebhookTarget:
     def _headers(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> dict[str, str]:
         keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
         now = self._clock.now()
-        identifier = message_id(order.message.message_id)
+        identifier, ordering = message_id(order.message.message_id), order.message.ordering
         signature = signatures(keys.live(now), identifier, now // 1000, order.body)
         return request_headers(
-            identifier, now // 1000, signature, content_type=fields.content_type, own=endpoint.headers
+            identifier,
+            now // 1000,
+            signature,
+            content_type=fields.content_type,
+            own=endpoint.headers,
+            ordering=ordering,
         )
 
     def _post(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str]) -> Outcome:
@@ -177,7 +183,13 @@ def response_text(answer: Answer) -> str:
 
 
 def request_headers(
-    identifier: str, timestamp: int, signature: str, *, content_type: str | None, own: Mapping[str, str]
+    identifier: str,
+    timestamp: int,
+    signature: str,
+    *,
+    content_type: str | None,
+    own: Mapping[str, str],
+    ordering: Ordering | None = None,
 ) -> dict[str, str]:
     """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values, then the endpoint's own.
 
@@ -187,6 +199,7 @@ def request_headers(
         signature: See :func:`pushhub.webhooks.model.signing.signatures`.
         content_type: Of the body; None for JSON.
         own: The endpoint's.
+        ordering: The message's place among those of its ordering key, which is told where there is one.
     """
     signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
     headers = {
@@ -196,5 +209,7 @@ def request_headers(
         **{f"svix-{name}": value for name, value in signed.items()},
         "User-Agent": USER_AGENT,
     }
+    if ordering is not None:
+        headers |= {"webhook-ordering-key": ordering.key, "webhook-sequence": str(ordering.sequence)}
     given = {name.lower() for name in own}
     return {name: value for name, value in headers.items() if name.lower() not in given} | dict(own)

@@ -182,8 +182,9 @@ _MESSAGE_FIELDS: dict[str, Schema] = {
     "tags": array(text()),
     "timestamp": TIME,
     "deliverAt": TIME,
+    "orderingKey": text("Messages with the same one reach each endpoint one after the other."),
 }
-_MESSAGE_LACKS = ("tags", "deliverAt")
+_MESSAGE_LACKS = ("tags", "deliverAt", "orderingKey")
 
 _TASK_ID = "qtask_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 _TASK_BEGUN: dict[str, Any] = {"id": _TASK_ID, "status": "running", "task": "endpoint.recover", "updatedAt": _AT}
@@ -318,9 +319,20 @@ _ROUTES: Mapping[str, Described] = {
                 "payloadRetentionHours": nullable(whole("Hours, in place of days.", 1, 2160)),
                 "ttl": nullable(whole("Seconds after which it is no longer tried.", 1, 90 * 86_400)),
                 "deliverAt": nullable(TIME),
+                "orderingKey": nullable(
+                    text("Messages with the same one reach each endpoint one after the other.", maxLength=256)
+                ),
                 "application": nullable(request(_APPLICATION_FIELDS, means="Made if there is none.")),
                 "transformationsParams": nullable(
-                    request({"rawPayload": nullable(text("Sent in place of the payload.")), "headers": nullable(obj())})
+                    request(
+                        {
+                            "rawPayload": nullable(text("Sent in place of the payload.")),
+                            "headers": nullable(obj()),
+                            "orderingKey": nullable(
+                                text("As beside it, for clients that do not know it.", maxLength=256)
+                            ),
+                        }
+                    )
                 ),
             },
             needs=("eventType", "payload"),

@@ -33,6 +33,7 @@ class MessageFields:
         event_id: The producer's own id of it, unique in the application; None for none.
         content_type: Of the bytes, where they are not JSON.
         deliver_at: Not sent before, epoch milliseconds; None for at once.
+        ordering_key: Messages with the same one reach each endpoint one after the other; None for no order.
     """
 
     event_type: str
@@ -41,9 +42,10 @@ class MessageFields:
     event_id: str | None = None
     content_type: str | None = None
     deliver_at: int | None = None
+    ordering_key: str | None = None
 
     def as_headers(self) -> Mapping[str, str]:
-        """As the engine carries it with the message."""
+        """As the engine carries it with the message; the ordering key it carries by itself."""
         given = {
             "type": self.event_type,
             "channels": self.channels,
@@ -65,6 +67,7 @@ class MessageFields:
             event_id=given.get("event_id"),
             content_type=given.get("content_type"),
             deliver_at=given.get("deliver_at"),
+            ordering_key=message.ordering.key if message.ordering else None,
         )
 
 

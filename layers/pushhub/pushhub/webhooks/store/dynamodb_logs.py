@@ -67,6 +67,7 @@ class DynamoDBWebhooksLogs:
             "event": fields.event_id,
             "content": fields.content_type,
             "deliver": fields.deliver_at,
+            "order": fields.ordering_key,
             "at": [message.accepted_at, message.ends_at, message.listed_until],
             "gone": message.expunged,
         }
@@ -255,6 +256,7 @@ def _message(item: Item) -> ListedMessage:
             event_id=value.get("event"),
             content_type=value.get("content"),
             deliver_at=value.get("deliver"),
+            ordering_key=value.get("order"),
         ),
         accepted_at=accepted_at,
         ends_at=ends_at,

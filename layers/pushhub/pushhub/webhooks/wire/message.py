@@ -17,6 +17,7 @@ __all__ = ["EXPIRED", "NewWebhook", "message_view", "parse_message", "parse_payl
 
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
 MAX_TAGS = 5
+_ORDERING_KEY = re.compile(r"[!-~]{1,256}")
 _CONTENT_TYPE = re.compile(r"[!-~]{1,64}/[!-~]{1,64}(?: ?;[ -~]{1,128})?")
 
 MAX_DELAY_MS = 366 * DAY_MS
@@ -75,6 +76,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
             event_id=fields.uid("eventId", Kind.MESSAGE),
             content_type=content_type,
             deliver_at=_deliver_at(fields, now),
+            ordering_key=_ordering_key(fields),
         ),
         payload=payload,
         body=content,
@@ -99,6 +101,17 @@ def _deliver_at(fields: Fields, now: int) -> int | None:
     if at is not None and at > now + MAX_DELAY_MS:
         raise fields.refuse("A message can be sent a year ahead at most", "deliverAt")
     return at if at is not None and at > now else None
+
+
+def _ordering_key(fields: Fields) -> str | None:
+    """An addition to Svix. It travels in a header. Svix's clients drop fields that they do not know, but for those of the transformation's parameters."""
+    transformations = fields.section("transformationsParams")
+    if transformations is not None and not fields.has("orderingKey"):
+        fields = transformations
+    key = fields.optional_text("orderingKey", most=256)
+    if key is not None and _ORDERING_KEY.fullmatch(key) is None:
+        raise fields.refuse("1 to 256 characters of ASCII without spaces are required", "orderingKey")
+    return key
 
 
 def _retention(fields: Fields) -> int:
@@ -143,4 +156,6 @@ def message_view(message: ListedMessage, payload: dict[str, Any]) -> dict[str, A
         shown["tags"] = list(fields.tags)
     if fields.deliver_at is not None:
         shown["deliverAt"] = iso_time(fields.deliver_at)
+    if fields.ordering_key is not None:
+        shown["orderingKey"] = fields.ordering_key
     return shown

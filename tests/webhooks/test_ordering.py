@@ -1,0 +1,138 @@
+"""Messages with an ordering key, an addition to Svix: in order at each endpoint, and a key that is stuck holds up nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.fakes import Crash, Fault, FaultPlan, Reply
+from tests.webhooks.test_races import prepared
+from tests.webhooks.world import WebhooksWorld
+
+URL, OTHER_URL = "https://a.example/in", "https://b.example/in"
+
+
+def post(world: WebhooksWorld, app: str, key: str | None, **more: Any) -> str:
+    body = {"eventType": "a", "payload": {}, "orderingKey": key, **more}
+    return str(world.ask("POST", f"/app/{app}/msg", body)["id"])
+
+
+def sent(world: WebhooksWorld, url: str = URL) -> list[str]:
+    """The messages that a URL was sent, in order."""
+    return [each.headers["webhook-id"] for each in world.sender.requests if each.url == url]
+
+
+def test_messages_of_a_key_are_numbered_and_the_others_are_not() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, URL)
+    ids = [post(world, app, "customer:7") for _ in range(3)]
+    alone = post(world, app, None)
+    world.run(seconds=5)
+    told = {each.headers["webhook-id"]: each.headers for each in world.sender.requests}
+    assert [told[each]["webhook-sequence"] for each in ids] == ["1", "2", "3"]
+    assert {told[each]["webhook-ordering-key"] for each in ids} == {"customer:7"}
+    assert {"webhook-sequence", "webhook-ordering-key"}.isdisjoint(told[alone])
+    # And who asks is told of the key
+    assert world.ask("GET", f"/app/{app}/msg/{ids[0]}")["orderingKey"] == "customer:7"
+    assert "orderingKey" not in world.ask("GET", f"/app/{app}/msg/{alone}")
+
+
+def test_a_key_that_is_stuck_at_an_endpoint_holds_up_neither_other_keys_nor_other_endpoints() -> None:
+    # Given two endpoints, of which one refuses the first message of a key at its first and second try
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, URL)
+    world.make_endpoint(app, OTHER_URL)
+    world.sender.script(URL, 500, 200, 200, 500, 200)
+    stuck = [post(world, app, "stuck") for _ in range(3)]
+    free = [post(world, app, "free") for _ in range(2)]
+    # When little time passes
+    world.run(seconds=2)
+    # Then only what stands behind it waits, and only there
+    assert sent(world) == [stuck[0], *free]
+    assert sorted(sent(world, OTHER_URL)) == sorted([*stuck, *free])
+    # And when it is taken at last, the rest follows in order
+    world.run(seconds=900)
+    assert sent(world) == [stuck[0], *free, stuck[0], stuck[0], stuck[1], stuck[2]]
+
+
+def test_one_that_is_given_up_lets_the_next_one_go() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, URL)
+    world.sender.script(URL, Reply(status_code=500, headers={"webhook-delivery": "abort-message"}), 200)
+    ids = [post(world, app, "k") for _ in range(2)]
+    world.run(seconds=60)
+    assert sent(world) == ids
+
+
+def test_an_endpoint_that_did_not_choose_a_message_does_not_wait_for_it() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    for name in ("a", "b"):
+        world.ask("POST", "/event-type", {"name": name, "description": ""})
+    world.make_endpoint(app, URL, eventTypes=["a"])
+    world.make_endpoint(app, OTHER_URL, eventTypes=["b"])
+    world.sender.script(OTHER_URL, 500, 200)
+    ids = [post(world, app, "k", eventType=each) for each in ("a", "b", "a")]
+    world.run(seconds=2)
+    assert sent(world) == [ids[0], ids[2]]
+    assert [each.headers["webhook-sequence"] for each in world.sender.requests if each.url == URL] == ["1", "3"]
+
+
+def test_a_post_that_is_repeated_keeps_its_place() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    world.make_endpoint(app, URL)
+    body = {"eventType": "a", "payload": {}, "orderingKey": "k"}
+    for key in ("1", "1", "2", "1"):
+        world.ask("POST", f"/app/{app}/msg", body, headers={"Idempotency-Key": key})
+    world.run(seconds=5)
+    assert [each.headers["webhook-sequence"] for each in world.sender.requests] == ["1", "2"]
+
+
+def test_clients_that_do_not_know_the_field_give_it_with_the_parameters_of_the_transformation() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    body = {"eventType": "a", "payload": {}, "transformationsParams": {"orderingKey": "k"}}
+    posted = world.ask("POST", f"/app/{app}/msg", body)
+    assert posted["orderingKey"] == "k"
+    assert world.ask("POST", f"/app/{app}/msg", {**body, "orderingKey": "own"})["orderingKey"] == "own"
+
+
+@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 257, 7, ["k"]])
+def test_a_key_that_no_header_could_carry_is_refused(key: object) -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    answer = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, "orderingKey": key})
+    assert answer.status == 422
+    assert answer.body["detail"][0]["loc"] == ["body", "orderingKey"]
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_whatever_fails_once_the_messages_of_a_key_arrive_in_order(fault: Fault) -> None:
+    def posted(plan: FaultPlan) -> tuple[WebhooksWorld, list[str]]:
+        world, app, _ = prepared(plan)
+        return world, [_until_taken(world, app, number) for number in range(3)]
+
+    learned, _ = posted(FaultPlan())
+    learned.run(seconds=5)
+    for number in range(1, len(learned.plan.calls) + 1):
+        world, ids = posted(FaultPlan(fault, at=number))
+        world.run(seconds=3 * 3600)
+        told = f"call {number}: {world.plan.calls[number - 1]}"
+        # Each arrives, perhaps twice; the first arrivals are in order
+        assert list(dict.fromkeys(sent(world))) == ids, told
+
+
+def _until_taken(world: WebhooksWorld, app: str, number: int) -> str:
+    body = {"eventType": "a", "payload": {}, "orderingKey": "k"}
+    for _ in range(4):
+        try:
+            answer = world.call("POST", f"/app/{app}/msg", body, headers={"Idempotency-Key": str(number)})
+        except Crash:
+            continue
+        if answer.status == 202:
+            return str(answer.body["id"])
+    raise AssertionError("never taken")
