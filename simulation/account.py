@@ -33,7 +33,7 @@ from pushhub.web.http import Router
 from simulation.dynamodb import DynamoDB
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
-from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource
+from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource, ids_in
 from simulation.scheduler import SECOND, Scheduler
 from simulation.sqs import Chances, Queue, Sqs
 from simulation.storage import S3, Kms, SecretsManager, Sockets
@@ -102,6 +102,8 @@ class Account:
         calls: Calls of services so far.
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
+        sweeps: Called with the body of each SQS message that the sweeper is about to send.
+        purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their age.
     """
 
     def __init__(
@@ -119,6 +121,8 @@ class Account:
         self.troubles: dict[str, list[int]] = defaultdict(list)
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
+        self.sweeps: list[Callable[[str], None]] = []
+        self.purged: set[str] = set()
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
@@ -218,6 +222,8 @@ class Account:
 
     def purge(self, queue: str) -> None:
         """An operator empties a queue by mistake."""
+        for body in self.queues[queue].bodies():
+            self.purged.update(ids_in(body))
         count = self.queues[queue].purge()
         self.weather.struck[Kind.PURGED] += count
         self.note(f"{queue} purged of {count}")
@@ -275,6 +281,10 @@ class Account:
     def undelivered_records(self) -> int:
         """Stream records that no function has handled yet."""
         return sum(source.waiting for sources in self._streams.values() for source in sources)
+
+    def streamed(self) -> Iterator[str]:
+        """Keys of the stream records that no function has handled yet."""
+        return (key for sources in self._streams.values() for source in sources for key in source.partition_keys())
 
     def _lag_ms(self) -> int:
         worst = self.weather.worst(Kind.LAG, self.scheduler.now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -78,8 +79,10 @@ class Asked:
         message_id: Which message it is for, by the hub's own id.
         known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not heed.
         environment: Who sent it.
-        status: What was answered; 0 when it was no answer.
+        status: What was answered; 0 when it was no answer, or nobody listened.
+        wait_s: What ``Retry-After`` asked for, seconds; 0 for nothing.
         answered_at: When the hub had the whole answer, microseconds; None when it never had.
+        ended_at: When the connection was over, microseconds; None while it is not.
     """
 
     at: int
@@ -89,7 +92,9 @@ class Asked:
     known_at: int
     environment: str
     status: int = 0
+    wait_s: int = 0
     answered_at: int | None = None
+    ended_at: int | None = None
 
 
 class Endpoint:
@@ -101,7 +106,8 @@ class Endpoint:
         moods: How it is doing from when on (microseconds), in order.
 
     Attributes:
-        log: Every request it saw.
+        log: Every request that was made to it, also while nobody listened.
+        about_message: The same, by message.
         later: Told of each request that was answered with 202.
         about: Says of headers and body of a request which delivery it is for: message and subscriber, by the hub's own ids.
         answers: What it answers when it is well; None for any 2xx.
@@ -112,6 +118,7 @@ class Endpoint:
         self.name = name
         self.moods = [*moods]
         self.log: list[Asked] = []
+        self.about_message: defaultdict[str, list[Asked]] = defaultdict(list)
         self.later: Callable[[Asked], None] = lambda _: None
         self.about: Callable[[Mapping[str, str], bytes], tuple[str, str]] = lambda headers, _: (
             headers.get("iron-message-id", ""),
@@ -119,7 +126,6 @@ class Endpoint:
         )
         self.answers: Callable[[Asked, Random], Reply] | None = None
         self._random = Random(f"{account.seed}/{name}")
-        self._last: dict[int, Asked] = {}
 
     def mood(self) -> Mood:
         """How it is doing now."""
@@ -127,29 +133,29 @@ class Endpoint:
         found = bisect.bisect_right(self.moods, now, key=lambda each: each[0])
         return self.moods[found - 1][1] if found else Mood.WELL
 
-    def asked(self, request: PushRequest, environment: Environment) -> Reply:
-        """A request comes in; the reply, and how long it takes."""
+    def well_between(self, begins: int, ends: int) -> bool:
+        """Whether it is well from a time to another (microseconds)."""
+        spells = zip(self.moods, [*self.moods[1:], (10**18, Mood.WELL)], strict=True)
+        return all(mood is Mood.WELL or until <= begins or since >= ends for (since, mood), (until, _) in spells)
+
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+        """A request comes in: what is noted of it, and the reply."""
         now = self.account.scheduler.now
         mood = self.mood()
         self.account.asked += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
-        if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
-            return Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
         message_id, subscriber_id = self.about(headers, request.body)
         known_at = environment.read_of(message_id, subscriber_id)
         seen = Asked(now, headers, request.body, message_id, known_at, environment.name)
         self.log.append(seen)
+        self.about_message[message_id].append(seen)
+        if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
+            return seen, Reply(error_class="connect", takes=self._random.randrange(1_000, 2_000_000))
         reply = self._reply(mood, seen)
         seen.status = 0 if reply.error_class else reply.status
-        self._last[id(reply)] = seen
+        seen.wait_s = int(reply.headers.get("retry-after", "0"))
         self.account.note(f"{self.name} asked {message_id} {mood} {reply.status} {reply.error_class}")
-        return reply
-
-    def answered(self, request: PushRequest, reply: Reply) -> None:  # noqa: ARG002 (the same for all requests)
-        """The hub has the whole answer."""
-        seen = self._last.pop(id(reply), None)
-        if seen is not None:
-            seen.answered_at = self.account.scheduler.now
+        return seen, reply
 
     def _reply(self, mood: Mood, seen: Asked) -> Reply:
         random = self._random
@@ -170,7 +176,8 @@ class Endpoint:
         if mood in {Mood.LATER, Mood.FORGETS} and "iron-reservation-id" in seen.headers:
             if mood is Mood.LATER:
                 self.later(seen)
-            return Reply(status=202, takes=quick)
+            # Some are done before they answer.
+            return Reply(status=202, takes=random.choice((quick, quick + SECOND)))
         if mood is Mood.SLOW:
             quick = round(min(random.expovariate(1 / (8 * SECOND)), 200 * SECOND))
         if self.answers is not None:

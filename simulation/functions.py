@@ -10,7 +10,7 @@ import itertools
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -26,6 +26,7 @@ from pushhub.cloud.clients import CONNECTIONS
 from pushhub.cloud.settings import Settings
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime_hub
+from pushhub.runtime.hub import Pushhub
 from simulation.dynamodb import service_error
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import Queue, Stored
@@ -116,15 +117,17 @@ class Sender:
         account = environment.account
         started = environment.clock.now()
         environment.pause(account.random.randrange(500, 5_000))
-        endpoint = account.endpoints.at(request.url)
-        reply = endpoint.asked(request, environment)
+        seen, reply = account.endpoints.at(request.url).asked(request, environment)
         limit = round(request.timeout_s * SECOND)
-        environment.pause(min(reply.takes, limit))
+        try:
+            environment.pause(min(reply.takes, limit))
+        finally:
+            seen.ended_at = account.scheduler.now
         if reply.takes > limit:
             return self._answer(request, started, 0, "timed out", "timeout")
         if reply.error_class:
             return self._answer(request, started, 0, reply.error_class, reply.error_class)
-        endpoint.answered(request, reply)
+        seen.answered_at = seen.ended_at
         body = reply.body[: request.answer_limit]
         return Answer(
             status_code=reply.status,
@@ -276,7 +279,11 @@ class Environment:
             account.ignoring_refusals(lambda: real(**parameters))
             self.pause(account.random.randrange(50_000, 10_000_000))
         lost = weather.strikes(Kind.LOST, service, now)
-        account.scheduler.note(f"{self.name} {operation}", lambda: _ids_in(parameters))
+        if self.settings.name == "sweep" and operation == "send_message_batch":
+            for entry in parameters["Entries"]:
+                for told in account.sweeps:
+                    told(entry["MessageBody"])
+        account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
         self._read(operation, parameters)
         answer = real(**parameters)
         if lost:
@@ -300,8 +307,8 @@ class Environment:
             if kind == "D":
                 self.reads[key["pk"]["S"].rpartition("#")[2], subscriber_id] = self.account.scheduler.now
 
-    def run(self, event: Any) -> Any:
-        """Handle an event in the current task.
+    def run(self, event: Any, instead: Callable[[Pushhub], Any] | None = None) -> Any:
+        """Handle an event in the current task; see :meth:`Function.invoke`.
 
         Raises:
             Killed: The environment died of it: a crash, or its time was over.
@@ -317,7 +324,7 @@ class Environment:
 
         def work() -> None:
             try:
-                outcome.append((True, self.handler(event, context)))
+                outcome.append((True, instead(self.hub) if instead else self.handler(event, context)))
             except Exception as error:  # noqa: BLE001 (Lambda's own view of a run)
                 outcome.append((False, error))
             ended.set()
@@ -354,9 +361,9 @@ class Environment:
 _ID = re.compile(r"\b[0-9]{19}\b")
 
 
-def _ids_in(parameters: Mapping[str, Any]) -> str:
-    """The ids of messages that a call is about."""
-    return " ".join(dict.fromkeys(_ID.findall(str(parameters))))
+def ids_in(text: str) -> list[str]:
+    """The ids of messages that a text names."""
+    return [*dict.fromkeys(_ID.findall(text))]
 
 
 def _kill(task: greenlet) -> None:
@@ -382,8 +389,12 @@ class Function:
         self._idle: list[Environment] = []
         self._count = itertools.count(1)
 
-    def invoke(self, event: Any) -> Any:
+    def invoke(self, event: Any, *, instead: Callable[[Pushhub], Any] | None = None) -> Any:
         """Run it in the current task.
+
+        Args:
+            event: What it is called with.
+            instead: Done with the hub of its environment in place of its handler, for what no event leads to.
 
         Raises:
             RunFailed: It came to nothing; what it did until then is done.
@@ -399,7 +410,7 @@ class Function:
         environment = self._environment()
         account.note(f"{environment.name} runs")
         try:
-            return environment.run(event)
+            return environment.run(event, instead)
         except Killed as killed:
             raise RunFailed("crashed") from killed
         except Exception as error:
@@ -528,6 +539,10 @@ class StreamSource:
         """Records not handled yet."""
         return sum(len(each.records) for each in self._shards)
 
+    def partition_keys(self) -> Iterator[str]:
+        """Partition keys of the records that are not handled yet."""
+        return (record["dynamodb"]["Keys"]["pk"]["S"] for each in self._shards for _, record in each.records)
+
     def written(self, record: dict[str, Any]) -> None:
         """A record was written to the stream."""
         if not self._events.takes(record):
@@ -547,7 +562,8 @@ class StreamSource:
         while shard.records:
             now_ms = account.now_ms()
             while shard.records and now_ms - shard.records[0][0] > STREAM_KEEPS_MS:
-                shard.records.popleft()
+                _, record = shard.records.popleft()
+                account.purged.update(ids_in(record["dynamodb"]["Keys"]["pk"]["S"]))
                 account.telemetry.count("StreamRecordsTrimmed")
             size = min(len(shard.records), shard.size or self._events.batch)
             if not size:

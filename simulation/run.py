@@ -5,64 +5,34 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from simulation.account import Account
 from simulation.conservation import judged
+from simulation.lost import Lost
+from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.truth import Truth, Violation
-from simulation.weather import HOUR, Kind, Storm, Weather, forecast
+from simulation.weather import HOUR, Storm, Weather, forecast
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
+from simulation.worlds.policies import PoliciesWorld
 from simulation.worlds.pull import PullWorld
 from simulation.worlds.webhooks import WebhooksWorld
+from simulation.worlds.world import World
 
-
-class World(Protocol):
-    """Tenants of an account, and the promises made to them."""
-
-    @property
-    def producers(self) -> list[str]:
-        """Names of those who begin something; a run may leave some out."""
-        ...
-
-    def set_up(self) -> None:
-        """Make what is needed, before any weather."""
-        ...
-
-    def begin(self, producers: frozenset[str]) -> None:
-        """Let everybody act from now on."""
-        ...
-
-    def open(self) -> int:
-        """How much has not ended."""
-        ...
-
-    def check(self) -> Iterable[Violation]:
-        """Every promise that was not kept."""
-        ...
-
-
-WORLDS: dict[str, Callable[[Account, Truth, float, float], World]] = {
-    "ironmq": IronMqWorld,
-    "pull": PullWorld,
-    "hub": HubWorld,
-    "notifications": NotificationsWorld,
-    "webhooks": WebhooksWorld,
+WORLDS: dict[str, type[World]] = {
+    each.name: each for each in (IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld)
 }
-"""Worlds by name, each made from the account, what watches it, the hours of traffic, and the posts an hour of each producer."""
+"""Worlds by name."""
 
 SETTLES_WITHIN = 40
 """Hours after the last storm within which everything has ended: the longest retries, and a day of sweeping."""
 
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message has expired, if nothing else ends it."""
-
-MOST_IN_FLIGHT = 100
-"""Where the retry queue stops: on AWS 120,000, which a world of some hundred messages would never come near. Waits do not count."""
 
 PURGEABLE = ("PushQueue", "RetryQueue", "PollQueue", "RouteQueue")
 
@@ -146,7 +116,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     account = Account(seed, deployed, weather)
     if keep_lines:
         account.scheduler.lines = []
-    truth = Truth(account)
+    truth, lost = Truth(account), Lost(account)
     world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
         world.set_up()
@@ -154,8 +124,8 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         account.weather = _shifted(storms, account.scheduler.now, seed)
         for storm in account.weather.storms:
             _announce(account, storm)
-        producers = [each for each in world.producers if plan.takes(each)]
-        world.begin(frozenset(producers))
+        actors = [each for each in world.actors() if plan.takes(each)]
+        world.begin(actors)
         start = account.scheduler.now
         for hour in range(1, round(plan.hours) + 1):
             account.scheduler.run(start + round(min(hour, plan.hours) * HOUR))
@@ -164,7 +134,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
             )
         _settle(account, world, progress)
         violations = [*world.check(), *_conservation(truth)]
-        violations += _queues(account)
+        violations += [*_queues(account), *lost.violations()]
         figures = _figures(account, truth)
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR
@@ -172,7 +142,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         plan=plan,
         violations=violations,
         fingerprint=fingerprint,
-        parts=[*(each.name for each in storms), *producers],
+        parts=[*(each.name for each in storms), *actors],
         storms=storms,
         simulated_hours=hours,
         seconds=time.perf_counter() - began,
@@ -226,16 +196,20 @@ def _conservation(truth: Truth) -> list[Violation]:
     return violations
 
 
-EXCUSES = frozenset({Kind.PURGED, Kind.STOPPED, Kind.THROTTLED, Kind.CRASH, Kind.REFUSED, Kind.LOST, Kind.SLOW})
-"""Storms after which an order may be an hour late, or lost."""
+TROUBLED_WITHIN = 120 * SECOND
+"""Who had a call fail so long ago (microseconds) may let orders wait in flight until it is known what came of it."""
 
-SWEPT_AT_MOST = 4
-"""Deliveries that may be swept without such a storm: environments die now and then, which hides their orders for three quarters of an hour."""
+WORKERS = {"PushQueue": "push", "RetryQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
+"""Who works on a queue."""
 
 
 def _queues(account: Account) -> list[Violation]:
-    """What the queues saw: orders that wore out, came back before their time, or were too many in flight."""
-    violations = []
+    """What the queues saw: orders that wore out, came back before their time, waited long in flight, or were too many there."""
+    violations = [
+        Violation("a fault of the hub's own", name, f"{count} times")
+        for name, count in account.telemetry.counts.items()
+        if name.endswith("Faults")
+    ]
     for queue in account.queues.values():
         for each in queue.worn_out:
             told = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"
@@ -246,10 +220,11 @@ def _queues(account: Account) -> list[Violation]:
         if queue.stopped:
             told = f"{queue.most_seen} were, and {queue.stopped} times nothing was handed out"
             violations.append(Violation("too many in flight", queue.name, told))
-    swept = account.telemetry.counts["DeliveriesSwept"]
-    excused = any(each.kind in EXCUSES and not each.name.startswith("drizzle") for each in account.weather.storms)
-    if swept > SWEPT_AT_MOST and not excused:
-        violations.append(Violation("swept though nothing was lost", "delivery_swept", f"{swept} deliveries"))
+        for at_ms, seconds, body in queue.long:
+            at, worker = account.moment(at_ms), WORKERS.get(queue.name)
+            if worker is not None and not account.troubled(worker, at - TROUBLED_WITHIN, at):
+                told = f"{queue.name}: {seconds} s at {at / SECOND:.1f} s"
+                violations.append(Violation("a long wait in flight", _message_in(body), told))
     return violations
 
 

@@ -13,26 +13,35 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
 from pushhub.cloud.table import Table
-from pushhub.engine import accept, push, sweep
+from pushhub.engine import accept, circuits, push, sweep
+from pushhub.engine.circuits import Circuits, Gate
+from pushhub.engine.deliver import Deliver
+from pushhub.engine.model.answer_rules import AnswerRules
+from pushhub.engine.model.circuit import CircuitState, Health
 from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.message import Ordering
+from pushhub.engine.model.seats import Share
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.model.work import pack as pack_orders
-from pushhub.engine.store import sqs_work
+from pushhub.engine.store import _queue_items, dynamodb_config, sqs_work
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_records import S3RecordStore
 from pushhub.engine.store.sqs_work import SqsWorkQueue
 from pushhub.engine.sweep import Sweep
-from pushhub.ironmq import error_queue
+from pushhub.ironmq import error_queue, post
 from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 from pushhub.runtime import engine as runtime_engine
+from pushhub.webhooks import queues as webhooks_queues
 from simulation.run import Plan, Result, simulate
 
 Change = tuple[object, str, object]
@@ -196,7 +205,55 @@ def _anybody_s() -> Sequence[Change]:
     return [(Table, "update", update)]
 
 
-LOST = ("never ended", "swept though nothing was lost")
+def _nobody_waits_behind() -> Sequence[Change]:
+    return [(Deliver, "_must_wait_behind", lambda *_: False)]
+
+
+def _one_key() -> Sequence[Change]:
+    return [(post, "Ordering", lambda *, key: Ordering(key="all"))]
+
+
+def _probes_at_any_time() -> Sequence[Change]:
+    def claimed(health: Health, now: int, *, for_ms: int) -> Health | None:
+        if health.state is not CircuitState.OPEN:
+            return None
+        return replace(health, probe_at=now + for_ms, version=health.version + 1)
+
+    return [(circuits, "claimed", claimed)]
+
+
+def _never_open() -> Sequence[Change]:
+    return [(Circuits, "gate", lambda *_, **__: Gate.GO)]
+
+
+def _not_disabled() -> Sequence[Change]:
+    real = webhooks_queues.subscriber_of
+
+    def subscriber_of(*given: Any) -> Any:
+        return replace(real(*given), disabled=False)
+
+    return [(webhooks_queues, "subscriber_of", subscriber_of)]
+
+
+def _clears_unheard() -> Sequence[Change]:
+    def decode_queue(*given: Any) -> Any:
+        return replace(_queue_items.decode_queue(*given), cleared_at=0)
+
+    return [(dynamodb_config, "decode_queue", decode_queue)]
+
+
+def _stale_queues() -> Sequence[Change]:
+    real = DynamoDBConfigStore.queue
+
+    def queue(self: DynamoDBConfigStore, project_id: str, name: str, *, fresh: bool = False) -> Any:  # noqa: ARG001 (the defect)
+        return real(self, project_id, name)
+
+    return [(DynamoDBConfigStore, "queue", queue)]
+
+
+LOST = ("lost without a reason", "never ended")
+
+ORDER = ("out of order", "a place left out", "two at one place")
 
 BEGAN_ANEW = ("began anew", "ended twice", "error queue")
 
@@ -304,6 +361,118 @@ ALL: tuple[Sabotage, ...] = (
         ("record missing", "records differ", "never accepted", "acceptance not recorded"),
     ),
     Sabotage(
+        "long waits in flight",
+        "waits are visibility timeouts however long they are, so that a long outage fills what SQS lets be in flight",
+        lambda: [(push, "HIDDEN_WAIT_MS", 10**9)],
+        "ironmq",
+        1,
+        ("a long wait in flight", "too many in flight"),
+    ),
+    Sabotage(
+        "nobody waits behind",
+        "a message is sent although the one before it, of the same ordering key, has not ended",
+        _nobody_waits_behind,
+        "policies",
+        1,
+        ORDER,
+    ),
+    Sabotage(
+        "one key for all",
+        "messages of all ordering keys wait for each other",
+        _one_key,
+        "policies",
+        1,
+        ("held up",),
+    ),
+    Sabotage(
+        "who ends tells nobody",
+        "a delivery that ends does not look who waits behind it",
+        lambda: [(Deliver, "_let_next_go", lambda *_: None)],
+        "policies",
+        1,
+        ("held up", *LOST),
+    ),
+    Sabotage(
+        "the gate stands open",
+        "what is owed to a subscriber whose circuit is open is tried all the same",
+        _never_open,
+        "policies",
+        1,
+        ("asked while its circuit was open", "two probes at a time"),
+    ),
+    Sabotage(
+        "probes at any time",
+        "whoever meets an open circuit makes a probe, whether one is due or not",
+        _probes_at_any_time,
+        "policies",
+        1,
+        ("probed before its time", "two probes at a time"),
+    ),
+    Sabotage(
+        "given up, not put aside",
+        "what is owed to a subscriber whose circuit is open is given up without a place in its list",
+        lambda: [(DynamoDBSubscribers, "add", lambda *_: None)],
+        "policies",
+        1,
+        LOST,
+    ),
+    Sabotage(
+        "a flood, not a ramp",
+        "when a subscriber is back, all that waited is let go at once",
+        lambda: [(Health, "release", property(lambda _: 5_000))],
+        "policies",
+        1,
+        ("more let go than its ramp allows",),
+    ),
+    Sabotage(
+        "Retry-After in vain",
+        "what an answer asks to wait is not waited",
+        lambda: [(AnswerRules, "_retry_after_ms", lambda *_: 0)],
+        "policies",
+        1,
+        ("Retry-After not waited",),
+    ),
+    Sabotage(
+        "limits of one's own",
+        "each execution environment takes a subscriber's whole limit for its own",
+        lambda: [(Share, "concurrency", lambda _, limit: limit)],
+        "policies",
+        1,
+        ("too many at a time",),
+    ),
+    Sabotage(
+        "410 is an error like any other",
+        "an endpoint that is gone is not disabled",
+        lambda: [(Deliver, "_disable", lambda *_: None)],
+        "webhooks",
+        1,
+        ("given up too soon",),
+    ),
+    Sabotage(
+        "disabled and sent to",
+        "what is owed to an endpoint that was disabled is sent all the same",
+        _not_disabled,
+        "webhooks",
+        1,
+        ("sent to a disabled endpoint",),
+    ),
+    Sabotage(
+        "clears unheard",
+        "what its owner cleared of a push queue is delivered all the same",
+        _clears_unheard,
+        "ironmq",
+        1,
+        ("asked after its owner took it back",),
+    ),
+    Sabotage(
+        "a memory of the queue",
+        "who posts goes by what was remembered of the queue: what comes after a clear is cleared with the rest",
+        _stale_queues,
+        "pull",
+        1,
+        ("cleared before it was posted", "taken back before it was posted", "handed out after it was cleared"),
+    ),
+    Sabotage(
         "ids are drawn",
         "what the hub makes itself gets a new id each time it is made",
         _ids_drawn,
@@ -340,37 +509,41 @@ ALL: tuple[Sabotage, ...] = (
 
 
 def found(sabotage: Sabotage, seed: int) -> tuple[Result, list[str]]:
-    """A run with the defect in it, and those of its rules that were broken."""
+    """A run with the defect in it, and those of its rules that were broken, in the order they were found."""
     with sabotage.installed():
         result = simulate(Plan(seed, sabotage.world, HOURS, sabotage.rate))
-    return result, sorted({each.rule for each in result.violations} & {*sabotage.found_by})
+    return result, [*dict.fromkeys(each.rule for each in result.violations if each.rule in sabotage.found_by)]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Look for each defect from its seed on; 1 when one is not found."""
+    """Look for each defect from its seed on, and print the table of docs/simulation.md; 1 when one is not found."""
     parser = argparse.ArgumentParser(prog="python -m simulation.sabotage", description=__doc__)
     parser.add_argument("--most", type=int, default=20, help="seeds to try for each")
-    parser.add_argument("--only", default="", help="the one to look for")
+    parser.add_argument("--only", default="", help="those to look for, by name, with commas between; all if empty")
     given = parser.parse_args(arguments)
     missed = 0
-    print("| defect | found by | world, seed | seeds tried | seconds |\n|---|---|---|---|---|")
+    print(
+        "| defect | world | seed | seeds tried | simulated hours | seconds | rules broken, the first one first |\n|---|---|---|---|---|---|---|"
+    )
     for sabotage in ALL:
-        if given.only and given.only != sabotage.name:
+        if given.only and sabotage.name not in given.only.split(","):
             continue
-        began = time.perf_counter()
+        began, hours = time.perf_counter(), 0.0
         for tried in range(1, given.most + 1):
             seed = sabotage.seed + tried - 1
             result, rules = found(sabotage, seed)
+            hours += result.simulated_hours
             if rules:
                 break
         else:
             missed += 1
             others = sorted({each.rule for each in result.violations})
-            print(f"| {sabotage.name} | not found; {others} | {sabotage.world} | {given.most} | |", flush=True)
-            continue
+            rules = [f"not found; {others}"]
         seconds = time.perf_counter() - began
-        told = f"{sabotage.name}: {sabotage.told}"
-        print(f"| {told} | {', '.join(rules)} | {sabotage.world} {seed} | {tried} | {seconds:.0f} |", flush=True)
+        print(
+            f"| {sabotage.name}: {sabotage.told} | {sabotage.world} | {seed} | {tried} | {hours:.0f} | {seconds:.0f} | {', '.join(rules)} |",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

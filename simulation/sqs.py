@@ -26,6 +26,9 @@ HASTE_MS = 1_000
 HASTY_RECEIVES = 4
 """Receives of one message, each within a second of the one before, that nobody has a reason for."""
 
+LONG_MS = 65_000
+"""A wait that no message should spend in flight: the hub's own bound is a minute, and seconds are rounded up."""
+
 MOST_BYTES = 1_048_576
 MOST_DELAY_S = 900
 MOST_ENTRIES = 10
@@ -118,6 +121,8 @@ class Queue:
         early: Receives of messages before the time that whoever hid them last wanted.
         expired: Messages dropped for their age.
         hasty: Messages received again and again within seconds: whoever received them had nothing to do yet.
+        long: Messages that are hidden for longer than :data:`LONG_MS`, which keeps them in flight: when that was wanted, epoch milliseconds, for
+            how many seconds, and the text.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
     """
 
@@ -135,6 +140,7 @@ class Queue:
         self.dead: Queue | None = None
         self.hasty: dict[str, Stored] = {}
         self.worn_out: list[Stored] = []
+        self.long: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
         self.most_seen = self.stopped = self.early = self.expired = 0
         self._now_ms = now_ms
@@ -266,6 +272,8 @@ class Queue:
         until = now + seconds * 1000
         if seconds < 0 or until - stored.received_at >= HIDDEN_AT_MOST_MS:
             return "InvalidParameterValue"
+        if seconds * 1000 > LONG_MS:
+            self.long.append((now, seconds, stored.body))
         self._gone.add(stored.entry)
         stored.visible_at = stored.wanted_at = until
         self._hide(stored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import gzip
 import json
 from collections import defaultdict
@@ -9,16 +10,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import Queue
 from pushhub.engine.store._delivery_items import decode_delivery
+from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_messages import decode_message
+from pushhub.engine.store.dynamodb_subscribers import _decode_health as decode_health
 from pushhub.ironmq.store._pull_items import decode_pull_message
 from simulation.expressions import Item
 
 if TYPE_CHECKING:
     from simulation.account import Account
 
-MESSAGES, LINES, BACKLOGS, RECORDS = "MessagesTable", "LinesTable", "BacklogsTable", "RecordsBucket"
+MESSAGES, LINES, CONFIG, SCHEDULE, RECORDS = (
+    "MessagesTable",
+    "LinesTable",
+    "ConfigTable",
+    "ScheduleTable",
+    "RecordsBucket",
+)
 
 
 @dataclass(frozen=True)
@@ -87,19 +98,33 @@ class Truth:
 
     Attributes:
         accepted: Messages by queue generation and id.
+        pushed: Messages that the hub delivers, by id.
         deliveries: What was written of each delivery, by message id and subscriber's id.
+        queues: Each queue as it was from when on (microseconds), by name; None while there was none.
+        circuits: What was known to all of each subscriber that failed, from when on, by the subscriber's id.
+        let_go: When orders left the list of those that wait on a subscriber, by its id.
     """
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self.accepted: dict[tuple[str, str], Accepted] = {}
+        self.pushed: dict[str, Message] = {}
         self.deliveries: dict[tuple[str, str], list[Written]] = defaultdict(list)
         self.removed_early: list[tuple[str, str]] = []
+        self.queues: dict[str, list[tuple[int, Queue | None]]] = defaultdict(list)
+        self.circuits: dict[str, list[tuple[int, Health]]] = defaultdict(list)
+        self.let_go: dict[str, list[int]] = defaultdict(list)
         account.written.append(self._written)
 
     def settled_at(self, message_id: str, subscriber_id: str) -> int | None:
         """When a delivery was settled, microseconds."""
         return next((each.at for each in self.deliveries[message_id, subscriber_id] if each.settled), None)
+
+    def queue_at(self, name: str, at: int) -> Queue | None:
+        """A queue as it was at a time (microseconds)."""
+        history = self.queues[name]
+        place = bisect.bisect_right(history, at, key=lambda each: each[0])
+        return history[place - 1][1] if place else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every delivery record in the records bucket, object by object."""
@@ -121,6 +146,31 @@ class Truth:
             self._message_table(before, after)
         elif table == LINES:
             self._lines_table(before, after)
+        elif table == CONFIG:
+            self._config_table(before, after)
+        elif table == SCHEDULE:
+            self._schedule_table(before, after)
+
+    def _config_table(self, before: Item | None, after: Item | None) -> None:
+        item = after if after is not None else before or {}
+        kind, _, name = item["sk"]["S"].partition("#")
+        if kind == "QUEUE":
+            project = item["pk"]["S"].removeprefix("P#")
+            self.queues[name].append(
+                (self._account.scheduler.now, None if after is None else decode_queue(after, project, name))
+            )
+
+    def _schedule_table(self, before: Item | None, after: Item | None) -> None:
+        item = after if after is not None else before or {}
+        kind, _, who = item["pk"]["S"].partition("#")
+        if kind == "HEALTH" and item["sk"]["S"] == "HEALTH" and after is not None:
+            project, queue_uid, subscriber_id = who.split("#", 2)
+            key = SubscriberKey(
+                project=project, queue=after["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
+            )
+            self.circuits[subscriber_id].append((self._account.scheduler.now, decode_health(after, key)))
+        elif kind == "WAITING" and after is None:
+            self.let_go[who.split("#")[2]].append(self._account.scheduler.now)
 
     def _message_table(self, before: Item | None, after: Item | None) -> None:
         now = self._account.scheduler.now
@@ -130,6 +180,7 @@ class Truth:
             key = message.queue_uid, message.message_id
             if before is None:
                 self.accepted[key] = Accepted(message, now)
+                self.pushed[message.message_id] = message
             elif after is None:
                 self.accepted[key].gone_at = now
             elif "deleted" in after:

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
-from pushhub.engine.projects import Projects
+from pushhub.engine.model.message import Message
 from pushhub.hub.model.object_ids import from_object_id
-from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Truth, Violation
+from simulation.truth import Accepted, Violation
 from simulation.weather import HOUR
+from simulation.worlds.world import Owed, PushWorld
 
 TYPES = ("order:new", "order:paid", "stock:low")
 CHILD = "child:made"
 SERVICES = 5
 HELD = "held"
+PAUSES_AN_HOUR = 0.5
+REMEMBERED = 60 * SECOND
+"""For so long routing may go by mappings as they were."""
+
+FOREVER = 10**18
+
 MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS})
 
 
@@ -35,6 +42,7 @@ class Service:
         mapping_id: As the hub calls it.
         behaviour: What it does with a message when it is well.
         polls: How often each message was asked about.
+        off: From when until when its owner had turned it off, microseconds.
     """
 
     name: str
@@ -43,47 +51,28 @@ class Service:
     behaviour: str
     mapping_id: str = ""
     polls: Counter[str] = field(default_factory=Counter)
+    off: list[list[int]] = field(default_factory=list)
+
+    def was_off(self, begins: int, ends: int) -> bool:
+        """Whether it was off, or perhaps off, at any time between two."""
+        return any(began <= ends and begins <= ended for began, ended in self.off)
 
 
-class HubWorld:
-    """A store with mappings.
-
-    Args:
-        account: Where it lives.
-        truth: Watches the account.
-        hours: How long producers push.
-        rate: Messages per hour and producer, on average.
-    """
+class HubWorld(PushWorld):
+    """A store with mappings."""
 
     name = "hub"
 
-    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
-        self._account = account
-        self._truth = truth
-        self._hours = hours
-        self._rate = rate
-        self._random = Random(f"{account.seed}/hub")
+    def set_up(self) -> None:
+        """Make the store and its mappings, before any weather."""
         self.services: list[Service] = []
         self.pushed: list[str] = []
         self._markers = 0
-
-    @property
-    def producers(self) -> list[str]:
-        """Names of the producers, one for each type of message; and the person who decides about what is held."""
-        return [*(f"producer-{each}" for each in range(len(TYPES))), "person"]
-
-    def set_up(self) -> None:
-        """Make the store and its mappings, before any weather."""
-        operator = Operator(self._account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        self._store = projects.make("simulated").project_id
-        self._token = projects.make_token(self._store)
-        for number in range(SERVICES):
-            self._make_service(number)
-        self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
+        self._make_project()
+        self._in_good_weather(*(self._make_service(number) for number in range(SERVICES)))
         assert all(each.mapping_id for each in self.services)
 
-    def _make_service(self, number: int) -> None:
+    def _make_service(self, number: int) -> Callable[[], None]:
         random = self._random
         name = f"service-{number}"
         endpoint = self._account.endpoints.add(f"{name}.example", life(random, self._hours, MOODS))
@@ -111,11 +100,11 @@ class HubWorld:
             body = answer.body.get("mapping", answer.body)
             service.mapping_id = body["id"]
 
-        self._account.scheduler.spawn(make)
+        return make
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         return self._account.http(
-            method, f"/api/stores/{self._store}{path}", body, headers={"x-augury-token": self._token}
+            method, f"/api/stores/{self._project}{path}", body, headers={"x-augury-token": self._token}
         )
 
     def _answer(self, service: Service, seen: Asked, random: Random) -> Reply:
@@ -133,38 +122,46 @@ class HubWorld:
             said["delay"] = random.choice((1, 30, 2_000))
         return Reply(200, body=json.dumps(said).encode(), takes=0)
 
-    def begin(self, producers: frozenset[str]) -> None:
-        """Let everybody act from now on."""
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """A producer for each type of message, the person who decides about what is held, and the owner who pauses services."""
+        acts: dict[str, Callable[[], object]] = {}
         for number, kind in enumerate(TYPES):
-            if f"producer-{number}" in producers:
-                random = Random(f"{self._account.seed}/producer-{number}")
-                self._account.scheduler.spawn(lambda kind=kind, random=random: self._produce(kind, random))  # type: ignore[misc]
-        if "person" in producers:
-            self._account.scheduler.spawn(self._decide)
+            random = self._chance(f"producer-{number}")
+            push = partial(self._push, kind, random)
+            acts[f"producer-{number}"] = partial(self._each_while_traffic, random, push, an_hour=self._rate)
+        random = self._chance("owner")
+        pause = partial(self._pause, random)
+        acts["owner"] = partial(self._each_while_traffic, random, pause, an_hour=PAUSES_AN_HOUR)
+        return acts | {"person": self._decide}
 
-    def _produce(self, kind: str, random: Random) -> None:
-        scheduler = self._account.scheduler
-        end = scheduler.now + round(self._hours * HOUR)
-        while True:
-            scheduler.sleep(round(random.expovariate(self._rate) * HOUR))
-            if scheduler.now >= end:
-                return
-            self._markers += 1
-            padding = "x" * random.choice((10, 10, 9_000))
-            message = {"message": kind, "payload": {"marker": self._markers, "padding": padding}}
-            scheduler.spawn(lambda message=message: self._push(message))  # type: ignore[misc]
+    def _push(self, kind: str, random: Random) -> None:
+        self._markers += 1
+        padding = "x" * random.choice((10, 10, 9_000))
+        message = {"message": kind, "payload": {"marker": self._markers, "padding": padding}}
+        answer = self._until(201, lambda: self._ask("POST", "/messages", message))
+        if answer is not None:
+            self.pushed.append(answer.body["message_id"])
 
-    def _push(self, message: dict[str, Any]) -> None:
-        for again in range(6):
-            answer = self._ask("POST", "/messages", message)
-            if answer.status == 201:
-                self.pushed.append(answer.body["message_id"])
-                return
-            self._account.scheduler.sleep(2**again * SECOND)
+    def _pause(self, random: Random) -> None:
+        """The owner turns a service off, and on again after a while: what comes meanwhile is not for it, what came before is."""
+        service = random.choice(self.services)
+        if service.off and service.off[-1][1] == FOREVER:
+            return
+        service.off.append([self._account.scheduler.now, FOREVER])
+        self._turn(service, enabled=False)
+        self._account.scheduler.sleep(random.choice((60, 1_800)) * SECOND)
+        self._turn(service, enabled=True)
+        service.off[-1][1] = self._account.scheduler.now + REMEMBERED
+
+    def _turn(self, service: Service, *, enabled: bool) -> None:
+        change = {"mapping": {"enabled": enabled}}
+        answer = self._until(200, lambda: self._ask("PUT", f"/mappings/{service.mapping_id}", change), tries=40)
+        assert answer is not None
+        self._account.note(f"owner turns {service.name} {'on' if enabled else 'off'}")
 
     def _decide(self) -> None:
         """A person looks at what is held every two hours or so, and has it tried again or archives it."""
-        random = Random(f"{self._account.seed}/person")
+        random = self._chance("person")
         while True:
             self._account.scheduler.sleep(round(random.expovariate(1 / 2) * HOUR))
             for page in range(1, 4):
@@ -176,19 +173,12 @@ class HubWorld:
                     self._account.note(f"person: {choice} {from_object_id(each['message_id'])}")
                     self._ask("PUT", f"/messages/{each['message_id']}", {choice: True})
 
-    def open(self) -> int:
-        """Deliveries that have neither ended nor are held."""
-        count = 0
-        for _, owed in self._owed():
-            history = self._truth.deliveries.get(owed)
-            count += not (history and (history[-1].settled or history[-1].state == HELD))
-        return count
+    def _is_own(self, message: Message) -> bool:
+        return message.queue.startswith("hub/")
 
-    def _owed(self) -> Iterator[tuple[Accepted, tuple[str, str]]]:
-        for accepted in self._truth.accepted.values():
-            if accepted.message.queue.startswith("hub/"):
-                for subscriber_id in accepted.message.delivery_subscribers:
-                    yield accepted, (accepted.message.message_id, subscriber_id)
+    def _waits_for_a_person(self, owed: Owed) -> bool:
+        history = self._truth.deliveries.get(owed, [])
+        return bool(history) and history[-1].state == HELD
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
@@ -204,31 +194,26 @@ class HubWorld:
         yield from self._copies(incoming)
         yield from self._children(incoming)
 
-    def _ended(self, accepted: Accepted, owed: tuple[str, str]) -> Iterator[Violation]:
+    def _ended(self, accepted: Accepted, owed: Owed) -> Iterator[Violation]:
         message_id, _ = owed
-        history = self._truth.deliveries.get(owed, [])
-        if not history or not (history[-1].settled or history[-1].state == HELD):
-            state = history[-1].state if history else "never looked at"
-            yield Violation("never ended", message_id, f"{accepted.message.queue}: {state}")
+        if not self._has_ended(owed):
+            yield self._never_ended(owed, accepted.message.queue)
             return
+        history = self._truth.deliveries[owed]
         if accepted.message.queue == "hub/incoming":
             if history[-1].state != "delivered":
                 yield Violation("not routed", message_id, history[-1].state)
             return
         service = next(each for each in self.services if each.mapping_id == owed[1])
-        asked = [each for each in service.endpoint.log if each.message_id == message_id]
+        asked = service.endpoint.about_message.get(message_id, [])
         if history[-1].state == "delivered" and not any(each.status == 200 for each in asked):
-            yield Violation(
-                "delivered to nobody", message_id, f"{service.name} answered {[each.status for each in asked]}"
-            )
+            told = f"{service.name} answered {[each.status for each in asked]}"
+            yield Violation("delivered to nobody", message_id, told)
         if history[-1].state == HELD and "max_attempts" not in service.settings["options"]:
             yield Violation("held without a reason", message_id, service.name)
         if history[-1].state in {"exhausted", "expired"}:
             yield Violation("given up", message_id, f"{service.name}: {history[-1].state}")
-        settled_at = self._truth.settled_at(*owed)
-        for each in asked:
-            if settled_at is not None and each.known_at > settled_at:
-                yield Violation("asked after its end", message_id, f"{service.name} at {each.at / SECOND:.1f} s")
+        yield from self._asked_after_its_end(owed, asked, service.name)
 
     def _copies(self, incoming: Mapping[str, Accepted]) -> Iterator[Violation]:
         """One copy for each mapping that wants the type, and no other."""
@@ -239,8 +224,12 @@ class HubWorld:
                 made[parent, mapping_id] += 1
         for message_id, accepted in incoming.items():
             kind = accepted.message.headers["type"]
+            routed_at = self._truth.settled_at(message_id, accepted.message.delivery_subscribers[0]) or accepted.at
             for service in self.services:
                 wanted = kind in service.settings["messages"]
+                if wanted and service.was_off(accepted.at, routed_at):
+                    # One copy or none, as it was on or off when the message was compared with it.
+                    wanted = bool(made[message_id, service.mapping_id])
                 if made[message_id, service.mapping_id] != wanted:
                     told = f"{made[message_id, service.mapping_id]} copies of {kind} for {service.name}"
                     yield Violation("copies", message_id, told)
@@ -250,7 +239,7 @@ class HubWorld:
         made: Counter[str] = Counter()
         for accepted in incoming.values():
             if accepted.message.headers["type"] == CHILD:
-                made[json.loads(self._body(accepted))["payload"]["of"]] += 1
+                made[json.loads(self._body(accepted.message))["payload"]["of"]] += 1
         owed: dict[str, str] = {}
         for service in self.services:
             if service.behaviour == "children":
@@ -265,14 +254,6 @@ class HubWorld:
         for object_id, message_id in owed.items():
             if not made[object_id]:
                 yield Violation("a child is missing", message_id, "its answer is recorded and the message completed")
-
-    def _body(self, accepted: Accepted) -> bytes:
-        if accepted.message.body is not None:
-            return accepted.message.body
-        ref = accepted.message.body_ref
-        assert ref is not None
-        stored = self._account.s3.objects["BodiesBucket", ref.key]
-        return stored[ref.offset : ref.offset + ref.length]
 
 
 def _decimal(body: bytes) -> str:

@@ -1,28 +1,35 @@
-"""IronMQ: push queues of every kind with their producers and endpoints, and what they were promised."""
+"""IronMQ: push queues of every kind with their producers, endpoints and an owner who changes his mind, and what they were promised."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import pairwise
 from random import Random
 from typing import Any
 
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.projects import Projects
-from simulation.account import START_MS, Account, Operator
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import PushSettings
+from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS
+from simulation.account import START_MS, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, life
 from simulation.scheduler import SECOND
-from simulation.truth import Truth, Violation, Written
-from simulation.weather import HOUR
+from simulation.truth import Accepted, Violation, Written
+from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
 """How much before its time a delivery may be tried: nothing, but for whole seconds of streams and clocks that are off, see ``_clocks_off``."""
 
-REPEATS = 6
-"""A producer posts again so often after an answer of 5xx or none."""
+CACHED = CACHE_TTL_MS * 1000
+"""For so long (microseconds) a first attempt goes by what was remembered of its queue."""
+
+CHANGES_AN_HOUR = 1.5
+"""How often the owner does something."""
+
+QUEUES = 6
 
 
 @dataclass
@@ -32,8 +39,7 @@ class PushQueue:
     Attributes:
         name: Its name.
         kind: ``multicast`` or ``unicast``.
-        settings: As asked for.
-        stored: As the hub has it.
+        settings: As first asked for.
         endpoints: By name of the subscriber.
     """
 
@@ -41,7 +47,6 @@ class PushQueue:
     kind: str
     settings: dict[str, Any]
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
-    stored: Queue | None = None
 
 
 @dataclass
@@ -51,14 +56,16 @@ class Posted:
     Attributes:
         queue: Where to.
         message_id: What it was told.
-        at: When, microseconds.
-        marker: What its body begins with.
+        began: When it was first asked for, microseconds.
+        at: When the answer came.
+        key: Its ordering key, if it has one.
     """
 
     queue: str
     message_id: str
+    began: int
     at: int
-    marker: str
+    key: str = ""
 
 
 @dataclass
@@ -76,64 +83,26 @@ class Acknowledged:
     at: int
 
 
-class IronMqWorld:
-    """A project with push queues.
-
-    Args:
-        account: Where it lives.
-        truth: Watches the account.
-        hours: How long producers post.
-        rate: Posts per hour and queue, on average.
-    """
+class IronMqWorld(PushWorld):
+    """A project with push queues."""
 
     name = "ironmq"
-
-    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
-        self._account = account
-        self._truth = truth
-        self._hours = hours
-        self._rate = rate
-        self._random = Random(f"{account.seed}/ironmq")
-        self.queues: list[PushQueue] = []
-        self.posted: list[Posted] = []
-        self.acknowledged: list[Acknowledged] = []
-        self.unsure: Counter[str] = Counter()
-        self._markers = 0
-
-    @property
-    def producers(self) -> list[str]:
-        """Names of the producers, one for each queue; a run may leave some out."""
-        return [f"producer-{each}" for each in range(6)]
+    producers = QUEUES
 
     def set_up(self) -> None:
         """Make the project and its queues, before any weather."""
-        operator = Operator(self._account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        self._project = projects.make("simulated").project_id
-        self._token = projects.make_token(self._project)
-        for number in range(6):
-            self._make_queue(number)
-        self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
-        for queue in self.queues:
-            queue.stored = operator.config.queue(self._project, queue.name, fresh=True)
-            assert queue.stored is not None, queue.name
-            assert queue.stored.push is not None, queue.name
-            ids = {each.name: each.subscriber_id for each in queue.stored.push.subscribers}
-            for name, endpoint in queue.endpoints.items():
-                endpoint.about = lambda headers, _, own=ids[name]: (headers["iron-message-id"], own)  # type: ignore[misc]
+        self._make_project()
+        self.posted: list[Posted] = []
+        self.acknowledged: list[Acknowledged] = []
+        self.queues = [self._queue(number) for number in range(self.producers)]
+        self._in_good_weather(*(partial(self._make, each) for each in self.queues))
+        assert all(self._truth.queues[each.name] for each in self.queues)
 
-    def _make_queue(self, number: int) -> None:
+    def _queue(self, number: int) -> PushQueue:
         random = self._random
         unicast = number % 3 == 2
         queue = PushQueue(f"queue-{number}", "unicast" if unicast else "multicast", {})
-        subscribers = []
-        for place in range(random.randint(1, 4)):
-            name = f"s{number}-{place}"
-            endpoint = self._account.endpoints.add(f"{name}.example", life(random, self._hours))
-            endpoint.later = self._acknowledge_later
-            queue.endpoints[name] = endpoint
-            timeout = random.choice((5, 10, 30, 60))
-            subscribers.append({"name": name, "url": f"https://{name}.example/in", "timeout": timeout})
+        subscribers = [self._subscriber(queue, f"s{number}-{place}") for place in range(random.randint(1, 4))]
         push = {
             "subscribers": subscribers,
             "retries": random.choice((0, 1, 3, 3, 10)),
@@ -149,51 +118,113 @@ class IronMqWorld:
             # Many short waits: what wears an order out.
             push |= {"retries": 100, "retries_delay": 3}
             queue.settings["message_expiration"] = 86_400
-        self.queues.append(queue)
-        path = f"/3/projects/{self._project}/queues/{queue.name}"
+        return queue
 
-        def make() -> None:
-            answer = self._account.http("PUT", path, {"queue": queue.settings}, token=self._token)
-            assert answer.status == 200, answer
+    def _subscriber(self, queue: PushQueue, name: str) -> dict[str, Any]:
+        endpoint = self._account.endpoints.add(f"{name}.example", life(self._random, self._hours))
+        endpoint.later = self._acknowledge_later
+        endpoint.about = lambda headers, _: self._delivery_of(headers["iron-message-id"], name)
+        queue.endpoints[name] = endpoint
+        return {"name": name, "url": f"https://{name}.example/in", "timeout": self._random.choice((5, 10, 30, 60))}
 
-        self._account.scheduler.spawn(make)
+    def _make(self, queue: PushQueue) -> None:
+        answer = self._ask("PUT", queue, "", {"queue": queue.settings})
+        assert answer.status == 200, answer
 
-    def begin(self, producers: frozenset[str]) -> None:
-        """Let producers post from now on."""
-        for number, queue in enumerate(self.queues):
-            if f"producer-{number}" in producers:
-                random = Random(f"{self._account.seed}/producer-{number}")
-                self._account.scheduler.spawn(lambda queue=queue, random=random: self._produce(queue, random))  # type: ignore[misc]
+    def _ask(self, method: str, queue: PushQueue, path: str, body: object = None) -> HttpAnswer:
+        whole = f"/3/projects/{self._project}/queues/{queue.name}{path}"
+        return self._account.http(method, whole, body, token=self._token)
+
+    def _delivery_of(self, message_id: str, name: str) -> Owed:
+        """The delivery of a message to the subscriber of a name, whom it was owed to when it was accepted."""
+        message = self._truth.pushed[message_id]
+        return message_id, next(
+            (each for each in message.delivery_subscribers if self._name(message.queue, each) == name), "*"
+        )
+
+    def _name(self, queue: str, subscriber_id: str) -> str:
+        """What the owner calls a subscriber, also one that he removed; ``*`` for any one of several."""
+        if subscriber_id == "*":
+            return "*"
+        settings = (each.push for _, each in self._truth.queues[queue] if each is not None and each.push is not None)
+        return next(found.name for each in settings if (found := each.subscriber(subscriber_id)) is not None)
+
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """A producer for each queue, and the owner."""
+        acts: dict[str, Callable[[], object]] = {
+            f"producer-{number}": partial(self._produce, queue, self._chance(f"producer-{number}"))
+            for number, queue in enumerate(self.queues)
+        }
+        return acts | {"owner": partial(self._own, self._chance("owner"))}
 
     def _produce(self, queue: PushQueue, random: Random) -> None:
-        scheduler = self._account.scheduler
-        end = scheduler.now + round(self._hours * HOUR)
-        while True:
-            scheduler.sleep(round(random.expovariate(self._rate) * HOUR))
-            if scheduler.now >= end:
-                return
-            count = random.choice((1, 1, 1, 2, 5))
-            scheduler.spawn(lambda count=count: self._post(queue, count, random))  # type: ignore[misc]
+        post = partial(self._post, queue, random)
+        self._each_while_traffic(random, post, an_hour=self._rate)
 
-    def _post(self, queue: PushQueue, count: int, random: Random) -> None:
-        account = self._account
-        self._markers += 1
-        marker = f"m{self._markers}"
-        messages = []
-        for place in range(count):
-            message: dict[str, Any] = {"body": f"{marker}.{place} " + "x" * random.choice((10, 10, 200, 9_000))}
+    def _post(self, queue: PushQueue, random: Random) -> None:
+        began, messages = self._account.scheduler.now, []
+        for _ in range(random.choice((1, 1, 1, 2, 5))):
+            message: dict[str, Any] = {"body": "x" * random.choice((10, 10, 200, 9_000))}
             if random.random() < 0.1:
                 message["delay"] = random.choice((1, 60, 1_000, 7_200))
             messages.append(message)
-        path = f"/3/projects/{self._project}/queues/{queue.name}/messages"
-        for again in range(REPEATS):
-            answer = account.http("POST", path, {"messages": messages}, token=self._token)
-            if answer.status == 201:
-                for place, message_id in enumerate(answer.body["ids"]):
-                    self.posted.append(Posted(queue.name, message_id, account.scheduler.now, f"{marker}.{place}"))
-                return
-            self.unsure[f"post {answer.status}"] += 1
-            account.scheduler.sleep(round(random.random() * 2**again * SECOND))
+        answer = self._until(201, lambda: self._ask("POST", queue, "/messages", {"messages": messages}))
+        for message_id in answer.body["ids"] if answer else ():
+            self.posted.append(Posted(queue.name, message_id, began, self._account.scheduler.now))
+
+    def _own(self, random: Random) -> None:
+        """The owner changes a queue, a subscriber, or what is in a queue, in the middle of traffic."""
+        changes = (
+            self._change_retries,
+            self._change_retries,
+            self._remove_subscriber,
+            self._remove_subscriber,
+            self._clear,
+            self._delete_message,
+            self._delete_message,
+            self._delete_queue,
+        )
+        self._each_while_traffic(
+            random, lambda: random.choice(changes)(random.choice(self.queues), random), an_hour=CHANGES_AN_HOUR
+        )
+
+    def _note(self, what: str, queue: PushQueue, answer: HttpAnswer) -> None:
+        self._account.note(f"owner {what} {queue.name}: {answer.status}")
+
+    def _change_retries(self, queue: PushQueue, random: Random) -> None:
+        push = {"retries": random.choice((0, 3, 10)), "retries_delay": random.choice((3, 60, 2000))}
+        self._note("changes", queue, self._ask("PATCH", queue, "", {"queue": {"push": push}}))
+
+    def _remove_subscriber(self, queue: PushQueue, random: Random) -> None:
+        """Take one away, and later have it back: it is another one then."""
+        given = random.choice(queue.settings["push"]["subscribers"])
+        gone = {"subscribers": [{"name": given["name"]}]}
+        self._note(f"removes {given['name']} from", queue, self._ask("DELETE", queue, "/subscribers", gone))
+        self._account.scheduler.sleep(random.choice((5, 600, 4_000)) * SECOND)
+        self._until(200, lambda: self._ask("POST", queue, "/subscribers", {"subscribers": [given]}))
+
+    def _clear(self, queue: PushQueue, random: Random) -> None:  # noqa: ARG002 (as the others)
+        self._note("clears", queue, self._ask("DELETE", queue, "/messages", {}))
+
+    def _delete_message(self, queue: PushQueue, random: Random) -> None:
+        own = [each for each in self.posted if each.queue == queue.name][-20:]
+        if own:
+            message_id = random.choice(own).message_id
+            self._note(f"deletes {message_id} in", queue, self._ask("DELETE", queue, f"/messages/{message_id}", {}))
+
+    def _delete_queue(self, queue: PushQueue, random: Random) -> None:
+        """Delete a queue, and make it anew under its name: nothing of it may be seen there."""
+        self._note("deletes", queue, self._ask("DELETE", queue, ""))
+        self._account.scheduler.sleep(random.choice((0, 5, 300)) * SECOND)
+
+        def make() -> HttpAnswer:
+            answer = self._ask("PUT", queue, "", {"queue": queue.settings})
+            if answer.status == 403:
+                # Somebody posted meanwhile, and a pull queue was made for him.
+                self._ask("DELETE", queue, "")
+            return answer
+
+        self._until(200, make, tries=12)
 
     def _acknowledge_later(self, seen: Asked) -> None:
         random = self._random
@@ -207,149 +238,121 @@ class IronMqWorld:
         for _ in range(3):
             answer = self._account.http("DELETE", path)
             if answer.status == 200:
-                self.acknowledged.append(
-                    Acknowledged(
-                        seen.headers["iron-message-id"],
-                        seen.headers["iron-subscriber-name"],
-                        self._account.scheduler.now,
-                    )
-                )
+                who, now = seen.headers["iron-subscriber-name"], self._account.scheduler.now
+                self.acknowledged.append(Acknowledged(seen.message_id, who, now))
             if answer.status not in (0, 500, 503):
                 return
             self._account.scheduler.sleep(self._random.randrange(1, 20) * SECOND)
 
-    def open(self) -> int:
-        """Deliveries that have not ended."""
-        count = 0
-        for _, owed in self._owed():
-            history = self._truth.deliveries.get(owed)
-            count += not (history and history[-1].settled)
-        return count
+    @cached_property
+    def _by_name(self) -> Mapping[str, PushQueue]:
+        return {each.name: each for each in self.queues}
 
-    def _owed(self) -> Iterator[tuple[PushQueue, tuple[str, str]]]:
-        """Every delivery of every message that the hub has, with its queue."""
-        by_uid = {each.stored.uid: each for each in self.queues if each.stored}
-        for (uid, message_id), accepted in self._truth.accepted.items():
-            if uid in by_uid:
-                for subscriber_id in accepted.message.delivery_subscribers:
-                    yield by_uid[uid], (message_id, subscriber_id)
+    def _is_own(self, message: Message) -> bool:
+        return message.queue in self._by_name
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
         yield from self._accepted_once()
-        requests = self._requests()
         errors = self._errors()
-        for queue, owed in self._owed():
-            yield from self._delivery(queue, owed, requests, errors)
-        yield from self._acknowledgements(requests)
+        for accepted, owed in self._owed():
+            yield from self._delivery(accepted, owed, errors)
+        yield from self._acknowledgements()
         for key in self._truth.removed_early:
             yield Violation("removed before its end", key[0], f"{key} was removed by its time to live")
 
     def _accepted_once(self) -> Iterator[Violation]:
-        by_name = {each.name: each.stored.uid for each in self.queues if each.stored}
         for message_id, count in Counter(each.message_id for each in self.posted).items():
             if count > 1:
                 yield Violation("an identifier twice", message_id, f"told {count} producers")
         for each in self.posted:
-            accepted = self._truth.accepted.get((by_name[each.queue], each.message_id))
-            if accepted is None:
-                yield Violation("accepted and not stored", each.message_id, f"{each.queue} at {each.at}")
+            # A producer may post to a queue that was just deleted, which is made for him as a pull queue then.
+            stored = self._truth.pushed.get(each.message_id)
+            if stored is None and not any(key[1] == each.message_id for key in self._truth.accepted):
+                yield Violation("accepted and not stored", each.message_id, f"{each.queue} at {moment(each.at)}")
+            void = None if stored is None else self._void_since(stored)
+            if void is not None and each.began > void + self._clocks_off * 1000:
+                told = f"posted to {each.queue} at {moment(each.began)}, void since {moment(void)}"
+                yield Violation("taken back before it was posted", each.message_id, told)
 
-    def _requests(self) -> dict[tuple[str, str], list[tuple[Asked, str]]]:
-        """Every request to an endpoint, by message and subscriber's name (unicast: ``*``)."""
-        found: dict[tuple[str, str], list[tuple[Asked, str]]] = defaultdict(list)
-        for queue in self.queues:
-            for name, endpoint in queue.endpoints.items():
-                for seen in endpoint.log:
-                    found[seen.message_id, "*" if queue.kind == "unicast" else name].append((seen, name))
-        for each in found.values():
-            each.sort(key=lambda pair: pair[0].at)
-        return found
-
-    def _errors(self) -> Counter[tuple[str, str]]:
-        """Messages in the error queue, by the message they are about and the subscriber (unicast: ``*``)."""
-        found: Counter[tuple[str, str]] = Counter()
-        unicast = {each.name for each in self.queues if each.kind == "unicast"}
+    def _errors(self) -> Counter[Owed]:
+        """Messages in the error queue, by the message they are about and the subscriber's name (unicast: ``*``)."""
+        found: Counter[Owed] = Counter()
         for accepted in self._truth.accepted.values():
             if accepted.pull and accepted.message.queue == "errors":
-                body = accepted.message.body or self._body(accepted.message.body_ref)
-                told = json.loads(body)
-                who = "*" if told["queue"] in unicast else told["subscribers"][0]["name"]
-                found[told["source_msg_id"], who] += 1
+                told = json.loads(self._body(accepted.message))
+                unicast = self._by_name[told["queue"]].kind == "unicast"
+                found[told["source_msg_id"], "*" if unicast else told["subscribers"][0]["name"]] += 1
         return found
 
-    def _body(self, ref: Any) -> bytes:
-        stored = self._account.s3.objects["BodiesBucket", ref.key]
-        return stored[ref.offset : ref.offset + ref.length]
+    def _asked(self, message: Message, name: str) -> list[Asked]:
+        """Every request for a delivery, in order."""
+        endpoints = self._by_name[message.queue].endpoints
+        chosen = endpoints.values() if name == "*" else [endpoints[name]]
+        found = [seen for each in chosen for seen in each.about_message.get(message.message_id, ())]
+        return sorted(found, key=lambda seen: seen.at)
 
-    def _name(self, queue: PushQueue, subscriber_id: str) -> str:
-        if subscriber_id == "*":
-            return "*"
-        assert queue.stored is not None
-        assert queue.stored.push is not None
-        subscriber = queue.stored.push.subscriber(subscriber_id)
-        return subscriber.name if subscriber else subscriber_id
+    def _settings_of(self, message: Message, until: int) -> list[PushSettings]:
+        """The settings that a message may have been delivered by, up to a time (microseconds)."""
+        return [
+            each.push
+            for at, each in self._truth.queues[message.queue]
+            if each is not None and each.push is not None and each.uid == message.queue_uid and at <= until
+        ]
 
-    def _delivery(
-        self,
-        queue: PushQueue,
-        owed: tuple[str, str],
-        requests: dict[tuple[str, str], list[tuple[Asked, str]]],
-        errors: Counter[tuple[str, str]],
-    ) -> Iterator[Violation]:
-        assert queue.stored is not None
-        message_id, subscriber_id = owed
-        name = self._name(queue, subscriber_id)
-        accepted = self._truth.accepted[queue.stored.uid, message_id]
-        history = self._truth.deliveries.get(owed, [])
-        asked = requests.get((message_id, name), [])
-        if not history or not history[-1].settled:
-            state = history[-1].state if history else "never looked at"
-            yield Violation("never ended", message_id, f"{queue.name} to {name}: {state}, {len(asked)} requests")
+    def _void_since(self, message: Message) -> int | None:
+        """When its owner cleared or deleted a message's queue, microseconds."""
+        history = self._truth.queues[message.queue]
+        own = [place for place, (_, queue) in enumerate(history) if queue and queue.uid == message.queue_uid]
+        for at, queue in history[own[0] :]:
+            if queue is None or queue.uid != message.queue_uid or message.accepted_at <= queue.cleared_at:
+                return at
+        return None
+
+    def _delivery(self, accepted: Accepted, owed: Owed, errors: Counter[Owed]) -> Iterator[Violation]:
+        message, (message_id, subscriber_id) = accepted.message, owed
+        name = self._name(message.queue, subscriber_id)
+        where = f"{message.queue} to {name}"
+        if not self._has_ended(owed):
+            yield self._never_ended(owed, where)
             return
-        last = history[-1]
-        yield from self._as_promised(queue, owed, name, last, asked)
-        if last.tries > queue.settings["push"]["retries"] + 1:
-            yield Violation("more tries than allowed", message_id, f"{last.tries} at {name}")
+        history, asked = self._truth.deliveries[owed], self._asked(message, name)
+        last, void = history[-1], self._void_since(message)
+        yield from self._as_promised(accepted, owed, name, last, asked)
         if sum(each.settled for each in history) > 1 and len({each.state for each in history if each.settled}) > 1:
             yield Violation("ended twice", message_id, str([each.state for each in history]))
         if any(later.version <= earlier.version for earlier, later in pairwise(history)):
             yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
-        wants_error = bool(queue.settings["push"]["error_queue"]) and last.state in {"exhausted", "expired"}
-        if errors[message_id, name] != wants_error and not accepted.deleted:
-            told = f"{errors[message_id, name]} error messages about {name}, which is {last.state}"
-            yield Violation("error queue", message_id, told)
-        settled_at = self._truth.settled_at(*owed)
-        for seen, who in asked:
-            if settled_at is not None and seen.known_at > settled_at:
-                yield Violation(
-                    "asked after its end",
-                    message_id,
-                    f"{who} at {_told(seen.at)}, {last.state} since {_told(settled_at)}",
-                )
+        told = errors[message_id, name]
+        wanted = any(each.error_queue for each in self._settings_of(message, last.at))
+        wanted = wanted and last.state in {"exhausted", "expired"}
+        if told != wanted and not (told < wanted and (accepted.deleted or void is not None)):
+            yield Violation("error queue", message_id, f"{told} error messages about {name}, which is {last.state}")
+        yield from self._asked_after_its_end(owed, asked, where)
+        for seen in asked:
+            if void is not None and seen.known_at > void + CACHED + self._clocks_off * 1000:
+                told_at = f"{where} at {moment(seen.at)}, void since {moment(void)}"
+                yield Violation("asked after its owner took it back", message_id, told_at)
         yield from self._not_early(message_id, history, asked)
 
     def _as_promised(
-        self,
-        queue: PushQueue,
-        owed: tuple[str, str],
-        name: str,
-        last: Written,
-        asked: list[tuple[Asked, str]],
+        self, accepted: Accepted, owed: Owed, name: str, last: Written, asked: list[Asked]
     ) -> Iterator[Violation]:
-        assert queue.stored is not None
-        message_id, _ = owed
-        message = self._truth.accepted[queue.stored.uid, message_id].message
-        statuses = [each.status for each, _ in asked]
+        message, message_id = accepted.message, owed[0]
+        statuses = [each.status for each in asked]
+        settings = self._settings_of(message, last.at)
+        if last.tries > max(each.retries for each in settings) + 1:
+            yield Violation("more tries than allowed", message_id, f"{last.tries} at {name}")
         if last.state == "delivered" and not any(200 <= each < 300 and each != 202 for each in statuses):
             yield Violation("delivered to nobody", message_id, f"{name} answered {statuses}")
-        if last.state == "exhausted" and last.tries <= queue.settings["push"]["retries"]:
+        here = [each for each in message.subscriber_ids if owed[1] in ("*", each) and settings[-1].subscriber(each)]
+        if last.state == "exhausted" and here and last.tries <= min(each.retries for each in settings):
             yield Violation("given up too soon", message_id, f"{name}: {last.tries} tries, answers {statuses}")
         if last.state == "expired" and START_MS + last.at // 1000 < message.expires_at - self._clocks_off:
             yield Violation("expired too soon", message_id, f"{name}: expires at {message.expires_at}")
-        if last.state in {"cancelled"}:
+        if last.state == "cancelled" and not accepted.deleted and self._void_since(message) is None:
             yield Violation("cancelled by nobody", message_id, name)
-        if last.state not in {"delivered", "acknowledged", "exhausted", "expired"}:
+        if last.state not in {"delivered", "acknowledged", "exhausted", "expired", "cancelled"}:
             yield Violation("ended otherwise", message_id, f"{name}: {last.state}")
 
     @property
@@ -358,48 +361,30 @@ class IronMqWorld:
         worst = max((each.rate for each in self._account.weather.storms if each.kind == "clocks"), default=0)
         return EARLY_MS + round(2_000 * worst)
 
-    def _not_early(
-        self, message_id: str, history: list[Written], asked: list[tuple[Asked, str]]
-    ) -> Iterator[Violation]:
-        for seen, who in asked:
+    def _not_early(self, message_id: str, history: list[Written], asked: list[Asked]) -> Iterator[Violation]:
+        for seen in asked:
             known = [each for each in history if each.at <= seen.known_at]
             if not known or known[-1].due_at is None:
                 continue
             at_ms = START_MS + seen.at // 1000
             if at_ms < known[-1].due_at - self._clocks_off:
-                yield Violation(
-                    "asked before its time",
-                    message_id,
-                    f"{who} at {_told(seen.at)}, due {(known[-1].due_at - at_ms) / 1000:.1f} s later",
-                )
+                told = f"at {moment(seen.at)}, due {(known[-1].due_at - at_ms) / 1000:.1f} s later"
+                yield Violation("asked before its time", message_id, told)
 
-    def _acknowledgements(self, requests: dict[tuple[str, str], list[tuple[Asked, str]]]) -> Iterator[Violation]:
+    def _acknowledgements(self) -> Iterator[Violation]:
         unicast = {name for each in self.queues if each.kind == "unicast" for name in each.endpoints}
         for each in self.acknowledged:
+            message = self._truth.pushed[each.message_id]
             who = "*" if each.subscriber in unicast else each.subscriber
-            states = self._states_of(each.message_id, who)
+            history = self._truth.deliveries.get(self._delivery_of(each.message_id, who), [])
+            states = {written.state for written in history[-1:]}
             if not {"acknowledged", "delivered"} & states:
-                yield Violation("acknowledged and not so", each.message_id, f"{each.subscriber}: {sorted(states)}")
-            for seen, name in requests[each.message_id, who]:
+                told = f"{each.subscriber}: {sorted(states)}"
+                yield Violation("acknowledged and not so", each.message_id, told)
+            for seen in self._asked(message, who):
                 if seen.known_at > each.at:
-                    yield Violation(
-                        "asked after its acknowledgement",
-                        each.message_id,
-                        f"{name} at {_told(seen.at)}, acknowledged at {_told(each.at)}",
-                    )
-
-    def _states_of(self, message_id: str, who: str) -> set[str]:
-        """How a delivery ended, by the subscriber's name (unicast: ``*``)."""
-        found = set()
-        for queue in self.queues:
-            if who == "*" or who in queue.endpoints:
-                assert queue.stored is not None
-                assert queue.stored.push is not None
-                ids = {each.name: each.subscriber_id for each in queue.stored.push.subscribers}
-                history = self._truth.deliveries.get((message_id, ids.get(who, who)), [])
-                found |= {each.state for each in history[-1:]}
-        return found
+                    told = f"at {moment(seen.at)}, acknowledged at {moment(each.at)}"
+                    yield Violation("asked after its acknowledgement", each.message_id, told)
 
 
-def _told(at: int) -> str:
-    return f"{at / SECOND:.3f} s"
+__all__ = ["IronMqWorld", "Posted", "PushQueue"]

@@ -6,18 +6,17 @@ import base64
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any
 
-from pushhub.engine.projects import Projects
-from simulation.account import Account, Operator
 from simulation.gateway import WebSocketGateway
 from simulation.scheduler import SECOND
-from simulation.truth import Truth, Violation
+from simulation.truth import Violation
 from simulation.weather import HOUR
+from simulation.worlds.world import World
 
 TOPICS = ("orders", "machines")
 SOURCES = ("111", "222", "333")
@@ -92,24 +91,14 @@ class Subscriber:
     token: str = ""
 
 
-class NotificationsWorld:
-    """A project with topics, publishers and subscribers.
-
-    Args:
-        account: Where it lives.
-        truth: Watches the account.
-        hours: How long publishers publish.
-        rate: Posts per hour and publisher, on average, before :data:`FASTER`.
-    """
+class NotificationsWorld(World):
+    """A project with topics, publishers and subscribers."""
 
     name = "notifications"
 
-    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
-        self._account = account
-        self._truth = truth
-        self._hours = hours
-        self._rate = rate * FASTER
-        self._gateway = WebSocketGateway(account)
+    def set_up(self) -> None:
+        """Make the project, its subscriptions and its consumers' tokens, before any weather."""
+        self._gateway = WebSocketGateway(self._account)
         self.published: list[Published] = []
         self.subscribers = [
             Subscriber("reader", "orders"),
@@ -118,26 +107,17 @@ class NotificationsWorld:
             Subscriber("team", "machines", shared=True),
         ]
         self._opened: dict[str, int] = {}
-
-    @property
-    def producers(self) -> list[str]:
-        """Names of the publishers."""
-        return [f"producer-{each}" for each in range(PUBLISHERS)]
-
-    def set_up(self) -> None:
-        """Make the project, its subscriptions and its consumers' tokens, before any weather."""
-        operator = Operator(self._account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        self._project = projects.make("simulated").project_id
-        token = projects.make_token(self._project)
-        basic = base64.b64encode(f"{self._project}/me:{token}".encode()).decode()
+        self._make_project()
+        basic = base64.b64encode(f"{self._project}/me:{self._token}".encode()).decode()
         self._headers = {"authorization": f"Basic {basic}"}
-        for topic in TOPICS:
-            rule = {"context": "tenant", "subscription": topic, "subscriptionFilter": {"apis": [_api(topic)]}}
-            self._account.scheduler.spawn(partial(self._expect, "/notification2/subscriptions", rule, 201))
-        for subscriber in self.subscribers:
-            self._account.scheduler.spawn(partial(self._make_token, subscriber))
-        self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
+        rules = [
+            {"context": "tenant", "subscription": topic, "subscriptionFilter": {"apis": [_api(topic)]}}
+            for topic in TOPICS
+        ]
+        self._in_good_weather(
+            *(partial(self._expect, "/notification2/subscriptions", rule, 201) for rule in rules),
+            *(partial(self._make_token, subscriber) for subscriber in self.subscribers),
+        )
         assert all(each.token for each in self.subscribers)
 
     def _ask(self, path: str, body: object, **headers: str) -> Any:
@@ -154,23 +134,27 @@ class NotificationsWorld:
             wanted["shared"] = True
         subscriber.token = self._expect("/notification2/token", wanted, 200)["token"]
 
-    def begin(self, producers: frozenset[str]) -> None:
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """The publishers."""
+        return {
+            f"producer-{number}": partial(self._publish, number, self._chance(f"producer-{number}"))
+            for number in range(PUBLISHERS)
+        }
+
+    def begin(self, names: Collection[str]) -> None:
         """Let everybody act from now on."""
         for subscriber in self.subscribers:
             for place in range(CONSUMERS if subscriber.shared else 1):
-                random = Random(f"{self._account.seed}/{subscriber.name}-{place}")
+                random = self._chance(f"{subscriber.name}-{place}")
                 self._account.scheduler.spawn(partial(self._consume, subscriber, f"c{place}", random))
-        for number in range(PUBLISHERS):
-            if f"producer-{number}" in producers:
-                random = Random(f"{self._account.seed}/producer-{number}")
-                self._account.scheduler.spawn(partial(self._publish, number, random))
+        super().begin(names)
 
     def _publish(self, publisher: int, random: Random) -> None:
         """One request after the other, each repeated under its key until it is taken."""
         scheduler = self._account.scheduler
         end, number, request = scheduler.now + round(self._hours * HOUR), 0, 0
         while True:
-            scheduler.sleep(round(random.expovariate(self._rate) * HOUR))
+            scheduler.sleep(round(random.expovariate(self._rate * FASTER) * HOUR))
             if scheduler.now >= end:
                 return
             request += 1
@@ -181,13 +165,11 @@ class NotificationsWorld:
                 source = random.choice(SOURCES)
                 drafts.append({"api": _api(topic), "source": source, "data": {"p": publisher, "n": number}})
                 told.append(Published(publisher, number, topic, source, began))
-            for again in range(40):
-                key = {"idempotency-key": f"{publisher}-{request}"}
-                answer = self._ask("/notification2/notifications", drafts, **key)
-                if answer.status == 201:
-                    self.published += told
-                    break
-                scheduler.sleep(min(2**again, 600) * SECOND)
+            post = partial(
+                self._ask, "/notification2/notifications", drafts, **{"idempotency-key": f"{publisher}-{request}"}
+            )
+            if self._until(201, post, tries=40):
+                self.published += told
 
     def _consume(self, subscriber: Subscriber, name: str, random: Random) -> None:
         """Connect, receive, acknowledge, go away, and again."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
 
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.projects import Projects
-from simulation.account import START_MS, Account, Operator
+from simulation.account import START_MS, HttpAnswer
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Truth, Violation
-from simulation.weather import HOUR
+from simulation.truth import Accepted, Violation
+from simulation.worlds.world import World, moment
 
-QUEUES = 3
+NAMES = ("pull-0", "pull-1", "pull-2")
 CONSUMERS = 3
+CLEARS_AN_HOUR = 0.2
 MAX_RESERVATIONS = 4
 CLOCKS_OFF_MS = 1_000
 
@@ -43,41 +42,19 @@ class Handed:
     consumer: str
 
 
-class PullWorld:
-    """A project with pull queues and their consumers.
-
-    Args:
-        account: Where it lives.
-        truth: Watches the account.
-        hours: How long producers post.
-        rate: Posts per hour and queue, on average.
-    """
+class PullWorld(World):
+    """A project with pull queues and their consumers."""
 
     name = "pull"
 
-    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
-        self._account = account
-        self._truth = truth
-        self._hours = hours
-        self._rate = rate
-        self._stored: dict[str, Queue] = {}
-        self.posted: list[tuple[str, str]] = []
-        self.handed: dict[str, list[Handed]] = defaultdict(list)
-        self.deletions: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._markers = 0
-
-    @property
-    def producers(self) -> list[str]:
-        """Names of the producers, one for each queue."""
-        return [f"producer-{each}" for each in range(QUEUES)]
-
     def set_up(self) -> None:
         """Make the project and its queues, before any weather."""
-        operator = Operator(self._account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        self._project = projects.make("simulated").project_id
-        self._token = projects.make_token(self._project)
-        for number in range(QUEUES):
+        self.posted: list[tuple[int, str]] = []
+        self.handed: dict[str, list[Handed]] = defaultdict(list)
+        self.deletions: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._make_project()
+        makes = [partial(self._put, "dead", {"type": "pull", "message_expiration": 2_592_000})]
+        for number, name in enumerate(NAMES):
             settings: dict[str, Any] = {
                 "type": "pull",
                 "message_timeout": 60,
@@ -85,69 +62,57 @@ class PullWorld:
             }
             if number % 2 == 0:
                 settings["dead_letter"] = {"queue_name": "dead", "max_reservations": MAX_RESERVATIONS}
-            make = partial(self._put, f"pull-{number}", settings)
-            self._account.scheduler.spawn(make)
-        self._account.scheduler.spawn(lambda: self._put("dead", {"type": "pull", "message_expiration": 2_592_000}))
-        self._account.scheduler.run(self._account.scheduler.now + 60 * SECOND)
-        for name in [*(f"pull-{each}" for each in range(QUEUES)), "dead"]:
-            queue = operator.config.queue(self._project, name, fresh=True)
-            assert queue is not None, name
-            self._stored[name] = queue
+            makes.append(partial(self._put, name, settings))
+        self._in_good_weather(*makes)
 
     def _put(self, name: str, settings: dict[str, Any]) -> None:
-        answer = self._account.http("PUT", self._path(name), {"queue": settings}, token=self._token)
+        answer = self._ask("PUT", name, "", {"queue": settings})
         assert answer.status == 200, answer
 
-    def _path(self, queue: str) -> str:
-        return f"/3/projects/{self._project}/queues/{queue}"
+    def _ask(self, method: str, queue: str, path: str, body: object = None) -> HttpAnswer:
+        whole = f"/3/projects/{self._project}/queues/{queue}{path}"
+        return self._account.http(method, whole, body, token=self._token)
 
-    def begin(self, producers: frozenset[str]) -> None:
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """A producer for each queue, and an owner who empties one now and then."""
+        acts: dict[str, Callable[[], object]] = {}
+        for number, name in enumerate(NAMES):
+            random = self._chance(f"producer-{number}")
+            post = partial(self._post, name, random)
+            acts[f"producer-{number}"] = partial(self._each_while_traffic, random, post, an_hour=self._rate)
+        random = self._chance("owner")
+        clear = partial(self._clear, random)
+        return acts | {"owner": partial(self._each_while_traffic, random, clear, an_hour=CLEARS_AN_HOUR)}
+
+    def begin(self, names: Collection[str]) -> None:
         """Let producers post and consumers ask from now on."""
-        for number in range(QUEUES):
-            name = f"pull-{number}"
-            if f"producer-{number}" in producers:
-                random = Random(f"{self._account.seed}/producer-{number}")
-                self._account.scheduler.spawn(lambda name=name, random=random: self._produce(name, random))  # type: ignore[misc]
+        super().begin(names)
+        for name in NAMES:
             for place in range(CONSUMERS):
-                self._begin_consumer(name, f"{name}-c{place}")
+                consumer = f"{name}-c{place}"
+                self._account.scheduler.spawn(partial(self._consume, name, consumer, self._chance(consumer)))
 
-    def _begin_consumer(self, queue: str, name: str) -> None:
-        random = Random(f"{self._account.seed}/{name}")
-        self._account.scheduler.spawn(lambda: self._consume(queue, name, random))
+    def _post(self, queue: str, random: Random) -> None:
+        began = self._account.scheduler.now
+        messages: list[dict[str, Any]] = [{"body": "x"} for _ in range(random.choice((1, 1, 5, 20)))]
+        if random.random() < 0.2:
+            messages[0]["delay"] = random.choice((1, 60, 3_600))
+        answer = self._until(201, lambda: self._ask("POST", queue, "/messages", {"messages": messages}))
+        self.posted += [(began, each) for each in answer.body["ids"]] if answer else []
 
-    def _produce(self, queue: str, random: Random) -> None:
-        scheduler = self._account.scheduler
-        end = scheduler.now + round(self._hours * HOUR)
-        while True:
-            scheduler.sleep(round(random.expovariate(self._rate) * HOUR))
-            if scheduler.now >= end:
-                return
-            self._markers += 1
-            bodies: list[dict[str, Any]] = [
-                {"body": f"m{self._markers}.{place}"} for place in range(random.choice((1, 1, 5, 20)))
-            ]
-            if random.random() < 0.2:
-                bodies[0]["delay"] = random.choice((1, 60, 3_600))
-            scheduler.spawn(lambda bodies=bodies: self._post(queue, bodies))  # type: ignore[misc]
-
-    def _post(self, queue: str, messages: list[dict[str, Any]]) -> None:
-        for again in range(6):
-            answer = self._account.http(
-                "POST", f"{self._path(queue)}/messages", {"messages": messages}, token=self._token
-            )
-            if answer.status == 201:
-                self.posted += [(queue, each) for each in answer.body["ids"]]
-                return
-            self._account.scheduler.sleep(2**again * SECOND)
+    def _clear(self, random: Random) -> None:
+        queue = random.choice(NAMES)
+        answer = self._ask("DELETE", queue, "/messages", {})
+        self._account.note(f"owner clears {queue}: {answer.status}")
 
     def _consume(self, queue: str, name: str, random: Random) -> None:
         account = self._account
         while True:
-            account.scheduler.sleep(round(random.expovariate(1 / (90 * SECOND))))
+            account.scheduler.sleep(round(random.expovariate(1 / (30 * SECOND))))
             timeout = random.choice((30, 60, 120))
             asked_at = account.scheduler.now
-            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 10, 30))}
-            answer = account.http("POST", f"{self._path(queue)}/reservations", ask, token=self._token)
+            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 30, 30))}
+            answer = self._ask("POST", queue, "/reservations", ask)
             if answer.status != 200:
                 continue
             for each in answer.body["messages"]:
@@ -171,64 +136,71 @@ class PullWorld:
     def _work(self, queue: str, handed: Handed, timeout: int, random: Random) -> None:
         account = self._account
         account.scheduler.sleep(round(random.expovariate(1 / (2 * SECOND))))
-        path, now = f"{self._path(queue)}/messages/{handed.message_id}", account.scheduler.now
+        path, now = f"/messages/{handed.message_id}", account.scheduler.now
         choice = random.random()
         if choice < 0.05:
             return
         if choice < 0.15:
             delay = random.choice((0, 0, 30))
             handed.until = min(handed.until, now)
-            account.http(
-                "POST", f"{path}/release", {"reservation_id": handed.reservation_id, "delay": delay}, token=self._token
-            )
+            self._ask("POST", queue, f"{path}/release", {"reservation_id": handed.reservation_id, "delay": delay})
             return
         if choice < 0.25:
-            answer = account.http(
-                "POST",
-                f"{path}/touch",
-                {"reservation_id": handed.reservation_id, "timeout": timeout},
-                token=self._token,
-            )
+            extend = {"reservation_id": handed.reservation_id, "timeout": timeout}
+            answer = self._ask("POST", queue, f"{path}/touch", extend)
             if answer.status != 200:
                 # It may be extended under a reservation that nobody knows.
                 return
             handed.reservation_id, handed.until = answer.body["reservation_id"], now + timeout * SECOND
         began = account.scheduler.now
-        answer = account.http("DELETE", path, {"reservation_id": handed.reservation_id}, token=self._token)
+        answer = self._ask("DELETE", queue, path, {"reservation_id": handed.reservation_id})
         if answer.status in (0, 200, 404, 500, 503):
             # Not found: the SDK repeated a deletion that was made, and then met nothing.
             self.deletions[handed.message_id].append((began, answer.status))
 
     def open(self) -> int:
-        """Messages that no consumer has deleted, and whose time is not over."""
+        """Messages that no consumer has deleted, whose time is not over, and which their owner did not clear."""
         now = self._account.now_ms()
         return sum(
-            each.gone_at is None and each.message.expires_at > now for name, each in self._messages() if name != "dead"
+            each.gone_at is None and each.message.expires_at > now and self._cleared_at(each) is None
+            for each in self._messages()
         )
 
-    def _messages(self) -> Iterator[tuple[str, Accepted]]:
-        by_uid = {each.pull_uid: name for name, each in self._stored.items()}
-        for (uid, _), accepted in self._truth.accepted.items():
-            if uid in by_uid:
-                yield by_uid[uid], accepted
+    def _messages(self) -> Iterator[Accepted]:
+        return (each for each in self._truth.accepted.values() if each.pull and each.message.queue in NAMES)
+
+    def _cleared_at(self, accepted: Accepted) -> int | None:
+        """When the owner emptied the queue that a message was in, microseconds: from then on the queue has another generation of messages."""
+        history = self._truth.queues[accepted.message.queue]
+        own = [
+            place for place, (_, queue) in enumerate(history) if queue and queue.pull_uid == accepted.message.queue_uid
+        ]
+        following = history[own[-1] + 1 :]
+        return following[0][0] if following else None
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
-        told = [message_id for _, message_id in self.posted]
-        for message_id in {each for each in told if told.count(each) > 1} if len(set(told)) < len(told) else ():
-            yield Violation("an identifier twice", message_id, f"told {told.count(message_id)} producers")
-        for queue, message_id in self.posted:
-            if (self._stored[queue].pull_uid, message_id) not in self._truth.accepted:
-                yield Violation("accepted and not stored", message_id, queue)
-        dead = {each.message.message_id for name, each in self._messages() if name == "dead"}
-        for name, accepted in self._messages():
-            if name != "dead":
-                yield from self._ended(name, accepted, dead)
+        for message_id, count in Counter(message_id for _, message_id in self.posted).items():
+            if count > 1:
+                yield Violation("an identifier twice", message_id, f"told {count} producers")
+        stored = {each.message.message_id: each for each in self._messages()}
+        for began, message_id in self.posted:
+            if message_id not in stored:
+                yield Violation("accepted and not stored", message_id, f"posted at {moment(began)}")
+            elif (cleared_at := self._cleared_at(stored[message_id])) is not None and began > cleared_at:
+                told = f"posted at {moment(began)}, cleared at {moment(cleared_at)}"
+                yield Violation("cleared before it was posted", message_id, told)
+        dead = {key[1] for key, each in self._truth.accepted.items() if each.message.queue == "dead"}
+        for accepted in stored.values():
+            yield from self._ended(accepted, dead)
         for message_id, handed in self.handed.items():
             yield from self._handed_to_one(message_id, handed)
+            yield from self._not_cleared(stored[message_id], handed)
 
-    def _ended(self, queue: str, accepted: Accepted, dead: set[str]) -> Iterator[Violation]:
-        message_id, expires_at = accepted.message.message_id, accepted.message.expires_at
+    def _ended(self, accepted: Accepted, dead: set[str]) -> Iterator[Violation]:
+        message_id, expires_at, queue = accepted.message.message_id, accepted.message.expires_at, accepted.message.queue
+        if self._cleared_at(accepted) is not None:
+            return
         if accepted.gone_at is None:
             if expires_at > self._account.now_ms():
                 yield Violation("never ended", message_id, f"still in {queue}")
@@ -237,9 +209,16 @@ class PullWorld:
         if gone_ms >= expires_at or message_id in dead:
             return
         if not any(began <= accepted.gone_at for began, _ in self.deletions[message_id]):
-            yield Violation(
-                "gone and nobody deleted it", message_id, f"{queue}, {len(self.handed[message_id])} times handed out"
-            )
+            told = f"{queue}, {len(self.handed[message_id])} times handed out"
+            yield Violation("gone and nobody deleted it", message_id, told)
+
+    def _not_cleared(self, accepted: Accepted, handed: list[Handed]) -> Iterator[Violation]:
+        """What its owner has cleared is handed out to nobody, once all have read of it."""
+        cleared_at = self._cleared_at(accepted)
+        for each in handed:
+            if cleared_at is not None and each.asked_at > cleared_at + self._off:
+                told = f"{each.consumer} at {moment(each.at)}, cleared at {moment(cleared_at)}"
+                yield Violation("handed out after it was cleared", each.message_id, told)
 
     def _handed_to_one(self, message_id: str, handed: list[Handed]) -> Iterator[Violation]:
         """Whoever has a message reserved has it alone until his time is over."""

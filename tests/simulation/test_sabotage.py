@@ -22,5 +22,5 @@ def test_what_the_hub_makes_twice_is_found() -> None:
     )
     # Then a run of the simulator tells of copies that exist twice
     assert run.returncode == 0, run.stdout + run.stderr
-    [found_by] = [line.split(" | ")[1] for line in run.stdout.splitlines() if "ids are drawn" in line]
+    [found_by] = [line.split(" | ")[-1] for line in run.stdout.splitlines() if "ids are drawn" in line]
     assert "copies" in found_by

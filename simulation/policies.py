@@ -1,0 +1,172 @@
+"""Rules that hold wherever a subscriber has a circuit, limits, or answers that are obeyed, and where messages have ordering keys.
+
+They are read off what endpoints saw and what was written; ``known_at`` of a request excuses its sender for what it could not know.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from pushhub.engine.circuits import FRESH_MS
+from pushhub.engine.model.circuit import CircuitState, Health
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.seats import Limits
+from simulation.account import START_MS
+from simulation.endpoints import Asked, Endpoint
+from simulation.scheduler import SECOND
+from simulation.truth import Truth, Violation, Written
+
+UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
+"""A request may begin so long (microseconds) after its sender read that the circuit is closed: what is known counts ten seconds, and calls take their time."""
+
+A_RUN = 50 * SECOND
+"""Within so long there is one run of wake at most that lets orders go; one that is slow may reach into the next."""
+
+RATE_WINDOW = 60 * SECOND
+
+
+def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
+    """While a circuit is open there are probes alone, one at a time and none before its time; what waited goes by the ramp."""
+    history = truth.circuits.get(subscriber_id, [])
+    for (_, before), (at, after) in pairwise(history):
+        if _claims(before, after) and START_MS + at // 1000 < before.probe_at - clocks_off_ms:
+            told = f"{endpoint.name} at {_told(at)}, {(before.probe_at - START_MS - at // 1000) / 1000:.1f} s too soon"
+            yield Violation("probed before its time", subscriber_id, told)
+    for begins, ends in _open(history):
+        claims = [
+            at for (_, before), (at, after) in pairwise(history) if begins < at <= ends and _claims(before, after)
+        ]
+        alone = [each for each in endpoint.log if begins + UNDER_WAY < each.at < ends]
+        for each in alone:
+            claim = next((at for at in claims if each.at - UNDER_WAY <= at <= each.at), None)
+            if claim is None:
+                told = f"{endpoint.name} at {_told(each.at)}, open since {_told(begins)}"
+                yield Violation("asked while its circuit was open", each.message_id, told)
+            else:
+                claims.remove(claim)
+        for earlier, later in pairwise(alone):
+            if earlier.ended_at is None or later.at < earlier.ended_at:
+                told = f"{endpoint.name} at {_told(earlier.at)} and {_told(later.at)}"
+                yield Violation("two probes at a time", later.message_id, told)
+    yield from _ramp(truth, endpoint, subscriber_id, history)
+
+
+def _claims(before: Health, after: Health) -> bool:
+    """Whether a write takes the probe of an open circuit."""
+    still = before.state is CircuitState.OPEN and after.state is CircuitState.OPEN
+    return still and after.probe_at > before.probe_at and after.probes == before.probes
+
+
+def _open(history: Sequence[tuple[int, Health]]) -> Iterator[tuple[int, int]]:
+    """From when until when a circuit was open, microseconds."""
+    since: int | None = None
+    for at, health in history:
+        if health.state is CircuitState.OPEN:
+            since = at if since is None else since
+        elif since is not None:
+            yield since, at
+            since = None
+    if since is not None:
+        yield since, 10**18
+
+
+def _ramp(
+    truth: Truth, endpoint: Endpoint, subscriber_id: str, history: Sequence[tuple[int, Health]]
+) -> Iterator[Violation]:
+    times = truth.let_go.get(subscriber_id, [])
+    for at in times:
+        place = bisect.bisect_right(history, at, key=lambda each: each[0])
+        health = history[place - 1][1] if place else None
+        if health is None or health.state is CircuitState.CLOSED:
+            continue
+        most = 2 * (1 if health.state is CircuitState.OPEN else 10 * 2**health.ramped)
+        count = bisect.bisect_right(times, at) - bisect.bisect_left(times, at - A_RUN)
+        # What a closed circuit let go a moment before it opened again is not the ramp's.
+        if count > most and (place < 2 or at - history[place - 1][0] > A_RUN):
+            told = f"{endpoint.name}: {count} let go within a minute at {_told(at)}, {health.state} for {health.ramped} minutes"
+            yield Violation("more let go than its ramp allows", subscriber_id, told)
+            return
+
+
+def in_order(
+    truth: Truth, messages: Sequence[Message], requests: Mapping[tuple[str, str], Sequence[Asked]]
+) -> Iterator[Violation]:
+    """Of one key, a message is first asked about when the one before it at that subscriber has ended, or its time is over.
+
+    Args:
+        truth: What was written.
+        messages: Those that have an ordering key.
+        requests: By message and subscriber's id, in order of time.
+    """
+    places: dict[tuple[str, str, int], str] = {}
+    for message in messages:
+        assert message.ordering is not None
+        place = message.queue_uid, message.ordering.key, message.ordering.sequence
+        if places.setdefault(place, message.message_id) != message.message_id:
+            yield Violation("two at one place", message.message_id, f"{place} is {places[place]} too")
+        for subscriber_id, before in message.ordering.previous.items():
+            asked = requests.get((message.message_id, subscriber_id))
+            if not asked:
+                continue
+            ended = truth.settled_at(before, subscriber_id)
+            gone = truth.accepted[message.queue_uid, before].gone_at
+            over = [each for each in (ended, gone) if each is not None]
+            if not over or asked[0].at < min(over):
+                told = f"asked at {_told(asked[0].at)}, {before} ended at {_told(min(over)) if over else 'no time'}"
+                yield Violation("out of order", message.message_id, told)
+    for (queue_uid, key, sequence), message_id in places.items():
+        if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
+            yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
+
+
+def waits_obeyed(
+    endpoint: Endpoint, histories: Mapping[str, Sequence[Written]], clocks_off_ms: int
+) -> Iterator[Violation]:
+    """What ``Retry-After`` asked for is waited, once the answer that asked was written.
+
+    Args:
+        endpoint: Who asked.
+        histories: What was written of each delivery to it, by message.
+        clocks_off_ms: How far clocks may be apart.
+    """
+    for message_id, asked in endpoint.about_message.items():
+        history = histories.get(message_id, ())
+        for place, (earlier, later) in enumerate(pairwise(asked)):
+            answered = earlier.answered_at
+            if answered is None or not earlier.wait_s or later.known_at < answered:
+                continue
+            known = [each for each in history if each.at <= later.known_at]
+            # Each answer was written before the next request's sender looked, so none of them is lost or another one's.
+            if not known or known[-1].attempts != place + 1 or known[-1].at < answered:
+                continue
+            if later.at < answered + earlier.wait_s * SECOND - clocks_off_ms * 1000:
+                told = f"{endpoint.name} asked for {earlier.wait_s} s at {_told(answered)}, asked again at {_told(later.at)}"
+                yield Violation("Retry-After not waited", message_id, told)
+
+
+def within_limits(endpoint: Endpoint, limits: Limits) -> Iterator[Violation]:
+    """No more requests at a time, and no more in a minute, than the subscriber wants; of the latter one more for each environment that asks."""
+    if limits.concurrency is not None:
+        ends: list[int] = []
+        for each in endpoint.log:
+            ends = [end for end in ends if end > each.at]
+            ends.append(10**18 if each.ended_at is None else each.ended_at)
+            if len(ends) > limits.concurrency:
+                told = f"{endpoint.name}: {len(ends)} at {_told(each.at)}"
+                yield Violation("too many at a time", each.message_id, told)
+    if limits.rate_per_s is not None:
+        for place, each in enumerate(endpoint.log):
+            window = [
+                other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - RATE_WINDOW
+            ]
+            most = limits.rate_per_s * RATE_WINDOW / SECOND + len({other.environment for other in window}) + 1
+            if len(window) > most:
+                told = f"{endpoint.name}: {len(window)} in a minute at {_told(each.at)}, {most:.0f} are allowed"
+                yield Violation("too many a minute", each.message_id, told)
+                return
+
+
+def _told(at: int) -> str:
+    return f"{at / SECOND:.3f} s"

@@ -1,0 +1,217 @@
+"""Queues with what a subscriber is spared: ordering keys, circuits, limits, answers that are obeyed; and an owner who empties them.
+
+IronMQ's API has no words for these settings, so an operator writes them, and producers of ordered messages are programs inside the hub.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from pushhub.engine.model.answer_rules import AnswerRules
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.message import Message, NewMessage
+from pushhub.engine.model.seats import Limits
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.runtime.hub import Pushhub
+from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
+from simulation.functions import RunFailed
+from simulation.policies import in_order, left_alone, waits_obeyed, within_limits
+from simulation.scheduler import SECOND
+from simulation.truth import Violation
+from simulation.weather import MINUTE
+from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
+from simulation.worlds.world import Owed, moment
+
+MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.GONE})
+
+KEYS = ("a", "b", "c", "stuck")
+STUCK = "stuck"
+"""Messages of this key are refused, however well an endpoint is."""
+
+FASTER = 4
+"""Producers post so many times as often as those of other worlds: a circuit needs traffic."""
+
+CIRCUIT = Circuit(failures=3, share=0.6, least=6, window_s=60, probe_s=60, most_probe_s=900, disable_after_s=None)
+RULES = AnswerRules(retry_after=True, slow_down_s=20)
+LIMITS = (Limits(concurrency=2), Limits(rate_per_s=0.1))
+
+PROMPT = 15 * MINUTE
+"""Within so long a message is delivered whose endpoint is well and which waits for no other."""
+
+LATE_AT_MOST = 4
+"""Deliveries that may be late in a run without heavy storms: environments die now and then, which hides their orders for three quarters of an hour."""
+
+HEAVY = frozenset({"purged", "stopped", "throttled", "crash", "refused", "lost", "slow", "clocks"})
+
+
+class PoliciesWorld(IronMqWorld):
+    """Queues in order; with a circuit; with both; with limits on requests at a time, and a second."""
+
+    name = "policies"
+    producers = 5
+
+    def set_up(self) -> None:
+        """Make the queues, and have an operator write what IronMQ has no words for."""
+        super().set_up()
+        config = self._operator.config
+        for number, queue in enumerate(self.queues):
+            stored = config.queue(self._project, queue.name, fresh=True)
+            assert stored is not None
+            assert stored.push is not None
+            push = stored.push
+            if number in (1, 2):
+                push = replace(push, circuit=CIRCUIT, rules=RULES)
+            if number >= 3:
+                limits = LIMITS[number - 3]
+                push = replace(push, subscribers=tuple(replace(each, limits=limits) for each in push.subscribers))
+            config.update_queue(replace(stored, push=push))
+
+    def _queue(self, number: int) -> PushQueue:
+        random = self._random
+        queue = PushQueue(f"queue-{number}", "multicast", {})
+        subscribers = [self._subscriber(queue, f"s{number}-{place}") for place in range(1 if number >= 3 else 2)]
+        delays = (random.choice((10, 60, 300)), 60, 60, 60, 60)
+        push = {
+            "subscribers": subscribers,
+            "retries": (random.choice((1, 3)), 50, 10, 3, 3)[number],
+            "retries_delay": delays[number],
+            "error_queue": "errors",
+        }
+        queue.settings = {"type": "multicast", "message_expiration": 604_800, "push": push}
+        return queue
+
+    def _subscriber(self, queue: PushQueue, name: str) -> dict[str, Any]:
+        given = super()._subscriber(queue, name)
+        endpoint = queue.endpoints[name]
+        endpoint.moods = life(self._random, self._hours, MOODS)
+        endpoint.answers = _refuses_stuck
+        if name.startswith("s3"):
+            given["timeout"] = 30
+            endpoint.answers = _takes_its_time
+        return given
+
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """A producer for each queue, and the owner."""
+        acts = dict(super().actors())
+        for number, queue in enumerate(self.queues):
+            random = self._chance(f"producer-{number}")
+            post = partial(self._post_ordered if number in (0, 2) else self._post, queue, random)
+            often = partial(self._each_while_traffic, random, post, an_hour=self._rate * FASTER)
+            acts[f"producer-{number}"] = often
+        return acts
+
+    def _own(self, random: Random) -> None:
+        changes = (self._clear, self._delete_message, self._delete_message, self._remove_subscriber)
+        self._each_while_traffic(
+            random, lambda: random.choice(changes)(random.choice(self.queues[:3]), random), an_hour=0.7
+        )
+
+    def _post_ordered(self, queue: PushQueue, random: Random) -> None:
+        """Post messages of one key, as a program of the hub in an environment of ingest; again until it is known that they are stored."""
+        key, count = random.choice(KEYS), random.choice((1, 1, 2, 4))
+        new = [NewMessage(body=json.dumps({"key": key}).encode(), order_key=key) for _ in range(count)]
+        began = self._account.scheduler.now
+
+        def post(hub: Pushhub) -> list[str]:
+            return hub.part(Ironmq).post.post(self._project, queue.name, new)
+
+        for again in range(6):
+            try:
+                ids = self._account.functions["ingest"].invoke({}, instead=post)
+            except RunFailed:
+                self._account.scheduler.sleep(2**again * SECOND)
+                continue
+            now = self._account.scheduler.now
+            self.posted += [Posted(queue.name, each, began, now, key) for each in ids]
+            return
+
+    def check(self) -> Iterator[Violation]:
+        """Every promise that was not kept."""
+        yield from super().check()
+        yield from self._ordered()
+        for number, queue in enumerate(self.queues):
+            for name, endpoint in queue.endpoints.items():
+                yield from self._spared(number, queue, name, endpoint)
+        excused = any(
+            each.kind in HEAVY and not each.name.startswith("drizzle") for each in self._account.weather.storms
+        )
+        if not excused:
+            yield from self._prompt()
+
+    def _spared(self, number: int, queue: PushQueue, name: str, endpoint: Endpoint) -> Iterator[Violation]:
+        clocks_off = self._clocks_off
+        ids = {
+            each.subscriber_id
+            for _, stored in self._truth.queues[queue.name]
+            if stored is not None and stored.push is not None
+            for each in stored.push.subscribers
+            if each.name == name
+        }
+        if number in (1, 2):
+            for subscriber_id in ids:
+                # A subscriber that was taken away and made anew is another one at the same place: only one of them can be judged by it.
+                if len(ids) == 1:
+                    yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
+            histories = {owed[0]: each for owed, each in self._truth.deliveries.items() if owed[1] in ids}
+            yield from waits_obeyed(endpoint, histories, clocks_off)
+        off = any(each.kind == "clocks" for each in self._account.weather.storms)
+        if number >= 3 and not off:
+            yield from within_limits(endpoint, LIMITS[number - 3])
+
+    def _ordered(self) -> Iterator[Violation]:
+        requests: dict[Owed, list[Asked]] = {}
+        messages: list[Message] = []
+        for accepted, owed in self._owed():
+            if accepted.message.ordering is not None:
+                messages.append(accepted.message)
+                requests[owed] = self._asked(accepted.message, self._name(accepted.message.queue, owed[1]))
+        yield from in_order(self._truth, messages, requests)
+        told: dict[tuple[str, str, str], list[tuple[Posted, int]]] = defaultdict(list)
+        for each in self.posted:
+            stored = self._truth.pushed.get(each.message_id)
+            if each.key and stored is not None and stored.ordering is not None:
+                told[each.queue, stored.queue_uid, each.key].append((each, stored.ordering.sequence))
+        for posts in told.values():
+            posts.sort(key=lambda pair: pair[1])
+            for (earlier, _), (later, place) in pairwise(posts):
+                if later.at < earlier.began:
+                    yield Violation(
+                        "placed before what was posted before it", earlier.message_id, f"{later} at {place}"
+                    )
+
+    def _prompt(self) -> Iterator[Violation]:
+        """Nothing holds up a message whose endpoint is well and which waits behind none of its key: not another key that is stuck, nor a ramp."""
+        late: list[tuple[str, str]] = []
+        for accepted, owed in self._owed():
+            message, name = accepted.message, self._name(accepted.message.queue, owed[1])
+            number = int(message.queue.removeprefix("queue-"))
+            if number in (1, 2, 4) or json.loads(self._body(message) if number == 0 else b"{}").get("key") == STUCK:
+                continue
+            due = max(accepted.at, self._account.moment(message.due_at))
+            before = message.ordering.previous.get(owed[1]) if message.ordering else None
+            ended = None if before is None else self._truth.settled_at(before, owed[1])
+            free = due if before is None else max(due, ended or 10**18)
+            endpoint = self._by_name[message.queue].endpoints[name]
+            if free == 10**18 or not endpoint.well_between(free - PROMPT, free + PROMPT):
+                continue
+            settled_at = self._truth.settled_at(*owed)
+            if settled_at is None or settled_at > free + PROMPT:
+                late.append((message.message_id, f"{message.queue} to {name}: free at {moment(free)}"))
+        if len(late) > LATE_AT_MOST:
+            for message_id, told in late:
+                yield Violation("held up", message_id, told)
+
+
+def _refuses_stuck(seen: Asked, random: Random) -> Reply:
+    return Reply(500 if STUCK.encode() in seen.body else random.choice((200, 204)), takes=0)
+
+
+def _takes_its_time(seen: Asked, random: Random) -> Reply:  # noqa: ARG001 (as every endpoint's)
+    return Reply(200, takes=random.choice((1, 3, 20)) * SECOND)

@@ -1,0 +1,153 @@
+"""What all worlds have in common: a project, people and programs that act in it, and promises that are checked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from random import Random
+from typing import ClassVar
+
+from pushhub.engine.model.message import Message
+from pushhub.engine.projects import Projects
+from simulation.account import Account, HttpAnswer, Operator
+from simulation.endpoints import Asked
+from simulation.scheduler import SECOND
+from simulation.truth import Accepted, Truth, Violation
+from simulation.weather import HOUR
+
+Owed = tuple[str, str]
+"""A delivery: message and subscriber, by the hub's own ids."""
+
+
+class World(ABC):
+    """Tenants of an account, and the promises made to them.
+
+    Args:
+        account: Where it lives.
+        truth: Watches the account.
+        hours: How long there is traffic.
+        rate: Posts per hour of each producer, on average.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
+        self._account = account
+        self._truth = truth
+        self._hours = hours
+        self._rate = rate
+        self._random = self._chance(self.name)
+        self._operator = Operator(account)
+        self._project = self._token = ""
+
+    def _chance(self, who: str) -> Random:
+        """Random numbers of somebody's own, so that leaving others out changes nothing for him."""
+        return Random(f"{self._account.seed}/{who}")
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Make what is needed, before any weather."""
+
+    @abstractmethod
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """Who begins something, by name, each with what it does; a run may leave some out."""
+
+    def begin(self, names: Collection[str]) -> None:
+        """Let those act from now on."""
+        for name, act in self.actors().items():
+            if name in names:
+                self._account.scheduler.spawn(act)
+
+    @abstractmethod
+    def open(self) -> int:
+        """How much has not ended."""
+
+    @abstractmethod
+    def check(self) -> Iterable[Violation]:
+        """Every promise that was not kept."""
+
+    def _make_project(self) -> None:
+        projects = Projects(config=self._operator.config, clock=self._operator.clock)
+        self._project = projects.make("simulated").project_id
+        self._token = projects.make_token(self._project)
+
+    def _in_good_weather(self, *works: Callable[[], object], seconds: int = 60) -> None:
+        """Do some things side by side before there is any weather."""
+        for work in works:
+            self._account.scheduler.spawn(work)
+        self._account.scheduler.run(self._account.scheduler.now + seconds * SECOND)
+
+    def _each_while_traffic(self, random: Random, act: Callable[[], object], *, an_hour: float) -> None:
+        """Do something at random moments, so often an hour, each time side by side with the time before, until the hours of traffic are over."""
+        scheduler = self._account.scheduler
+        end = scheduler.now + round(self._hours * HOUR)
+        while True:
+            scheduler.sleep(round(random.expovariate(an_hour) * HOUR))
+            if scheduler.now >= end:
+                return
+            scheduler.spawn(act)
+
+    def _until(self, status: int, ask: Callable[[], HttpAnswer], *, tries: int = 6) -> HttpAnswer | None:
+        """Ask until the answer has a status, with waits that double; None when it never had."""
+        for again in range(tries):
+            answer = ask()
+            if answer.status == status:
+                return answer
+            self._account.scheduler.sleep(min(2**again, 600) * SECOND)
+        return None
+
+    def _body(self, message: Message) -> bytes:
+        """The bytes of a stored message."""
+        if message.body is not None:
+            return message.body
+        ref = message.body_ref
+        assert ref is not None
+        stored = self._account.s3.objects["BodiesBucket", ref.key]
+        return stored[ref.offset : ref.offset + ref.length]
+
+
+class PushWorld(World):
+    """A world whose messages the hub delivers."""
+
+    @abstractmethod
+    def _is_own(self, message: Message) -> bool:
+        """Whether a message is one that is owed to this world's subscribers."""
+
+    def _waits_for_a_person(self, owed: Owed) -> bool:  # noqa: ARG002 (for those where it may)
+        """Whether a delivery has come as far as it can without somebody's decision."""
+        return False
+
+    def _owed(self) -> Iterator[tuple[Accepted, Owed]]:
+        """Every delivery of every message that the hub has."""
+        for accepted in self._truth.accepted.values():
+            if not accepted.pull and self._is_own(accepted.message):
+                for subscriber_id in accepted.message.delivery_subscribers:
+                    yield accepted, (accepted.message.message_id, subscriber_id)
+
+    def _has_ended(self, owed: Owed) -> bool:
+        history = self._truth.deliveries.get(owed)
+        return bool(history and history[-1].settled) or self._waits_for_a_person(owed)
+
+    def open(self) -> int:
+        """Deliveries that have not ended."""
+        return sum(not self._has_ended(owed) for _, owed in self._owed())
+
+    def _never_ended(self, owed: Owed, where: str) -> Violation:
+        history = self._truth.deliveries.get(owed)
+        return Violation("never ended", owed[0], f"{where}: {history[-1].state if history else 'never looked at'}")
+
+    def _asked_after_its_end(self, owed: Owed, asked: Iterable[Asked], where: str) -> Iterator[Violation]:
+        """Requests whose sender could have known that the delivery had ended."""
+        settled_at = self._truth.settled_at(*owed)
+        for seen in asked:
+            if settled_at is not None and seen.known_at > settled_at:
+                told = f"{where} at {moment(seen.at)}, ended at {moment(settled_at)}"
+                yield Violation("asked after its end", owed[0], told)
+
+
+def moment(at: int) -> str:
+    """A time (microseconds since the start) as people read it."""
+    return f"{at / SECOND:.3f} s"
+
+
+__all__ = ["Owed", "PushWorld", "World", "moment"]
