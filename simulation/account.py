@@ -119,6 +119,8 @@ class Account:
         self.calls = 0
         self.asked = 0
         self.troubles: dict[str, list[int]] = defaultdict(list)
+        self._circuits = 0
+        self._wakes_at = self._woken_at = 0
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self.sweeps: list[Callable[[str], None]] = []
@@ -241,8 +243,26 @@ class Account:
             self.scheduler.sleep(seconds * SECOND)
 
     def _scheduled(self, name: str) -> None:
+        minute = self.now_ms() // 60_000
+        if name == "wake" and self._nothing_wakes():
+            return
         with suppress(RunFailed):
             self.functions[name].invoke({})
+            if name == "wake":
+                self._woken_at = minute
+
+    def _nothing_wakes(self) -> bool:
+        """Whether a run of wake would find nothing, in good weather: then it is left out, as it costs most of what idle hours cost."""
+        return self.scheduler.now >= self.weather.over and not self._circuits and self._wakes_at < self._woken_at
+
+    def _note_waits(self, before: Item | None, after: Item | None) -> None:
+        """Remember what wake has to look for in the schedule's table."""
+        pk = (after or before or {})["pk"]["S"]
+        kind = pk.partition("#")[0]
+        if kind == "CIRCUITS":
+            self._circuits += (after is not None) - (before is not None)
+        elif kind.isdigit():
+            self._wakes_at = max(self._wakes_at, int(kind))
 
     def _expire_items(self) -> None:
         """Time to live: items go some time after their time, within about two days."""
@@ -293,6 +313,8 @@ class Account:
     def _changed(self, table: str, before: Item | None, after: Item | None, expired: bool) -> None:
         for told in self.written:
             told(table, before, after)
+        if table == "ScheduleTable":
+            self._note_waits(before, after)
         if table not in self._streams or before == after:
             return
         image = after if after is not None else before or {}

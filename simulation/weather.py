@@ -137,11 +137,13 @@ class Weather:
 
     Attributes:
         struck: How often each kind struck.
+        over: When the last of them ends, microseconds: from then on the weather is good.
     """
 
     def __init__(self, storms: Sequence[Storm], seed: str) -> None:
         self.storms = tuple(storms)
         self.struck: Counter[str] = Counter()
+        self.over = max((each.ends for each in storms), default=0)
         self._random = {each.name: Random(f"{seed}/{each.name}") for each in storms}
         self._of_kind: dict[Kind, list[Storm]] = {kind: [] for kind in Kind}
         for each in storms:
@@ -149,6 +151,8 @@ class Weather:
 
     def strikes(self, kind: Kind, where: str, now: int) -> bool:
         """Whether something of a kind goes wrong at a place now (microseconds)."""
+        if now >= self.over:
+            return False
         for storm in self._of_kind[kind]:
             if (
                 storm.begins <= now < storm.ends

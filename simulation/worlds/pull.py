@@ -108,10 +108,10 @@ class PullWorld(World):
     def _consume(self, queue: str, name: str, random: Random) -> None:
         account = self._account
         while True:
-            account.scheduler.sleep(round(random.expovariate(1 / (30 * SECOND))))
+            account.scheduler.sleep(round(random.expovariate(1 / (60 * SECOND))))
             timeout = random.choice((30, 60, 120))
             asked_at = account.scheduler.now
-            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 30, 30))}
+            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 0, 30))}
             answer = self._ask("POST", queue, "/reservations", ask)
             if answer.status != 200:
                 continue

@@ -15,7 +15,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine import wake as wake_module
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.model.schedule import Position
+from pushhub.engine.model.schedule import Position, ScheduleEntry
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.wake import Wake
 
@@ -171,6 +171,30 @@ def test_a_shard_that_fails_does_not_hold_up_the_others_and_is_read_again() -> N
     assert first >= MANY // 2
     # And the next run goes on with the fourth
     assert world.wake.run(lambda: ENDLESS) == MANY - first
+
+
+def test_a_shard_that_cannot_be_read_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given deliveries that are due, and a shard that cannot be read
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    due, there = world.schedule.due, [each.shard for each in world.schedule.positions()]
+    broken = there[0]
+
+    def failing(position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
+        if position.shard == broken:
+            raise Unavailable("dynamodb:Query", "ThrottlingException")
+        return due(position, now, limit)
+
+    monkeypatch.setattr(world.schedule, "due", failing)
+    # When there is a run, then it tells of it, the other shards are woken, and how far they were read is kept
+    with pytest.raises(Unavailable):
+        world.wake.run(lambda: ENDLESS)
+    woken = len(world.retry_queue.sent)
+    assert 0 < woken < MANY
+    # And the next run that can read it wakes the rest
+    monkeypatch.setattr(world.schedule, "due", due)
+    assert world.wake.run(lambda: ENDLESS) == MANY - woken
 
 
 def test_a_run_out_of_time_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,12 +87,13 @@ class Wake:
         now = self._clock.now()
         free = [each for each in self._schedule.positions() if each.taken_until <= now]
         mine = [each for each in free if shard is None or each.shard == shard]
-        looks = list(self._executor.map(lambda each: self._schedule.due(each, now, PAGE), mine))
+        looks = [self._executor.submit(self._schedule.due, each, now, PAGE) for each in mine]
         woken, failed = 0, None
-        for position, (entries, passed) in zip(mine, looks, strict=True):
-            if shard is None and len(entries) >= PAGE and self._started(position.shard):
-                continue
+        for position, look in zip(mine, looks, strict=True):
             try:
+                entries, passed = look.result()
+                if shard is None and len(entries) >= PAGE and self._started(position.shard):
+                    continue
                 woken += self._work_off(position, entries, passed, remaining_ms)
             except Unavailable as error:
                 # The other shards must not wait for this one.
