@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
+from tests.fakes.activity import FakeActivity
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, Schedule, SubscriberStore
+from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, Schedule, SubscriberStore
+from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
@@ -77,6 +79,15 @@ def subscriber_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterat
         return
     with aws.dynamodb() as client:
         yield DynamoDBSubscribers(client, aws.SCHEDULE_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def activity_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[ActivityStore]:
+    if request.param == "fake":
+        yield FakeActivity()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBActivity(client, aws.SCHEDULE_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

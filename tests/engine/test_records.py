@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
+from tests.contract.samples import first, message
+from tests.fakes.activity import FakeActivity
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.activity import HOUR_MS, Activity
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.records import record_of_delivery
+from pushhub.engine.ports import ActivityStore
 from pushhub.engine.records import Records
 from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.s3_records import S3RecordStore
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 
 ACCEPTED = 1_795_000_000_123
 BUCKET = "records"
+INTERNAL = "hub/incoming"
 
 
 def an_inserted_message(sequence: int, *, accepted_at: int = ACCEPTED, message_id: str = "") -> dict[str, Any]:
@@ -66,8 +74,28 @@ def telemetry() -> FakeTelemetry:
 
 
 @pytest.fixture
-def records(client: S3Client, telemetry: FakeTelemetry) -> Records:
-    return Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+def activity() -> FakeActivity:
+    return FakeActivity()
+
+
+def records_of(
+    client: S3Client,
+    telemetry: FakeTelemetry,
+    activity: ActivityStore | None = None,
+    read: Callable[[Mapping[str, Any]], DeliveryRecord | None] = record_of_change,
+) -> Records:
+    return Records(
+        read=read,
+        store=S3RecordStore(client, BUCKET),
+        activity=activity or FakeActivity(),
+        internal=lambda queue: queue == INTERNAL,
+        telemetry=telemetry,
+    )
+
+
+@pytest.fixture
+def records(client: S3Client, telemetry: FakeTelemetry, activity: FakeActivity) -> Records:
+    return records_of(client, telemetry, activity)
 
 
 def stored(client: S3Client) -> dict[str, bytes]:
@@ -151,20 +179,20 @@ def test_an_unwritable_object_fails_the_batch_so_that_it_comes_again(
     with Stubber(client) as stubber:
         expected = {"Bucket": BUCKET, "Key": ANY, "Body": ANY, "ContentType": ANY, "IfNoneMatch": "*"}
         stubber.add_client_error("put_object", "InternalError", http_status_code=500, expected_params=expected)
-        failing = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+        failing = records_of(client, telemetry)
         # Then the error reaches the caller, and nothing counts as written
         with pytest.raises(Unavailable):
             failing.run([an_inserted_message(1)], table="messages")
         assert telemetry.counts["RecordsWritten"] == 0
     # When the batch comes again, it is written
-    again = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+    again = records_of(client, telemetry)
     assert again.run([an_inserted_message(1)], table="messages") == 1
 
 
 def test_an_object_that_is_there_already_counts_as_written(client: S3Client, telemetry: FakeTelemetry) -> None:
     with Stubber(client) as stubber:
         stubber.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
-        records = Records(read=record_of_change, store=S3RecordStore(client, BUCKET), telemetry=telemetry)
+        records = records_of(client, telemetry)
         assert records.run([an_inserted_message(1)], table="messages") == 1
 
 
@@ -173,3 +201,46 @@ def test_changes_that_are_no_events_make_no_object(records: Records, client: S3C
     removed["dynamodb"]["OldImage"] = removed["dynamodb"].pop("NewImage")
     assert records.run([removed], table="messages") == 0
     assert stored(client) == {}
+
+
+HOUR = ACCEPTED - ACCEPTED % HOUR_MS
+
+
+def counted(activity: FakeActivity, project: str = "p") -> dict[int, Activity]:
+    return activity.activity(project, 0, 10 * ACCEPTED)
+
+
+def test_a_batch_is_counted_once_by_project_and_hour(records: Records, activity: FakeActivity) -> None:
+    # Given messages of two projects in two hours
+    others = an_inserted_message(13)
+    others["dynamodb"]["NewImage"]["pk"]["S"] = f"q#u1#{10**18}"
+    batch = [an_inserted_message(11), an_inserted_message(12, accepted_at=ACCEPTED + HOUR_MS), others]
+    # When they are recorded, twice because the first run's end was not noticed
+    for _ in range(2):
+        records.run(batch, table="messages")
+    # Then each counts once
+    assert counted(activity) == {HOUR: Activity(accepted=1), HOUR + HOUR_MS: Activity(accepted=1)}
+    assert counted(activity, "q") == {HOUR: Activity(accepted=1)}
+
+
+def test_what_the_hub_does_itself_is_accepted_but_delivered_to_nobody(
+    client: S3Client, telemetry: FakeTelemetry, activity: FakeActivity
+) -> None:
+    routed = first(message(queue=INTERNAL, project="p"), Verdict.DELIVERED)
+    pushed = first(message(project="p"), Verdict.DELIVERED)
+    made = iter([record_of_delivery(None, each, ACCEPTED) for each in (routed, pushed)])
+    records = records_of(client, telemetry, activity, read=lambda _: next(made))
+    records.run([an_inserted_message(1), an_inserted_message(2)], table="messages")
+    assert [*counted(activity).values()] == [Activity(delivered=1)]
+
+
+class NeverCounts(FakeActivity):
+    def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
+        raise Unavailable("dynamodb:UpdateItem")
+
+
+def test_what_cannot_be_counted_is_recorded_all_the_same(client: S3Client, telemetry: FakeTelemetry) -> None:
+    records = records_of(client, telemetry, NeverCounts())
+    assert records.run([an_inserted_message(1)], table="messages") == 1
+    assert len(stored(client)) == 1
+    assert [name for name, _ in telemetry.events] == ["activity_not_counted"]

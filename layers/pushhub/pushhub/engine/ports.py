@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from pushhub.engine.model.activity import Activity
 from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -403,6 +404,24 @@ class RecordStore(Protocol):
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         """Keep a stream record from which no delivery record could be made, whole, with the reason."""
+        ...
+
+
+class ActivityStore(Protocol):
+    """How much went on, by project and hour. A statistic: what is added twice counts twice."""
+
+    def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
+        """Add to what is known of an hour.
+
+        Args:
+            project_id: The project.
+            hour: When the hour began, epoch milliseconds.
+            activity: What to add.
+        """
+        ...
+
+    def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
+        """What is known of the hours from ``first`` to ``last``, each by when it began; one in which nothing happened is missing."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""From changes of stored state to delivery records: each change once, in order, none lost, and none that blocks the others."""
+"""From changes of stored state to delivery records: each change once, in order, none lost, and none that blocks the others. Written ones are counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Telemetry
-from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.ports import RecordStore
+from pushhub.engine.model.activity import Activity, activity_of, hour_of
+from pushhub.engine.model.record import DeliveryRecord, RecordKind
+from pushhub.engine.ports import ActivityStore, RecordStore
 
 
 class Records:
@@ -20,6 +21,8 @@ class Records:
         read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on what it
             cannot read, and ``Unavailable`` when it could not look something up.
         store: Where records go.
+        activity: Where they are counted.
+        internal: Says by a queue's name whether the hub itself works on its messages; what becomes of them there is not counted.
         telemetry: Metrics, and events about what was set aside.
     """
 
@@ -28,10 +31,14 @@ class Records:
         *,
         read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None],
         store: RecordStore,
+        activity: ActivityStore,
+        internal: Callable[[str], bool],
         telemetry: Telemetry,
     ) -> None:
         self._read = read
         self._store = store
+        self._activity = activity
+        self._internal = internal
         self._telemetry = telemetry
 
     def run(self, batch: Sequence[Mapping[str, Any]], *, table: str) -> int:
@@ -59,13 +66,27 @@ class Records:
             for record in (made,) if isinstance(made, DeliveryRecord) else made or ():
                 hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
         for recorded in hours.values():
-            self._store.write(
-                [record for _, record in recorded], table=table, first=recorded[0][0], last=recorded[-1][0]
-            )
+            made_now = [record for _, record in recorded]
+            if self._store.write(made_now, table=table, first=recorded[0][0], last=recorded[-1][0]):
+                self._count(made_now)
         total = sum(len(recorded) for recorded in hours.values())
         if total:
             self._telemetry.count("RecordsWritten", total)
         return total
+
+    def _count(self, records: Sequence[DeliveryRecord]) -> None:
+        """Count the records of one hour: a write for each project that has any. A statistic: failing to count fails nothing else."""
+        counts: dict[str, Activity] = {}
+        for record in records:
+            if record.kind is RecordKind.ACCEPTED or not self._internal(record.queue):
+                counts[record.project] = counts.get(record.project, Activity()) + activity_of(record)
+        for project, activity in counts.items():
+            if activity == Activity():
+                continue
+            try:
+                self._activity.add_activity(project, hour_of(records[0]), activity)
+            except Unavailable as error:
+                self._telemetry.event("activity_not_counted", error=str(error), project=project)
 
     def _set_aside(self, stream_record: Mapping[str, Any], table: str, error: Exception) -> None:
         sequence = _sequence(stream_record)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.limiter import Limiter
     from pushhub.engine.ports import (
+        ActivityStore,
         BodyStore,
         ConfigStore,
         MessageStore,
@@ -82,7 +83,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
     "notify": (CONFIG_TABLE,),
-    "records": (RECORDS_BUCKET,),
+    "records": (RECORDS_BUCKET, SCHEDULE_TABLE),
 }
 """The settings that each function has for the engine, by its folder; protocols add theirs."""
 
@@ -143,6 +144,11 @@ class EnginePorts(Protocol):
     @property
     def shard_runs(self) -> ShardRuns:
         """Starts runs of this function for one shard of the schedule each."""
+        ...
+
+    @property
+    def activity(self) -> ActivityStore:
+        """What went on, by project and hour."""
         ...
 
     @property
@@ -273,6 +279,13 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
         return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
+    @cached_property
+    def activity(self) -> ActivityStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
+
+        return DynamoDBActivity(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
 
     @cached_property
     def bodies(self) -> BodyStore:
@@ -521,5 +534,9 @@ class Engine:
 
         readers = {name: read for protocol in self.protocols for name, read in protocol.change_readers().items()}
         return Records(
-            read=readers.get(table, record_of_change), store=self.ports.records, telemetry=self.ports.telemetry
+            read=readers.get(table, record_of_change),
+            store=self.ports.records,
+            activity=self.ports.activity,
+            internal=self._internal,
+            telemetry=self.ports.telemetry,
         )

@@ -188,6 +188,7 @@ class Ironmq:
             pull=self.ports.pull,
             waits=self.ports.waits,
             bodies=outside.bodies,
+            activity=lambda: outside.activity,
             clock=outside.clock,
             check_url=outside.check_url,
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.base.ports import CheckUrl, Clock
-from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+from pushhub.engine.activity import ProjectActivity
+from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore
 from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
+from pushhub.ironmq.api import activity as activity_routes
 from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
@@ -37,6 +39,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route("GET", "/version", _version, name="ironmq.version", summary="Show the API's version", auth=Auth.NONE),
     *queue_routes.ROUTES,
     *message_routes.ROUTES,
+    *activity_routes.ROUTES,
 )
 """Every route of the queue API."""
 
@@ -92,6 +95,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
+        activity: What went on.
         check_url: The egress guard's check of a subscriber URL at registration.
     """
 
@@ -105,6 +109,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: PullStore,
         waits: Waits,
         bodies: BodyStore,
+        activity: Callable[[], ActivityStore],
         clock: Clock,
         check_url: CheckUrl,
     ) -> None:
@@ -117,5 +122,6 @@ class IronApi(Api[IronUseCases, IronCall]):
             pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
+            activity=ProjectActivity(store=activity, clock=clock),
         )
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(Tokens(config)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.ironmq.wire.activity import DEFAULT_HOURS, MAX_HOURS
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
@@ -230,6 +231,7 @@ DESCRIPTION = ApiDescription(
         "per_page": Named(means="Names on a page.", schema=whole("", 1, MAX_PER_PAGE, default=DEFAULT_PER_PAGE)),
         "previous": Named(means="The last name of the page before."),
         "prefix": Named(means="What the names begin with."),
+        "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
         "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
         "reservation_id": Named(means="The reservation, where the body does not say."),
         "subscriber_name": Named(means="Who acknowledges a push, where the body does not say."),
@@ -408,6 +410,32 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.show_push_statuses": Described(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
+        ),
+        "ironmq.show_activity": Described(
+            means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a minute or two later; "
+            "a statistic, which a crash may leave a little short.",
+            asked={"hours": "2"},
+            answer=answer(
+                {
+                    "hours": array(
+                        answer(
+                            {
+                                "hour": text("When it began, UTC.", format="date-time"),
+                                "accepted": whole("Messages accepted, those that the hub made of others included.", 0),
+                                "delivered": whole("Deliveries that a subscriber took.", 0),
+                                "failed": whole("Attempts that failed.", 0),
+                                "given_up": whole("Deliveries whose tries were used up, or whose time was over.", 0),
+                            }
+                        )
+                    )
+                }
+            ),
+            answered={
+                "hours": [
+                    {"hour": "2026-11-18T10:00:00.000Z", "accepted": 0, "delivered": 0, "failed": 0, "given_up": 0},
+                    {"hour": "2026-11-18T11:00:00.000Z", "accepted": 5, "delivered": 4, "failed": 2, "given_up": 1},
+                ]
+            },
         ),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pushhub.engine.activity import ProjectActivity
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import PullQueues
@@ -23,6 +24,7 @@ class IronUseCases:
         pull: Messages of pull queues.
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
+        activity: What went on.
     """
 
     queues: Queues
@@ -31,3 +33,4 @@ class IronUseCases:
     pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge
+    activity: ProjectActivity

@@ -1,0 +1,31 @@
+"""A project's activity on the wire. IronMQ has nothing like it; it is named and worded as its other answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from pushhub.base.errors import Invalid
+from pushhub.base.times import iso_time
+from pushhub.engine.model.activity import Activity
+from pushhub.web.json import number_in_query
+
+DEFAULT_HOURS = 24
+MAX_HOURS = 168
+
+
+def parse_hours(query: Mapping[str, str]) -> int:
+    """How many hours are asked for.
+
+    Raises:
+        Invalid: No number from 1 to a week's.
+    """
+    hours = number_in_query(query, "hours", default=DEFAULT_HOURS)
+    if not 1 <= hours <= MAX_HOURS:
+        raise Invalid(f"hours must be a number from 1 to {MAX_HOURS}")
+    return hours
+
+
+def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
+    """Hours with what went on in each."""
+    return {"hours": [{"hour": iso_time(hour), **asdict(activity)} for hour, activity in hours]}

@@ -1,0 +1,31 @@
+"""What every store of activity does."""
+
+from __future__ import annotations
+
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+
+from pushhub.engine.model.activity import HOUR_MS, Activity
+from pushhub.engine.ports import ActivityStore
+
+HOUR = NOW - NOW % HOUR_MS
+
+
+def test_what_is_added_to_an_hour_adds_up(activity_store: ActivityStore) -> None:
+    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=3, failed=1))
+    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=1, delivered=2, given_up=1))
+    assert activity_store.activity(PROJECT, HOUR, HOUR) == {
+        HOUR: Activity(accepted=4, delivered=2, failed=1, given_up=1)
+    }
+
+
+def test_the_hours_asked_for_are_told_and_no_others(activity_store: ActivityStore) -> None:
+    for number in range(5):
+        activity_store.add_activity(PROJECT, HOUR + number * HOUR_MS, Activity(accepted=number + 1))
+    activity_store.add_activity(OTHER_PROJECT, HOUR + HOUR_MS, Activity(accepted=99))
+    told = activity_store.activity(PROJECT, HOUR + HOUR_MS, HOUR + 3 * HOUR_MS)
+    assert {hour: each.accepted for hour, each in told.items()} == {
+        HOUR + HOUR_MS: 2,
+        HOUR + 2 * HOUR_MS: 3,
+        HOUR + 3 * HOUR_MS: 4,
+    }
+    assert activity_store.activity(OTHER_PROJECT, HOUR, HOUR) == {}

@@ -1,0 +1,66 @@
+"""What each delivery record adds to the activity of its hour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.samples import NOW, POLICY, first, message, tried
+
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.activity import HOUR_MS, Activity, activity_of, hour_of
+from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
+from pushhub.engine.model.record import DeliveryRecord
+from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
+
+
+def the_record(before: Delivery | None, after: Delivery | None) -> DeliveryRecord:
+    record = record_of_delivery(before, after, NOW)
+    assert record is not None
+    return record
+
+
+def test_a_message_counts_when_it_is_accepted_and_not_when_it_is_owed_to_more() -> None:
+    accepted = record_of_acceptance(message())
+    assert activity_of(accepted) == Activity(accepted=1)
+    assert activity_of(replace(accepted, manual=True)) == Activity()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        (Verdict.DELIVERED, Activity(delivered=1)),
+        (Verdict.FAILED, Activity(failed=1)),
+        (Verdict.RESERVED, Activity()),
+        (Verdict.POLL, Activity()),
+    ],
+)
+def test_an_attempt_counts_by_what_came_of_it(verdict: Verdict, expected: Activity) -> None:
+    assert activity_of(the_record(None, first(message(), verdict))) == expected
+
+
+def test_a_last_try_that_fails_counts_as_failed_and_given_up() -> None:
+    last = first(message(), Verdict.FAILED, policy=replace(POLICY, retries=0))
+    assert last.state is DeliveryState.EXHAUSTED
+    assert activity_of(the_record(None, last)) == Activity(failed=1, given_up=1)
+
+
+def test_what_is_acknowledged_counts_once_also_when_that_comes_before_the_answer() -> None:
+    # Given a subscriber that acknowledged before its 202 was recorded
+    reserved = first(message(), Verdict.RESERVED)
+    acknowledged = acknowledge(reserved, reserved.subscriber_id, 1, NOW)
+    # Then the acknowledgement counts, and the attempt that follows it does not
+    assert activity_of(the_record(reserved, acknowledged)) == Activity(delivered=1)
+    assert activity_of(the_record(None, reserved)) == Activity()
+
+
+def test_what_expires_is_given_up_and_what_is_cancelled_is_not() -> None:
+    waiting = first(message(), Verdict.FAILED)
+    assert activity_of(the_record(waiting, close(waiting, DeliveryState.EXPIRED, NOW))) == Activity(given_up=1)
+    assert activity_of(the_record(waiting, close(waiting, DeliveryState.CANCELLED, NOW))) == Activity()
+
+
+def test_a_record_belongs_to_the_hour_of_its_event() -> None:
+    at = NOW - NOW % HOUR_MS + 5
+    delivery = tried(opening(message(), "a1a2a3a4a5a6"), Verdict.DELIVERED, at=at)
+    assert hour_of(the_record(None, delivery)) == at - 5
