@@ -115,3 +115,20 @@ def test_who_waits_behind_a_delivery_is_found_until_it_is_let_go(subscriber_stor
     subscriber_store.let_go(before.key)
     subscriber_store.let_go(before.key)
     assert subscriber_store.behind(before.key) is None
+
+
+def test_one_project_is_told_of_its_own_that_are_looked_after(subscriber_store: SubscriberStore) -> None:
+    for each in (KEY, *OTHERS):
+        subscriber_store.look_after(each)
+    assert {*subscriber_store.looked_after_of(PROJECT, 10)} == {KEY, OTHERS[1], OTHERS[2]}
+    assert len(subscriber_store.looked_after_of(PROJECT, 2)) == 2
+    assert subscriber_store.looked_after_of(PROJECT[:-1], 10) == []
+
+
+def test_what_waits_is_counted_so_far(subscriber_store: SubscriberStore) -> None:
+    for number in range(12):
+        subscriber_store.add(KEY, order(message()), NOW + number)
+    subscriber_store.add(OTHERS[0], order(message()), NOW)
+    assert subscriber_store.count_waiting(KEY, 1_000) == 12
+    assert subscriber_store.count_waiting(KEY, 5) == 5
+    assert subscriber_store.count_waiting(OTHERS[1], 5) == 0

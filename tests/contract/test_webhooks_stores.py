@@ -397,3 +397,26 @@ def _attempt(message_id: str, started_at: int, response: str = "") -> LoggedAtte
         event_type="a",
         listed_until=(NOW // 1000 + 60) * 1000,
     )
+
+
+def test_disabled_endpoints_of_all_applications_are_found_until_they_are_enabled_or_deleted(settings: Any) -> None:
+    # Given two applications with endpoints, some of them disabled from the start or later
+    first, second = (settings.put_application(application(number), None) for number in range(2))
+    well = settings.put_endpoint(endpoint(first, 1), None)
+    off = settings.put_endpoint(endpoint(first, 2, disabled=True), None)
+    later = settings.put_endpoint(endpoint(second, 3), None)
+    later = settings.put_endpoint(replace(later, fields=replace(later.fields, disabled=True)), later)
+    # Then those are found, with what they are now
+    assert {each.endpoint_id: each for each in settings.disabled(PROJECT)} == {
+        off.endpoint_id: off,
+        later.endpoint_id: later,
+    }
+    assert [*settings.disabled(OTHER_PROJECT)] == []
+    assert well not in settings.disabled(PROJECT)
+    # When one is changed and stays so, one is enabled, and one deleted
+    off = settings.put_endpoint(replace(off, headers={}), off)
+    settings.put_endpoint(replace(later, fields=replace(later.fields, disabled=False)), later)
+    assert [*settings.disabled(PROJECT)] == [off]
+    settings.delete_endpoint(off)
+    # Then none is left
+    assert [*settings.disabled(PROJECT)] == []

@@ -81,6 +81,10 @@ class FakeSubscribers:
         """See the port."""
         return iter(sorted(self._looked_after, key=lambda each: (each.project, each.queue_uid, each.subscriber_id)))
 
+    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
+        """See the port."""
+        return [each for each in self.looked_after() if each.project == project_id][:limit]
+
     def leave(self, key: SubscriberKey) -> None:
         """See the port."""
         self._looked_after.discard(key)
@@ -96,6 +100,10 @@ class FakeSubscribers:
         with self._lock:
             places = sorted(self._waiting.get(key, {}).items())[:limit]
             return [Waiting(order=order, place=place) for place, order in places]
+
+    def count_waiting(self, key: SubscriberKey, most: int) -> int:
+        """See the port."""
+        return min(most, len(self._waiting.get(key, {})))
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """See the port."""

@@ -91,6 +91,10 @@ class FakeWebhooksSettings:
             del self._endpoints[key]
             self._deleted[key] = replace(endpoint, deleted=True, sealed=b"", headers={})
 
+    def disabled(self, project_id: str) -> Iterator[Endpoint]:
+        """See the port."""
+        return iter([each for key, each in self._endpoints.items() if key[0] == project_id and each.fields.disabled])
+
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
         """See the port."""
         return self._deleted.get((project_id, app_id, endpoint_id))

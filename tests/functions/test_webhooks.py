@@ -84,6 +84,8 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
         "/app?limit=1",
         f"{path}/secret",
         f"{path}/stats",
+        f"{path}/health",
+        "/health/endpoints",
         f"{path}/msg?with_content=true",
         f"/app/{app}/msg",
         f"/app/{app}/msg/{large}",

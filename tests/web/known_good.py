@@ -552,6 +552,8 @@ WEBHOOKS = {
     ),
     "webhooks.health": Good(),
     "webhooks.ping": Good(),
+    "webhooks.list_troubled_endpoints": Good(_webhook_endpoint),
+    "webhooks.show_endpoint_health": Good(_webhook_endpoint),
     "webhooks.create_application": Good(_no_application, APPLICATION, {"get_if_exists": "false"}),
     "webhooks.list_applications": Good(_application, query=LIST),
     "webhooks.show_application": Good(_application),

@@ -480,6 +480,10 @@ class Healths(Protocol):
         """Subscribers whose circuits were opened, until they leave."""
         ...
 
+    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
+        """Those of one project in that list; so many at most."""
+        ...
+
     def leave(self, key: SubscriberKey) -> None:
         """Take a subscriber from that list; safe to repeat."""
         ...
@@ -507,6 +511,10 @@ class SubscriberBacklog(Protocol):
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
         """Those that have waited longest, about in their order; so many at most."""
+        ...
+
+    def count_waiting(self, key: SubscriberKey, most: int) -> int:
+        """How many wait; counted as far as ``most``."""
         ...
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:

@@ -84,6 +84,10 @@ class Endpoints(ReadEndpoints, Protocol):
         """
         ...
 
+    def disabled(self, project_id: str) -> Iterator[Endpoint]:
+        """The disabled endpoints of all applications of a project, page by page as they are asked for."""
+        ...
+
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
         """What is kept of a deleted endpoint, or None."""
         ...

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.examples import WebhooksExamples
+    from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.listing import Listing
     from pushhub.webhooks.messages import WebhooksMessages
@@ -485,6 +486,19 @@ class Webhooks:
         )
 
     @cached_property
+    def health(self) -> WebhooksHealth:
+        """Tells how endpoints are."""
+        from pushhub.webhooks.health import WebhooksHealth
+
+        return WebhooksHealth(
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            subscribers=lambda: self._outside.subscribers,
+            keys=self.endpoints.keys,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
     def posting_api(self) -> WebhooksPostingApi:
         """The part of the API that producers ask for."""
         from pushhub.webhooks.api.posting import WebhooksPostingApi
@@ -508,6 +522,7 @@ class Webhooks:
             messages=self.messages,
             attempts=self.attempts,
             examples=self.examples,
+            health=self.health,
             repeats=self.repeats,
             portal=self.portal,
             environments=self.environments,

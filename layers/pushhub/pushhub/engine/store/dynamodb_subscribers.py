@@ -6,7 +6,7 @@ import heapq
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.ports import Clock
@@ -74,14 +74,22 @@ class DynamoDBSubscribers:
     def looked_after(self) -> Iterator[SubscriberKey]:
         """See the port. Reads as far as it is asked."""
         for shard in range(LISTS):
-            items = self._table.items(
-                KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"CIRCUITS#{shard}")}
+            yield from self._listed_in(shard)
+
+    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
+        """See the port."""
+        shards = (self._listed_in(shard, f"{project_id}#") for shard in range(LISTS))
+        return list(islice(chain.from_iterable(shards), limit))
+
+    def _listed_in(self, shard: int, prefix: str = "") -> Iterator[SubscriberKey]:
+        condition, values = "pk = :pk", {":pk": text(f"CIRCUITS#{shard}")}
+        if prefix:
+            condition, values[":prefix"] = f"{condition} AND begins_with(sk, :prefix)", text(prefix)
+        for item in self._table.items(KeyConditionExpression=condition, ExpressionAttributeValues=values):
+            project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 2)
+            yield SubscriberKey(
+                project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
             )
-            for item in items:
-                project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 2)
-                yield SubscriberKey(
-                    project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
-                )
 
     def leave(self, key: SubscriberKey) -> None:
         """See the port."""
@@ -104,6 +112,22 @@ class DynamoDBSubscribers:
         """See the port. Consistent."""
         shards = (self._waiting_in(key, shard, limit) for shard in range(SHARDS))
         return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
+
+    def count_waiting(self, key: SubscriberKey, most: int) -> int:
+        """See the port."""
+        count = 0
+        for shard in range(SHARDS):
+            pages = self._table.pages(
+                KeyConditionExpression="pk = :pk",
+                ExpressionAttributeValues={":pk": text(_waiting_partition(key, shard))},
+                Select="COUNT",
+                Limit=most - count,
+            )
+            for page in pages:
+                count += page["Count"]
+                if count >= most:
+                    return most
+        return count
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """See the port."""

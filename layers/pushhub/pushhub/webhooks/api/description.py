@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pushhub.engine.model.circuit import CircuitState
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     ApiDescription,
@@ -21,6 +22,7 @@ from pushhub.web.description import (
     text,
     whole,
 )
+from pushhub.webhooks.health import MOST_COUNTED, MOST_TROUBLED
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
@@ -185,6 +187,26 @@ _MESSAGE_FIELDS: dict[str, Schema] = {
     "orderingKey": text("Messages with the same one reach each endpoint one after the other."),
 }
 _MESSAGE_LACKS = ("tags", "deliverAt", "orderingKey")
+
+_CIRCUIT_FIELDS: dict[str, Schema] = {
+    "circuit": text(
+        "`open`: it is left alone but for probes. `ramping`: what waited is sent, more each minute.",
+        enum=[each.value for each in CircuitState],
+    ),
+    "circuitSince": nullable(text("When its circuit came to be so. RFC 3339, UTC.")),
+    "nextProbe": nullable(text("While it is open: from when on it is tried again. RFC 3339, UTC.")),
+    "failedProbes": whole("While it is open: probes that failed.", 0),
+    "failingSince": nullable(text("The first failure since it last took anything. RFC 3339, UTC.")),
+    "disablesAt": nullable(text("When it is disabled if it fails on. RFC 3339, UTC.")),
+}
+_CIRCUIT: dict[str, Any] = {
+    "circuit": "open",
+    "circuitSince": _AT,
+    "nextProbe": "2026-11-22T05:38:16.123Z",
+    "failedProbes": 2,
+    "failingSince": "2026-11-22T05:30:00.000Z",
+    "disablesAt": "2026-11-27T05:30:00.000Z",
+}
 
 _TASK_ID = "qtask_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 _TASK_BEGUN: dict[str, Any] = {"id": _TASK_ID, "status": "running", "task": "endpoint.recover", "updatedAt": _AT}
@@ -513,6 +535,30 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.health": Described(answer=obj(), answered={}),
     "webhooks.ping": Described(),
+    "webhooks.list_troubled_endpoints": Described(
+        means=f"Those that are disabled, and those whose circuit is open or has just closed, of all applications; {MOST_TROUBLED} of each at most. "
+        "An extension.",
+        answer=answer(
+            {
+                "data": array(
+                    answer({"appId": text(), "appName": text(), "endpoint": ref("WebhooksEndpoint"), **_CIRCUIT_FIELDS})
+                )
+            }
+        ),
+        answered={"data": [{"appId": _APP_ID, "appName": "Acme", "endpoint": _ENDPOINT, **_CIRCUIT}]},
+    ),
+    "webhooks.show_endpoint_health": Described(
+        means="An endpoint that fails for many messages is left alone but for a probe now and then; what it is owed waits. An extension.",
+        answer=answer(
+            {
+                "disabled": boolean("Whether it gets nothing."),
+                **_CIRCUIT_FIELDS,
+                "waiting": whole(f"Deliveries that wait until it is back; {MOST_COUNTED} are that many or more.", 0),
+                "oldSecretsEnd": array(TIME, "When each earlier secret ends that still signs."),
+            }
+        ),
+        answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [_AT]},
+    ),
     "webhooks.create_application": Described(
         means="With `get_if_exists` the one that has the uid is returned as it is, with 200.",
         request=request(_APPLICATION_FIELDS, needs=("name",)),

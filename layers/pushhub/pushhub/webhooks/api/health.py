@@ -1,11 +1,12 @@
-"""Webhooks API: whether it is there."""
+"""Webhooks API: whether it is there, and how endpoints are."""
 
 from __future__ import annotations
 
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.call import ENDPOINT, ROOT, WebhooksCall
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.wire.health import checkup_view, troubled_view
 
 
 def _health(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -18,6 +19,14 @@ def _ping(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return Response(status=204, body={})
 
 
+def _endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=checkup_view(hub.health.checkup(call.project, call.app, call.endpoint)))
+
+
+def _troubled(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=troubled_view(hub.health.troubled(call.project)))
+
+
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     Route("GET", ROOT + "/health", _health, name="webhooks.health", summary="See that it is there", auth=Auth.NONE),
     Route(
@@ -28,5 +37,20 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         summary="See that it answers",
         auth=Auth.NONE,
         status=204,
+    ),
+    Route(
+        "GET",
+        ROOT + "/health/endpoints",
+        _troubled,
+        name="webhooks.list_troubled_endpoints",
+        summary="List the endpoints that get nothing, or little",
+    ),
+    Route(
+        "GET",
+        ENDPOINT + "/health",
+        _endpoint,
+        name="webhooks.show_endpoint_health",
+        summary="Show how an endpoint is",
+        auth=Auth.PROJECT_OR_CAPABILITY,
     ),
 )

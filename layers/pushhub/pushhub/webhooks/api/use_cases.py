@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.examples import WebhooksExamples
+    from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.operational import Operational
@@ -47,6 +48,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         event_types: Event types.
         attempts: What became of messages.
         examples: Sends examples.
+        health: Tells how endpoints are.
         repeats: Answers repeated requests.
         portal: Tokens of the owners of applications.
         environments: What a project has, given out and taken in.
@@ -62,6 +64,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     event_types: WebhooksEventTypes
     attempts: WebhooksAttempts
     examples: WebhooksExamples
+    health: WebhooksHealth
     repeats: Repeats
     portal: Portal
     environments: Environments

@@ -9,6 +9,7 @@ event type        ``P#{project}``          ``TYPE#{name}``
 endpoint          ``A#{project}#{app}``    ``EP#{endpoint id}``
 deleted endpoint  ``A#{project}#{app}``    ``EPX#{endpoint id}``
 its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
+that it is off    ``P#{project}``          ``OFF#{app id}#{endpoint id}``
 idempotency key   ``I#{project}#{digest}`` ``KEY``
 line of a list    ``L#{project}#{app}``    ``M#{engine's id}``
 its event id      ``L#{project}#{app}``    ``E#{event id}``

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _APP, _APP_UID = "APP#", "APPUID#"
 _EP, _EP_DELETED, _EP_UID = "EP#", "EPX#", "EPUID#"
+_OFF = "OFF#"
 _TYPE = "TYPE#"
 
 _PAGE = 100
@@ -117,7 +118,7 @@ class DynamoDBWebhooksSettings:
         put |= _as_before(before.version if before else 0)
         claims = _claims(pk, _EP_UID, endpoint.endpoint_id, before.uid if before else None, endpoint.uid)
         named = endpoint.uid is not None and (not before or before.uid != endpoint.uid)
-        self._write(("Put", put), [*claims, _counted(endpoint)], named=named)
+        self._write(("Put", put), [*claims, *_noted_as_off(before, raised), _counted(endpoint)], named=named)
         return raised
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
@@ -127,7 +128,20 @@ class DynamoDBWebhooksSettings:
         kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
         delete: Write = ("Delete", {"Key": key(pk, _EP + endpoint.endpoint_id)} | _as_before(endpoint.version))
         claims = _claims(pk, _EP_UID, endpoint.endpoint_id, endpoint.uid, None)
-        self._write(delete, [*claims, kept, _counted(endpoint)], named=False)
+        self._write(delete, [*claims, kept, *_noted_as_off(endpoint, None), _counted(endpoint)], named=False)
+
+    def disabled(self, project_id: str) -> Iterator[Endpoint]:
+        """See the port. A read for each besides the list."""
+        listed = self._table.items(
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :off)",
+            ExpressionAttributeValues={":pk": text(project_pk(project_id)), ":off": text(_OFF)},
+            Limit=_PAGE,
+        )
+        for item in listed:
+            _, app_id, endpoint_id = item["sk"]["S"].split("#")
+            endpoint = self.endpoint(project_id, app_id, endpoint_id)
+            if endpoint is not None and endpoint.fields.disabled:
+                yield endpoint
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
         """See the port."""
@@ -225,6 +239,16 @@ def _claims(pk: str, prefix: str, owner: str, before: str | None, after: str | N
         condition = "attribute_not_exists(pk) OR id = :id"
         writes.append(("Delete", {"Key": key(pk, prefix + before), "ConditionExpression": condition, **mine}))
     return writes
+
+
+def _noted_as_off(before: Endpoint | None, after: Endpoint | None) -> list[Write]:
+    """The write that notes that an endpoint is disabled now, or no longer is; none when that stays."""
+    was, now = (each is not None and each.fields.disabled for each in (before, after))
+    owner = after or before
+    if was == now or owner is None:
+        return []
+    place = key(project_pk(owner.project), f"{_OFF}{owner.app_id}#{owner.endpoint_id}")
+    return [("Put", {"Item": place}) if now else ("Delete", {"Key": place})]
 
 
 def _counted(endpoint: Endpoint) -> Write:

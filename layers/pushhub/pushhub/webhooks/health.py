@@ -1,0 +1,109 @@
+"""How endpoints are: their circuits, what waits on them, which keys sign; and which of them want a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from pushhub.base.ports import Clock
+from pushhub.engine.model.circuit import Health, SubscriberKey
+from pushhub.engine.ports import SubscriberStore
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.endpoints import found_endpoint
+from pushhub.webhooks.model.application import OPERATIONAL_APP, PROTOCOL, Application, queue_of, queue_uid
+from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
+from pushhub.webhooks.model.signing import KeyRing
+from pushhub.webhooks.ports import Endpoints, ReadApplications
+from pushhub.webhooks.queues import CIRCUIT
+
+__all__ = ["MOST_COUNTED", "MOST_TROUBLED", "WebhooksHealth"]
+
+MOST_COUNTED = 1_000
+"""Deliveries that wait on an endpoint are counted so far."""
+
+MOST_TROUBLED = 50
+"""Endpoints that are told of at most, of each kind."""
+
+
+class WebhooksHealth:
+    """Tells how endpoints are. Whatever names an application or endpoint is its id or uid.
+
+    Args:
+        applications: Finds applications.
+        endpoints: Finds endpoints.
+        subscribers: What the engine knows of them; asked for when it is needed.
+        keys: Opens the signing keys of an endpoint.
+        clock: Says which keys still sign.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: ReadApplications,
+        endpoints: Endpoints,
+        subscribers: Callable[[], SubscriberStore],
+        keys: Callable[[Endpoint], KeyRing],
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._subscribers = subscribers
+        self._keys = keys
+        self._clock = clock
+
+    def checkup(self, project_id: str, app: str, name: str) -> EndpointCheckup:
+        """How one endpoint is.
+
+        Raises:
+            NotFound: No such application, or it has no such endpoint.
+        """
+        application = found_application(self._applications, project_id, app)
+        endpoint = found_endpoint(self._endpoints, application, name)
+        health, now = self._known(endpoint), self._clock.now()
+        return EndpointCheckup(
+            application=application,
+            endpoint=endpoint,
+            health=health,
+            disables_at=_disables_at(health),
+            waiting=self._subscribers().count_waiting(_key(endpoint), MOST_COUNTED),
+            old_keys_end=tuple(ends_at for _, ends_at in self._keys(endpoint).old if ends_at > now),
+        )
+
+    def troubled(self, project_id: str) -> list[EndpointHealth]:
+        """The endpoints of a project that are disabled, then those whose circuit is not closed; so many of each at most."""
+        found = {each.endpoint_id: each for each in islice(self._endpoints.disabled(project_id), MOST_TROUBLED)}
+        for key in self._subscribers().looked_after_of(project_id, MOST_TROUBLED):
+            protocol, _, app_id = key.queue.partition("/")
+            if protocol == PROTOCOL and key.subscriber_id not in found:
+                endpoint = self._endpoints.endpoint(project_id, app_id, key.subscriber_id)
+                found |= {endpoint.endpoint_id: endpoint} if endpoint else {}
+        # The one that tells what the hub has to say has routes of its own; one that was deleted leaves its endpoints behind.
+        names = {each.app_id for each in found.values()} - {OPERATIONAL_APP}
+        owners = {name: self._applications.application(project_id, name) for name in names}
+        shown = [self._shown(each, owners.get(each.app_id)) for each in found.values()]
+        return [each for each in shown if each and each.troubled]
+
+    def _shown(self, endpoint: Endpoint, owner: Application | None) -> EndpointHealth | None:
+        if owner is None:
+            return None
+        health = self._known(endpoint)
+        return EndpointHealth(application=owner, endpoint=endpoint, health=health, disables_at=_disables_at(health))
+
+    def _known(self, endpoint: Endpoint) -> Health:
+        key = _key(endpoint)
+        return self._subscribers().health(key) or Health(key=key)
+
+
+def _key(endpoint: Endpoint) -> SubscriberKey:
+    return SubscriberKey(
+        project=endpoint.project,
+        queue=queue_of(endpoint.app_id),
+        queue_uid=queue_uid(endpoint.app_id),
+        subscriber_id=endpoint.endpoint_id,
+    )
+
+
+def _disables_at(health: Health) -> int | None:
+    after_s = CIRCUIT.disable_after_s
+    return None if health.failing_since is None or after_s is None else health.failing_since + after_s * 1000

@@ -1,0 +1,50 @@
+"""How endpoints are, on the wire. Svix has nothing like it; it is worded as its other answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pushhub.base.times import iso_time
+from pushhub.engine.model.circuit import CircuitState
+from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
+from pushhub.webhooks.wire.endpoint import endpoint_view
+
+__all__ = ["checkup_view", "troubled_view"]
+
+
+def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:
+    health = shown.health
+    return {
+        "circuit": health.state.value,
+        "circuitSince": iso_time(health.changed_at) if health.changed_at else None,
+        "nextProbe": iso_time(health.probe_at) if health.state is CircuitState.OPEN else None,
+        "failedProbes": health.probes,
+        "failingSince": None if health.failing_since is None else iso_time(health.failing_since),
+        "disablesAt": None if shown.disables_at is None else iso_time(shown.disables_at),
+    }
+
+
+def checkup_view(shown: EndpointCheckup) -> dict[str, Any]:
+    """How one endpoint is."""
+    return {
+        "disabled": shown.endpoint.fields.disabled,
+        **_circuit_view(shown),
+        "waiting": shown.waiting,
+        "oldSecretsEnd": [iso_time(each) for each in shown.old_keys_end],
+    }
+
+
+def troubled_view(troubled: Sequence[EndpointHealth]) -> dict[str, Any]:
+    """Endpoints that get nothing, or little."""
+    return {
+        "data": [
+            {
+                "appId": each.application.app_id,
+                "appName": each.application.fields.name,
+                "endpoint": endpoint_view(each.endpoint),
+                **_circuit_view(each),
+            }
+            for each in troubled
+        ]
+    }
