@@ -8,7 +8,7 @@ import { logout } from "./webhooks.js";
 import { Application, Applications, EventTypes } from "./pages/applications.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
 import { QueueMessage } from "./pages/message.js";
-import { Queue, Queues } from "./pages/queues.js";
+import { Queue, Queues, QueueSubscriber } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
 import { Search } from "./pages/search.js";
 import { SignIn } from "./pages/signin.js";
@@ -26,6 +26,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   const [one, two, three] = rest;
   if (first === "today") return html`<${Today} />`;
   if (first === "queues" && two === "messages" && rest.length === 3) return html`<${QueueMessage} ...${shown} key=${rest.join("\n")} />`;
+  if (first === "queues" && two === "subscribers" && rest.length === 3) return html`<${QueueSubscriber} ...${shown} key=${rest.join("\n")} />`;
   if (first === "queues") return rest.length ? html`<${Queue} ...${shown} key=${one} />` : html`<${Queues} ...${shown} key="queues" />`;
   if (first === "store" && one === "messages" && two) return html`<${StoreMessage} ...${shown} key=${two} />`;
   if (first === "store") return html`<${Store} ...${shown} key="store" />`;

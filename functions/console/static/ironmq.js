@@ -6,6 +6,7 @@ const queues = (...rest) => `/3/projects/${path(session().project, "queues", ...
 
 export const PAGE = 30;
 
+export const activity = (hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity")}`, { query: { hours }, signal }).then((told) => told.hours);
 export const listQueues = (query, signal) => call("ironmq", "GET", queues(), { query: { per_page: PAGE, ...query }, signal }).then((told) => told.queues);
 export const showQueue = (name, signal) => call("ironmq", "GET", queues(name), { signal }).then((told) => told.queue);
 export const putQueue = (name, queue) => call("ironmq", "PUT", queues(name), { body: { queue } });
@@ -17,4 +18,5 @@ export const peek = (name, signal) => call("ironmq", "GET", queues(name, "messag
 export const postMessages = (name, messages) => call("ironmq", "POST", queues(name, "messages"), { body: { messages } }).then((told) => told.ids);
 export const clearQueue = (name) => call("ironmq", "DELETE", queues(name, "messages"), { body: {} });
 export const showMessage = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id), { signal }).then((told) => told.message);
+export const statuses = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "subscribers"), { signal }).then((told) => told.subscribers);
 export const deleteMessage = (name, id) => call("ironmq", "DELETE", queues(name, "messages", id), { body: {} });

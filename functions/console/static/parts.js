@@ -420,6 +420,54 @@ export function Figures({ of }) {
 
 export { href };
 
+/** Names of hours as they are here: "14 h". */
+export const hourName = (at) => `${new Date(at).getHours()} h`;
+
+const BUCKETS = [["now", 10], ["1 min", 60], ["5 min", 300], ["30 min", 1800], ["2 h", 7200], ["6 h", 21_600], ["12 h", 43_200], ["later", Infinity]];
+
+/** When what is still ahead comes, as bars: how many within a minute, within five, and so on. `times` are ISO times. */
+export function Ahead({ times }) {
+  const counts = BUCKETS.map(() => 0);
+  for (const each of times) {
+    const seconds = (Date.parse(each) - Date.now()) / 1000;
+    counts[BUCKETS.findIndex(([, most]) => seconds <= most)]++;
+  }
+  const most = Math.max(1, ...counts);
+  const wide = 600 / BUCKETS.length;
+  const name = (index) => (index === 0 ? "now" : index === BUCKETS.length - 1 ? "later" : `within ${BUCKETS[index][0]}`);
+  const said = counts.map((count, index) => count && `${name(index)}: ${count}`).filter(Boolean).join("; ");
+  return html`<svg class="picture" viewBox="0 0 600 120" role="img" aria-label="Retries ahead. ${said || "None"}">
+    <line class="axis" x1="0" x2="600" y1="95.5" y2="95.5" />
+    ${counts.map((count, index) => html`<g key=${index}>
+      ${count > 0 && html`<rect class="bar" x=${index * wide + 8} width=${wide - 16} y=${95 - (count / most) * 70} height=${(count / most) * 70} rx="2" />
+        <text class="count" x=${(index + 0.5) * wide} y=${89 - (count / most) * 70} text-anchor="middle">${count}</text>`}
+      <text class="soft" x=${(index + 0.5) * wide} y="113" text-anchor="middle">${BUCKETS[index][0]}</text>
+    </g>`)}
+  </svg>`;
+}
+
+/** A day's activity: bars of what was delivered and what failed, and a line of what was accepted. `hours` are those of the API. */
+export function ActivityChart({ hours }) {
+  const most = Math.max(1, ...hours.map((each) => Math.max(each.accepted, each.delivered + each.failed)));
+  const wide = 600 / hours.length;
+  const y = (count) => 115 - (count / most) * 95;
+  const sum = (name) => hours.reduce((total, each) => total + each[name], 0);
+  const line = hours.map((each, index) => `${index ? "L" : "M"}${(index + 0.5) * wide} ${y(each.accepted)}`).join(" ");
+  return html`<svg class="picture" viewBox="0 0 600 140" role="img" aria-label="The last ${hours.length} hours: ${sum("accepted")} accepted, ${sum("delivered")} delivered, ${sum("failed")} attempts failed">
+    <line class="axis" x1="0" x2="600" y1="115.5" y2="115.5" />
+    <line class="axis" x1="0" x2="600" y1="19.5" y2="19.5" />
+    <text class="soft" x="0" y="13">${most.toLocaleString()}</text>
+    ${hours.map((each, index) => html`<g key=${each.hour}>
+      <title>${hourName(each.hour)}: ${each.accepted} accepted, ${each.delivered} delivered, ${each.failed} failed</title>
+      <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116" />
+      ${each.delivered > 0 && html`<rect class="bar good" x=${index * wide + 3} width=${wide - 6} y=${y(each.delivered)} height=${115 - y(each.delivered)} rx="2" />`}
+      ${each.failed > 0 && html`<rect class="bar bad" x=${index * wide + 3} width=${wide - 6} y=${y(each.delivered + each.failed)} height=${115 - y(each.failed)} rx="2" />`}
+      ${index % 6 === 0 && html`<text class="soft" x=${index * wide + 3} y="133">${hourName(each.hour)}</text>`}
+    </g>`)}
+    <path class="line" d=${line} />
+  </svg>`;
+}
+
 /** What went well and badly by hour, as bars: items of {label, good, bad}, oldest first. */
 export function Bars({ label, items }) {
   const most = Math.max(1, ...items.map((each) => each.good + each.bad));

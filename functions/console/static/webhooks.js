@@ -27,7 +27,7 @@ export const eventTypes = {
 const endpoint = (app, id, ...rest) => api("app", app, "endpoint", id, ...rest);
 
 export const endpoints = {
-  list: (app, iterator, signal) => ask("GET", api("app", app, "endpoint"), { query: { limit: PAGE, iterator }, signal }),
+  list: (app, iterator, signal, limit = PAGE) => ask("GET", api("app", app, "endpoint"), { query: { limit, iterator }, signal }),
   show: (app, id, signal) => ask("GET", endpoint(app, id), { signal }),
   make: (app, body) => ask("POST", api("app", app, "endpoint"), { body }),
   change: (app, id, body) => ask("PATCH", endpoint(app, id), { body }),
@@ -36,6 +36,8 @@ export const endpoints = {
   rotate: (app, id) => ask("POST", endpoint(app, id, "secret", "rotate"), { body: {} }),
   headers: (app, id, signal) => ask("GET", endpoint(app, id, "headers"), { signal }),
   putHeaders: (app, id, headers) => ask("PUT", endpoint(app, id, "headers"), { body: { headers } }),
+  health: (app, id, signal) => ask("GET", endpoint(app, id, "health"), { signal }),
+  troubled: (signal) => ask("GET", api("health", "endpoints"), { signal }).then((told) => told.data),
   stats: (app, id, signal) => ask("GET", endpoint(app, id, "stats"), { signal }),
   attempts: (app, id, query, signal) => ask("GET", api("app", app, "attempt", "endpoint", id), { query: { limit: PAGE, with_content: true, ...query }, signal }),
   messages: (app, id, query, signal) => ask("GET", endpoint(app, id, "msg"), { query: { limit: PAGE, with_content: false, ...query }, signal }),

@@ -1,5 +1,5 @@
 // An endpoint of webhooks: its health, its attempts, what is still ahead, its secret; and one message with all its attempts.
-import { Badge, Bars, Body, Card, Confirmed, Copy, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Time, Timeline, shorten, toast, useLoad } from "../parts.js";
+import { Ahead, Badge, Bars, Body, Card, Confirmed, Copy, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Time, Timeline, hourName, shorten, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
@@ -18,14 +18,15 @@ export function Endpoint({ segments: [app, , id] }) {
     return { application, endpoint };
   }, [app, id]);
   const attempts = useLoad((signal) => webhooks.endpoints.attempts(app, id, { limit: 250, after: new Date(Date.now() - HOURS * HOUR_MS).toISOString() }, signal), [app, id], { every: 10_000 });
-  const ahead = useLoad((signal) => webhooks.endpoints.messages(app, id, { status: 3 }, signal), [app, id], { every: 10_000 });
+  const ahead = useLoad((signal) => webhooks.endpoints.messages(app, id, { status: 3, limit: 250 }, signal), [app, id], { every: 10_000 });
   const stats = useLoad((signal) => webhooks.endpoints.stats(app, id, signal), [app, id]);
+  const health = useLoad((signal) => webhooks.endpoints.health(app, id, signal), [app, id], { every: 10_000 });
   const [edited, setEdited] = useState("");
   const shown = about.data?.endpoint;
   const enable = async (disabled) => {
     await webhooks.endpoints.change(app, id, { disabled });
     toast(disabled ? "It gets nothing until it is resumed." : "It gets messages again.");
-    await about.reload({ quietly: true });
+    await Promise.all([about.reload({ quietly: true }), health.reload({ quietly: true })]);
   };
   const resend = async (message) => {
     await webhooks.messages.resend(app, message, id);
@@ -56,20 +57,21 @@ export function Endpoint({ segments: [app, , id] }) {
     <//>`}>
     <${Loaded} from=${about}>${({ endpoint }) => html`<${Fragment}>
       ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
-      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)]]} />`}<//>
+      ${health.data && !endpoint.disabled && html`<${Trouble} health=${health.data} />`}
+      <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
           <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.</p>`}<//>
       <//>
       <div class="columns">
         <${Card} title="Still ahead" flush>
-          <${Loaded} from=${ahead}>${(told) => html`<${Table} label="Still ahead" rows=${told.data} keyed=${(each) => each.id} empty="No retry is planned." columns=${[
+          <${Loaded} from=${ahead}>${(told) => html`${told.data.length > 0 && html`<div class="inside"><${Ahead} times=${told.data.map((each) => each.nextAttempt)} /></div>`}<${Table} label="Still ahead" rows=${told.data.slice(0, 10)} keyed=${(each) => each.id} empty="No retry is planned." columns=${[
             ["Message", (each) => html`<a href=${href("apps", app, "messages", each.id)}>${each.eventType}</a>`],
             ["Next try", (each) => html`<${Time} at=${each.nextAttempt} />`],
           ]} />`}<//>
         <//>
         <div class="stack">
-          <${Secret} app=${app} id=${id} />
+          <${Secret} app=${app} id=${id} old=${health.data?.oldSecretsEnd ?? []} onChanged=${() => health.reload({ quietly: true })} />
           <${Recover} app=${app} id=${id} />
           <${Card} title="What it gets" aside=${html`<button type="button" onClick=${() => setEdited("headers")}>Headers</button>`}>
             <${Facts} of=${[
@@ -96,9 +98,26 @@ export function Endpoint({ segments: [app, , id] }) {
   <//>`;
 }
 
+/** How an endpoint's circuit stands, in a word. */
+export function Circuit({ of, disabled }) {
+  if (disabled) return html`<${Badge} state="disabled">paused<//>`;
+  return html`<${Badge} kind=${{ closed: "good", open: "bad", ramping: "warn" }[of.circuit]}>${{ closed: "closed", open: "open", ramping: "catching up" }[of.circuit]}<//>`;
+}
+
+/** What an open circuit, or days of failure, mean for an endpoint. */
+function Trouble({ health }) {
+  const waiting = health.waiting >= 1000 ? "1,000 deliveries or more wait" : `${health.waiting} ${health.waiting === 1 ? "delivery waits" : "deliveries wait"}`;
+  const ends = health.disablesAt && html` It is paused <${Time} at=${health.disablesAt} /> if it takes nothing until then.`;
+  if (health.circuit === "open") {
+    return html`<${Notice} kind="bad">It failed for many messages, so it is left alone but for one try now and then: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} in vain. ${waiting} until it is back.${ends}<//>`;
+  }
+  if (health.circuit === "ramping") return html`<${Notice} kind="warn">It is back. ${waiting}; more of them are sent each minute.<//>`;
+  return health.failingSince && html`<${Notice} kind="warn">It has taken nothing since its first failure, <${Time} at=${health.failingSince} />.${ends}<//>`;
+}
+
 function byHour(attempts) {
   const first = Math.floor(Date.now() / HOUR_MS) - HOURS + 1;
-  const hours = Array.from({ length: HOURS }, (_, index) => ({ label: `${new Date((first + index) * HOUR_MS).getHours()} h`, good: 0, bad: 0 }));
+  const hours = Array.from({ length: HOURS }, (_, index) => ({ label: hourName((first + index) * HOUR_MS), good: 0, bad: 0 }));
   for (const each of attempts) {
     const hour = hours[Math.floor(Date.parse(each.timestamp) / HOUR_MS) - first];
     if (hour) hour[stateOf(each) === "success" ? "good" : "bad"]++;
@@ -135,16 +154,18 @@ function Headers({ app, id, onClose, onDone }) {
   <//>`;
 }
 
-function Secret({ app, id }) {
+function Secret({ app, id, old, onChanged }) {
   const [secret, setSecret] = useState("");
   const show = async () => setSecret(await webhooks.endpoints.secret(app, id));
   const rotate = async () => {
     await webhooks.endpoints.rotate(app, id);
     if (secret) await show();
+    onChanged();
     toast("There is a new secret; the old one signs for another day, too.");
   };
   return html`<${Card} title="Signing secret">
     ${secret && html`<code class="mono" data-secret>${secret}</code>`}
+    ${old.length > 0 && html`<p class="hint">${old.length === 1 ? "An earlier secret still signs" : `${old.length} earlier secrets still sign`}, the last one's end is <${Time} at=${old.at(-1)} />.</p>`}
     <div class="actions">
       ${secret ? html`<${Fragment}><${Copy} text=${secret} /><button type="button" onClick=${() => setSecret("")}>Hide</button><//>` : html`<${Doing} name="Show" onDo=${show} />`}
       <${Confirmed} name="New secret" kind="" question="Make a new secret?" detail="Messages are signed with both for a day, so that the receiver can change over." onSure=${rotate} />
@@ -159,35 +180,39 @@ const TASK_LOOKS = 60;
 function Recover({ app, id }) {
   const [hours, setHours] = useState("24");
   const [would, setWould] = useState(null);
-  const [progress, setProgress] = useState("");
+  const [most, setMost] = useState(null);
+  const [progress, setProgress] = useState(null);
   const since = () => new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
   const count = async () => {
     const failed = await webhooks.endpoints.messages(app, id, { status: 2, limit: 250, after: since() });
+    setMost(failed.done ? failed.data.length : null);
     setWould(`${failed.data.length}${failed.done ? "" : " or more"} failed and never arrived.`);
   };
   const run = async () => {
     const { id: task } = await webhooks.endpoints.recover(app, id, since());
-    setProgress("Running.");
+    setProgress({ said: "Running." });
     // A portal may not look at tasks; it is told that they run.
     if (webhooks.inPortal()) return;
     for (let look = 0; look < TASK_LOOKS; look++) {
       const told = await webhooks.task(task);
-      const sent = told.data?.messagesSent;
-      setProgress(told.status === "running" ? "Running." : `${told.status}${sent === undefined ? "" : `: ${sent} sent again`}.`);
+      const { messagesSent: sent = 0, messagesLooked: looked = 0 } = told.data ?? {};
+      const running = told.status === "running";
+      setProgress({ said: `${running ? "Running" : told.status}: looked at ${looked}, sent ${sent} again.`, sent, running });
       if (told.status !== "running") return;
       await new Promise((later) => setTimeout(later, 1000));
     }
   };
   return html`<${Card} title="Send again what it missed">
     <div class="filter">
-      <div class="field"><label for="since">Of</label><select id="since" value=${hours} onChange=${(event) => { setHours(event.currentTarget.value); setWould(null); }}>
+      <div class="field"><label for="since">Of</label><select id="since" value=${hours} onChange=${(event) => { setHours(event.currentTarget.value); setWould(null); setMost(null); }}>
         ${SINCE.map(([key, name]) => html`<option value=${key} selected=${key === hours}>${name}</option>`)}
       </select></div>
       <${Doing} name="Count only" onDo=${count} />
       <${Confirmed} name="Send again" kind="" question="Send again what failed?" detail=${would ?? "Each message that failed and never arrived is sent once more."} onSure=${run} />
     </div>
     ${would && html`<p role="status">${would}</p>`}
-    ${progress && html`<p role="status">${progress}</p>`}
+    ${progress && html`<p role="status">${progress.said}</p>`}
+    ${progress?.running && html`<progress aria-label="Sent again" max=${most || undefined} value=${most ? progress.sent : undefined}></progress>`}
   <//>`;
 }
 

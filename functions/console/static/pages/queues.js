@@ -1,6 +1,6 @@
 // IronMQ queues: the list, one queue with its messages, subscribers and settings.
 import * as ironmq from "../ironmq.js";
-import { Badge, Card, Confirmed, Dialog, Doing, Empty, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, toast, useLoad } from "../parts.js";
+import { Ahead, Badge, Card, Confirmed, Dialog, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
@@ -165,7 +165,7 @@ function Subscribers({ queue, reload }) {
   };
   return html`<${Card} title="Subscribers" flush aside=${html`<button type="button" onClick=${() => setEdited({})}>Add a subscriber</button>`}>
     <${Table} label="Subscribers" rows=${queue.push.subscribers} keyed=${(each) => each.name} columns=${[
-      ["Name", (each) => each.name],
+      ["Name", (each) => html`<a href=${href("queues", queue.name, "subscribers", each.name)}>${each.name}</a>`],
       ["URL", (each) => html`<span class="mono">${each.url}</span>`],
       ["Headers", (each) => Object.keys(each.headers ?? {}).join(", ") || "–"],
       ["", (each) => html`<span class="actions">
@@ -174,6 +174,38 @@ function Subscribers({ queue, reload }) {
       </span>`],
     ]} />
     ${edited && html`<${EditSubscriber} queue=${queue} subscriber=${edited} onClose=${() => setEdited(null)} onDone=${done} />`}
+  <//>`;
+}
+
+const LOOKED_AT = 30;
+const KINDS_AHEAD = ["pending", "retrying", "reserved"];
+
+/** A subscriber of a push queue: what fails there now, and when it is tried again. */
+export function QueueSubscriber({ segments: [name, , who] }) {
+  const queue = useLoad((signal) => ironmq.showQueue(name, signal), [name]);
+  const owed = useLoad(async (signal) => {
+    const messages = await ironmq.peek(name, signal);
+    const statuses = await gathered(messages.slice(0, LOOKED_AT), (each) => ironmq.statuses(name, each.id, signal).catch(() => []));
+    const rows = statuses.flatMap((told, index) => told.filter((each) => each.subscriber_name === who).map((each) => ({ ...each, message: messages[index].id })));
+    return { rows: rows.filter((each) => !["delivered", "acknowledged"].includes(each.state)), all: messages.length <= LOOKED_AT };
+  }, [name, who]);
+  const shown = queue.data?.push?.subscribers.find((each) => each.name === who);
+  return html`<${Page} title=${who} crumbs=${[["Queues", href("queues")], [name, href("queues", name)], ["Subscribers", href("queues", name, "subscribers")]]}
+    actions=${html`<button type="button" onClick=${() => owed.reload()}>Refresh</button>`}>
+    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber of this name (any more).<//>`)}<//>
+    <${Loaded} from=${owed}>${({ rows, all }) => html`<${Fragment}>
+      ${!all && html`<${Notice}>Of the first ${LOOKED_AT} messages that wait in the queue.<//>`}
+      <${Card} title="Retries ahead"><${Ahead} times=${rows.filter((each) => KINDS_AHEAD.includes(each.state) && each.next_try_at).map((each) => each.next_try_at)} /><//>
+      <${Card} title="What it has not taken" flush>
+        <${Table} label="What it has not taken" rows=${rows} keyed=${(each) => each.message} empty="Nothing fails here." columns=${[
+          ["Message", (each) => html`<a class="mono" href=${href("queues", name, "messages", each.message)}>${each.message}</a>`],
+          ["State", (each) => html`<${Badge} state=${each.state} />`],
+          ["Last answer", (each) => html`<span class="answer">${each.status_code ? `HTTP ${each.status_code}` : each.tries ? "no answer" : "–"}</span>`],
+          ["Tries", (each) => each.tries, { number: true }],
+          ["Next try", (each) => html`<${Time} at=${each.next_try_at} />`],
+        ]} />
+      <//>
+    <//>`}<//>
   <//>`;
 }
 

@@ -1,18 +1,20 @@
-// Finds a message by its id, wherever it is, and lists what the APIs can select: by queue, type, state and time.
+// Finds a message by its id and a subscriber by its name or URL, wherever they are, and lists what the APIs can select: by type, state and time.
 import * as ironmq from "../ironmq.js";
 import * as hub from "../hub.js";
+import * as webhooks from "../webhooks.js";
 import { Refused } from "../http.js";
-import { Badge, Card, Empty, Field, Loaded, Notice, Page, Table, Time, shorten, useLoad } from "../parts.js";
+import { Badge, Card, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
 const STATES = ["", "pending", "failing", "scheduled", "parked", "completed", "never_processed"];
 const ARCHIVED = new Set(["completed", "never_processed"]);
 const MOST_QUEUES = 100;
+const MOST_APPS = 100;
 const AT_ONCE = 4;
 
 export function Search({ query }) {
-  const [values, setValues] = useState({ id: query.id ?? "", queue: query.queue ?? "", state: query.state ?? "", type: query.type ?? "", from: query.from ?? "", to: query.to ?? "" });
+  const [values, setValues] = useState({ id: query.id ?? "", queue: query.queue ?? "", subscriber: query.subscriber ?? "", app: query.app ?? "", state: query.state ?? "", type: query.type ?? "", from: query.from ?? "", to: query.to ?? "" });
   // The same search once more looks again.
   const [turn, setTurn] = useState(0);
   const set = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
@@ -21,27 +23,37 @@ export function Search({ query }) {
     setTurn(turn + 1);
     go("search", values);
   };
-  return html`<${Page} title="Search" lead="By the id of a message of any kind; messages of the store by type, state and time too.">
+  return html`<${Page} title="Search" lead="A message by its id, a subscriber by its name or URL; messages of the store and of applications by type and time.">
     <${Card}>
       <form onSubmit=${search} role="search">
         <div class="row">
           <${Field} label="Message id" value=${values.id} onValue=${set("id")} />
           <${Field} label="Queue" hint="Narrows an IronMQ id to one queue." value=${values.queue} onValue=${set("queue")} />
+          <${Field} label="Subscriber" hint="Part of a name, an id or a URL: subscribers, services, endpoints." value=${values.subscriber} onValue=${set("subscriber")} />
         </div>
         <div class="row">
-          <${Field} label="Type" hint="Of the store, such as order:new." value=${values.type} onValue=${set("type")} />
-          <${Field} label="State" type="choice" options=${STATES.map((each) => [each, each ? each.replace("_", " ") : "Any"])} value=${values.state} onValue=${set("state")} />
+          <${Field} label="Application" hint="Its id or uid: messages of webhooks. Of the store when left empty." value=${values.app} onValue=${set("app")} />
+          <${Field} label="Type" hint="Such as order:new." value=${values.type} onValue=${set("type")} />
+          <${Field} label="State" hint="Of the store." type="choice" options=${STATES.map((each) => [each, each ? each.replace("_", " ") : "Any"])} value=${values.state} onValue=${set("state")} />
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
           <${Field} label="To" type="datetime-local" value=${values.to} onValue=${set("to")} />
         </div>
         <div class="actions"><button class="primary" type="submit">Search</button></div>
       </form>
     <//>
-    ${query.id ? html`<${ById} id=${query.id.trim()} queue=${query.queue} key=${turn} />` : (query.type || query.state || query.from || query.to) && html`<${InStore} query=${query} key=${turn} />`}
+    ${result(query, turn)}
   <//>`;
 }
 
-/** Looks a message up: 24 hex digits are the store's, 19 digits IronMQ's, in whatever queue has it. */
+/** What a search shows: the most exact thing asked for counts. */
+function result(query, turn) {
+  if (query.id) return html`<${ById} id=${query.id.trim()} queue=${query.queue} key=${turn} />`;
+  if (query.subscriber) return html`<${BySubscriber} text=${query.subscriber.trim()} key=${turn} />`;
+  if (query.app) return html`<${InApplication} query=${query} key=${turn} />`;
+  return (query.type || query.state || query.from || query.to) && html`<${InStore} query=${query} key=${turn} />`;
+}
+
+/** Looks a message up: 24 hex digits are the store's, 19 digits IronMQ's, in whatever queue has it; webhooks' begin with msg_, their endpoints' with ep_. */
 function ById({ id, queue }) {
   const [progress, setProgress] = useState("");
   const found = useLoad(async (signal) => {
@@ -49,7 +61,8 @@ function ById({ id, queue }) {
       const shown = await there(() => hub.showMessage(id, signal));
       return shown ? [{ name: shown.message, what: "Message of the store", state: shown.state, link: href("store", "messages", id) }] : [];
     }
-    if (!/^\d{1,19}$/.test(id)) throw new Refused(0, "This is no id of a message: IronMQ's have 19 digits, the store's 24 hexadecimal ones.");
+    if (/^(msg|ep)_/.test(id)) return inApplications(id, signal, setProgress);
+    if (!/^\d{1,19}$/.test(id)) throw new Refused(0, "This is no id of a message: IronMQ's have 19 digits, the store's 24 hexadecimal ones, those of webhooks begin with msg_.");
     return inQueues(id, queue ? [queue] : await names(signal), signal, setProgress);
   }, [id, queue]);
   return html`<${Card} title="Found" flush>
@@ -73,15 +86,91 @@ async function names(signal) {
   return all;
 }
 
-async function inQueues(id, queues, signal, setProgress) {
+/** Applications of the project, so many at most, newest first. */
+async function applications(signal) {
+  const all = [];
+  for (let iterator = ""; all.length < MOST_APPS; ) {
+    const page = await webhooks.applications.list(iterator, signal);
+    all.push(...page.data);
+    if (page.done) break;
+    iterator = page.iterator;
+  }
+  return all;
+}
+
+/** Asks for each of some things, a few at a time, until there is an answer for `enough` of them. */
+async function each(things, setProgress, ask, enough = Infinity) {
   const found = [];
-  for (let start = 0; start < queues.length && !found.length; start += AT_ONCE) {
-    setProgress(`Looked in ${start} of ${queues.length} queues.`);
-    await Promise.all(queues.slice(start, start + AT_ONCE).map(async (name) => {
-      if (await there(() => ironmq.showMessage(name, id, signal))) found.push({ name: id, what: `In the queue ${name}`, link: href("queues", name, "messages", id) });
-    }));
+  for (let start = 0; start < things.length && found.length < enough; start += AT_ONCE) {
+    setProgress(`Looked in ${start} of ${things.length}.`);
+    found.push(...(await Promise.all(things.slice(start, start + AT_ONCE).map(ask))).flat().filter(Boolean));
   }
   return found;
+}
+
+async function inApplications(id, signal, setProgress) {
+  const message = id.startsWith("msg_");
+  const ask = async (app) => {
+    const shown = await there(() => (message ? webhooks.messages.show(app.id, id, signal) : webhooks.endpoints.show(app.id, id, signal)));
+    return shown && { name: message ? shown.eventType : shown.url, what: `${message ? "Message" : "Endpoint"} of ${app.name}`, link: href("apps", app.id, message ? "messages" : "endpoints", id) };
+  };
+  return each(await applications(signal), setProgress, ask, 1);
+}
+
+/** Subscribers of queues, services of the store and endpoints of applications whose name, id or URL holds a text. */
+function BySubscriber({ text }) {
+  const [progress, setProgress] = useState("");
+  const found = useLoad(async (signal) => {
+    const wanted = text.toLowerCase();
+    const fits = (...texts) => texts.some((some) => String(some ?? "").toLowerCase().includes(wanted));
+    const ofQueue = async (name) => {
+      const queue = await there(() => ironmq.showQueue(name, signal));
+      const fitting = (queue?.push?.subscribers ?? []).filter((some) => fits(some.name, some.url));
+      return fitting.map((some) => ({ name: some.name, url: some.url, what: `Of the queue ${name}`, link: href("queues", name, "subscribers", some.name) }));
+    };
+    const ofApplication = async (app) => {
+      const page = await webhooks.endpoints.list(app.id, "", signal, 250);
+      const fitting = page.data.filter((some) => fits(some.id, some.uid, some.url, some.description));
+      return fitting.map((some) => ({ name: some.uid ?? some.description ?? some.id, url: some.url, what: `Endpoint of ${app.name}`, link: href("apps", app.id, "endpoints", some.id) }));
+    };
+    const mappings = (await hub.things.list("mappings", signal)).filter((some) => fits(some.name, some.url, some.id));
+    return [
+      ...mappings.map((some) => ({ name: some.name, url: some.url, what: "Service of the store", link: href("store", { queue: "accepted", mapping: some.id }) })),
+      ...(await each(await names(signal), setProgress, ofQueue)),
+      ...(await each(await applications(signal), setProgress, ofApplication)),
+    ];
+  }, [text]);
+  return html`<${Card} title="Subscribers" flush>
+    ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
+    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Subscribers" rows=${rows} empty="No subscriber of this name or URL in the first ${MOST_QUEUES} queues and applications." columns=${[
+      ["Subscriber", (row) => html`<a href=${row.link}>${row.name || row.url}</a>`],
+      ["What", (row) => row.what],
+      ["URL", (row) => html`<span class="mono">${shorten(row.url, 80)}</span>`],
+    ]} />`}<//>
+  <//>`;
+}
+
+/** Messages of an application by type and time, newest first. */
+function InApplication({ query }) {
+  const list = useLoad((signal) => {
+    const time = (text) => (text ? new Date(text).toISOString() : undefined);
+    return webhooks.messages.list(query.app, { event_types: query.type, after: time(query.from), before: time(query.to), iterator: query.iterator }, signal);
+  }, [JSON.stringify(query)]);
+  return html`<${Card} title="Messages of the application" flush>
+    <${Loaded} from=${list}>${(told) => html`<${Fragment}>
+      <${Table} label="Messages of the application" rows=${told.data} keyed=${(row) => row.id} empty="No such message." columns=${[
+        ["Message", (row) => html`<a class="mono" href=${href("apps", query.app, "messages", row.id)}>${row.id}</a>`],
+        ["Type", (row) => row.eventType],
+        ["Came", (row) => html`<${Time} at=${row.timestamp} />`],
+      ]} />
+      <div class="inside"><${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("search", { ...query, iterator: "" }))} onNext=${!told.done && (() => go("search", { ...query, iterator: told.iterator }))} /></div>
+    <//>`}<//>
+  <//>`;
+}
+
+async function inQueues(id, queues, signal, setProgress) {
+  const ask = async (name) => (await there(() => ironmq.showMessage(name, id, signal))) && { name: id, what: `In the queue ${name}`, link: href("queues", name, "messages", id) };
+  return each(queues, setProgress, ask, 1);
 }
 
 async function there(ask) {

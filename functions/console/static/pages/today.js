@@ -1,16 +1,21 @@
-// Today: what waits, what fails, and what a person has to decide, each with its button.
+// Today: what went on in the last day, what waits, what fails, and what a person has to decide, each with its button.
 import * as ironmq from "../ironmq.js";
 import * as hub from "../hub.js";
-import { Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
+import * as webhooks from "../webhooks.js";
+import { ActivityChart, Badge, Card, Confirmed, Doing, Figures, Loaded, Notice, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
 import { href } from "../route.js";
 import { Fragment, html } from "../view.js";
+import { Circuit } from "./endpoint.js";
 import { acceptedAt } from "./message.js";
 
 const QUEUES_LOOKED_AT = 100;
 const AT_ONCE = 4;
+const HOURS = 24;
 
 async function look(signal) {
-  const [store, held, names] = await Promise.all([
+  const [hours, troubled, store, held, names] = await Promise.all([
+    ironmq.activity(HOURS, signal),
+    webhooks.endpoints.troubled(signal),
     hub.counts(signal),
     hub.listMessages("accepted", { state: "parked" }, signal),
     ironmq.listQueues({ per_page: QUEUES_LOOKED_AT }, signal),
@@ -21,9 +26,13 @@ async function look(signal) {
   }
   const known = queues.filter(Boolean);
   const failing = known.filter((each) => each.push && each.size > 0);
-  const oldest = await Promise.all(failing.slice(0, AT_ONCE * 2).map((each) => ironmq.peek(each.name, signal).then(([first]) => first && { queue: each.name, id: first.id, at: acceptedAt(first.id) }).catch(() => null)));
+  // Where the most waits, the oldest most likely is: a failing delivery, or what no consumer has taken.
+  const waiting = known.filter((each) => each.size > 0).sort((a, b) => b.size - a.size);
+  const oldest = await Promise.all(waiting.slice(0, AT_ONCE * 2).map((each) => ironmq.peek(each.name, signal).then(([first]) => first && { queue: each.name, id: first.id, at: acceptedAt(first.id) }).catch(() => null)));
   const feeds = new Set(known.map((each) => each.push?.error_queue).filter(Boolean));
   return {
+    hours,
+    troubled,
     store,
     held: held.messages,
     more: held.pages > 1,
@@ -42,22 +51,35 @@ export function Today() {
     toast(done);
     await now.reload({ quietly: true });
   };
+  const enable = async (row, disabled) => {
+    await webhooks.endpoints.change(row.appId, row.endpoint.id, { disabled });
+    toast(disabled ? "It gets nothing until it is resumed." : "It gets messages again.");
+    await now.reload({ quietly: true });
+  };
   return html`<${Page} title="Today" lead="What is under way in this project, and what needs a person."
     actions=${html`<button type="button" onClick=${() => now.reload()}>Refresh</button>`}>
     <${Loaded} from=${now}>${(told) => {
       const sum = (queues) => queues.reduce((total, each) => total + each.size, 0);
+      const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
       const [oldest] = told.oldest;
       return html`<${Fragment}>
         <${Figures} of=${[
+          ["Accepted, last day", day("accepted")],
+          ["Delivered, last day", day("delivered")],
+          ["Given up, last day", day("given_up")],
           ["Failing, to be retried", sum(told.failing) + told.store.failing],
           ["Waiting for consumers", sum(told.queues.filter((each) => !each.push))],
           ["Store: on their way", told.store.incoming + told.store.pending + told.store.scheduled],
           ["Wait for a person", told.store.parked + sum(told.errors)],
-          ["Oldest failing", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
+          ["Oldest waiting", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
         ]} />
+        <${Card} title="The last day, by hour">
+          <${ActivityChart} hours=${told.hours} />
+          <p class="legend"><span class="key accent">Accepted</span><span class="key good">Delivered</span><span class="key bad">Failed attempts</span><span>Counted a minute or two later.</span></p>
+        <//>
         ${!told.complete && html`<${Notice} kind="warn">The first ${QUEUES_LOOKED_AT} queues are counted here. <a href=${href("queues")}>All queues</a><//>`}
         <${Card} title="Needs a person" flush>
-          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length ? "No message of the store." : "Nothing does."}
+          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length || told.troubled.length ? "No message of the store." : "Nothing does."}
             columns=${[
               ["Message", (each) => html`<a href=${href("store", "messages", each.id)}>${each.message}</a>`],
               ["For", (each) => each.consumer],
@@ -70,6 +92,15 @@ export function Today() {
             ]} />
           ${told.more && html`<div class="inside"><a href=${href("store", { queue: "accepted", state: "parked" })}>All that wait for a person</a></div>`}
         <//>
+        ${told.troubled.length > 0 && html`<${Card} title="Endpoints that get nothing" flush>
+          <${Table} label="Endpoints that get nothing" rows=${told.troubled} keyed=${(each) => each.endpoint.id} columns=${[
+            ["Endpoint", (each) => html`<a class="mono" href=${href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
+            ["Application", (each) => html`<a href=${href("apps", each.appId)}>${each.appName}</a>`],
+            ["State", (each) => html`<${Circuit} of=${each} disabled=${each.endpoint.disabled} />`],
+            ["Failing since", (each) => html`<${Time} at=${each.failingSince} />`],
+            ["", (each) => html`<span class="actions"><${Doing} name=${each.endpoint.disabled ? "Resume" : "Pause"} onDo=${() => enable(each, !each.endpoint.disabled)} /></span>`],
+          ]} />
+        <//>`}
         ${told.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>
           <${Table} label="Error queues" rows=${told.errors} keyed=${(each) => each.name} columns=${[
             ["Error queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
