@@ -1,4 +1,4 @@
-"""``make report``: bring the records of the running local stack to disk and run the job over them, as Glue would.
+"""``make report``: bring the records of the running local stack to disk and run the job over them, as Glue would; the newest report goes back.
 
 Reads ``local.json`` in ``PUSHHUB_HOME`` (default ``.pushhub``); writes below ``report/`` in the same folder. Further arguments go to the job, e.g.
 ``make report ARGS="--date-from 2026-11-01"``.
@@ -24,11 +24,12 @@ from glue_jobs.local_spark import use_bundled_java
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["main", "sync"]
+__all__ = ["main", "publish", "sync"]
 
 _logger = logging.getLogger("report")
 
 PREFIX = "records/"
+REPORTS = "reports/"
 DOWNLOADS_AT_ONCE = 16
 
 
@@ -57,7 +58,11 @@ def main(argv: Sequence[str]) -> None:
     use_bundled_java()
     os.environ.update(_environment(description))
     places = ["--input", f"file://{records}", "--output", f"file://{home / 'report'}"]
-    job.main([*places, "--tables", _tables(description["outputs"]), *argv], master="local[*]")
+    try:
+        job.main([*places, "--tables", _tables(description["outputs"]), *argv], master="local[*]")
+    finally:
+        # Also when something is not accounted for: then most of all.
+        publish(_client(description), description["outputs"]["RecordsBucketName"], home / "report" / "reports")
 
 
 def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
@@ -87,6 +92,29 @@ def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
         for done in [pool.submit(fetch, file, key) for file, key in missing.items()]:
             done.result()
     return len(wanted), len(missing)
+
+
+def publish(client: S3Client, bucket: str, folder: Path) -> int:
+    """Put the newest report where Glue leaves it, so that the stack's console shows it to its projects: what is JSON, and the page.
+
+    Args:
+        client: S3 client.
+        bucket: The records bucket.
+        folder: Of all reports.
+
+    Returns:
+        How many objects were put; none when there is no report.
+    """
+    try:
+        newest = folder / Path(json.loads((folder / "latest.json").read_text())["report"]).name
+    except FileNotFoundError:
+        return 0
+    files = [*sorted(newest.glob("*.json")), *newest.glob("*.html"), folder / "latest.json"]
+    for file in files:
+        kind = "text/html" if file.suffix == ".html" else "application/json"
+        key = f"{REPORTS}{file.relative_to(folder)}"
+        client.put_object(Bucket=bucket, Key=key, Body=file.read_bytes(), ContentType=kind)
+    return len(files)
 
 
 def _description(file: Path) -> dict[str, Any]:

@@ -31,6 +31,7 @@ __all__ = [
     "object_findings",
     "order_findings",
     "overdue_findings",
+    "verdicts",
     "with_standing",
 ]
 
@@ -108,6 +109,21 @@ def balance(cells: DataFrame) -> DataFrame:
     return counted.withColumn("balanced", (F.col("owed") == accounted) & (F.col("unexpected") == 0)).select(
         "project", "hour", "messages", "owed", *STANDINGS, "unexpected", "balanced"
     )
+
+
+def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
+    """One row per project: its sums, and whether everything of it is accounted for; what a project may be told of a report on all.
+
+    Args:
+        balanced: See :func:`balance`.
+        findings: What is wrong.
+    """
+    sums = [F.sum(name).alias(name) for name in ("messages", "owed", *STANDINGS, "unexpected")]
+    unbalanced = F.sum((~F.col("balanced")).cast("long")).alias("unbalanced_hours")
+    breaches = findings.where((F.col("severity") == "breach") & F.col("project").isNotNull())
+    counted = breaches.groupBy("project").agg(F.count(F.lit(1)).alias("breaches"))
+    told = balanced.groupBy("project").agg(*sums, unbalanced).join(counted, "project", "full").na.fill(0)
+    return told.withColumn("conserved", (F.col("breaches") == 0) & (F.col("unbalanced_hours") == 0))
 
 
 def overdue_findings(standings: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from .anomalies import anomalies
 from .causes import by_cause
 from .cells import NAMES, WHO, failures_by_cause, outcomes, usual_cause
-from .conservation import STANDINGS, balance
+from .conservation import STANDINGS, balance, verdicts
 from .cost import bill, used
 from .retries import by_attempt, recovery_times
 from .traffic import acknowledgement_waits, backlog, fates, given_up, poll_waits, without_gaps
@@ -26,6 +26,9 @@ RANKED_ATTEMPTS: Final = 20
 
 HOURS: Final = 24 * 400
 """Hours that can be drawn."""
+
+PROJECTS: Final = 20_000
+"""Projects whose own verdicts can be read by the hub."""
 
 CHARTED: Final = 10
 """Subscribers drawn hour by hour, over a week at most."""
@@ -223,6 +226,7 @@ def tables(of: Sources) -> dict[str, Table]:
                 "unbalanced_hours": F.sum((~F.col("balanced")).cast("long")),
             },
         ),
+        "verdicts": Table(verdicts(balance(of.fates), of.findings), ("project",), shown=PROJECTS),
         "causes": Table(
             by_cause(of.findings),
             ("severity", "place", F.desc("explained"), F.desc("count"), "finding", "project", "queue", "detail"),

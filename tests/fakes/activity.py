@@ -1,10 +1,13 @@
-"""What went on by project and hour, in memory."""
+"""What went on by project and hour, and delivery reports, in memory."""
 
 from __future__ import annotations
 
-from pushhub.engine.model.activity import Activity
+from typing import Any
 
-__all__ = ["FakeActivity"]
+from pushhub.engine.model.activity import Activity
+from pushhub.engine.ports import Report
+
+__all__ = ["FakeActivity", "FakeReports"]
 
 
 class FakeActivity:
@@ -24,3 +27,26 @@ class FakeActivity:
             for (project, hour), activity in self._hours.items()
             if project == project_id and first <= hour <= last
         }
+
+
+class FakeReports:
+    """Implements :class:`pushhub.engine.ports.ReportStore`.
+
+    Attributes:
+        report: The newest one, None for none.
+        tables: Its tables by name.
+    """
+
+    def __init__(self) -> None:
+        self.report: Report | None = Report(name="2026-11-15_2026-11-21", as_of="2026-11-22T01:30:00.000000+00:00")
+        self.tables: dict[str, list[dict[str, Any]]] = {}
+
+    def newest(self) -> Report | None:
+        """See the port."""
+        return self.report
+
+    def rows(self, report: str, table: str) -> list[dict[str, Any]]:
+        """See the port."""
+        assert self.report is not None
+        assert report == self.report.name
+        return self.tables.get(table, [])

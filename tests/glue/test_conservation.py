@@ -13,6 +13,7 @@ from glue_jobs.delivery_report.conservation import (
     expiry_findings,
     order_findings,
     overdue_findings,
+    verdicts,
     with_standing,
 )
 from glue_jobs.delivery_report.deliveries import delivery_rows, suspicious
@@ -100,7 +101,8 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     # When balanced
     records = records_frame(spark, [*first.records, *second.records])
     judged = with_standing(delivery_rows(records), at(NOON + 100 * MINUTE + 1_000), GRACE)
-    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balance(fate_cells(judged)))}
+    balanced = balance(fate_cells(judged))
+    rows = {(row["project"], str(row["hour"])[11:13]): row for row in rows_of(balanced)}
     # Then messages and standings are those of the hub, and the one long overdue breaks its hour
     assert {key: (row["messages"], row["owed"]) for key, row in rows.items()} == {
         ("p1", "12"): (3, 6),
@@ -114,6 +116,12 @@ def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
     assert rows["p1", "12"]["missing"] == 4
     assert not rows["p1", "12"]["balanced"]
     assert rows["p2", "12"]["balanced"]
+    # And each project has its own verdict
+    own = {row["project"]: row for row in rows_of(verdicts(balanced, overdue_findings(judged)))}
+    assert {name: (row["owed"], row["missing"], row["breaches"], row["conserved"]) for name, row in own.items()} == {
+        "p1": (12, 4, 4, False),
+        "p2": (1, 0, 0, True),
+    }
 
 
 def test_overdue_deliveries_are_named(spark: SparkSession) -> None:

@@ -30,6 +30,9 @@ class Bucket:
             yield {"Contents": [{"Key": key, "Size": len(self.objects[key])} for key in keys[start : start + 2]]}
         yield {}
 
+    def put_object(self, **put: Any) -> None:
+        self.objects[put["Key"]] = put["Body"]
+
     def get_object(self, **asked: str) -> dict[str, Any]:
         self.fetched.append(asked["Key"])
         return {"Body": io.BytesIO(self.objects[asked["Key"]])}
@@ -56,6 +59,27 @@ def test_only_new_objects_are_fetched_and_gone_ones_removed(tmp_path: Path) -> N
     assert sorted(bucket.fetched) == [keys[1], "records/quarantine/messages-7.json"]
     assert not (tmp_path / keys[0].removeprefix("records/")).exists()
     assert sync(bucket, tmp_path) == (3, 0)
+
+
+def test_the_newest_report_is_put_where_the_hub_reads_it(tmp_path: Path) -> None:
+    # Given two reports, of which the second is the newest
+    for name in ("2026-11-01_2026-11-07", "2026-11-02_2026-11-08"):
+        for file in ("queues.json", "report.html", "queues/part.parquet"):
+            (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / file).write_text(file)
+    (tmp_path / "latest.json").write_text(json.dumps({"report": f"file://{tmp_path}/2026-11-02_2026-11-08"}))
+    bucket = Bucket({})
+    # When it is published, then its rows and its page lie there, and at the end what names it
+    assert local_report.publish(cast(S3Client, bucket), "b", tmp_path) == 3
+    assert [*bucket.objects] == [
+        "reports/2026-11-02_2026-11-08/queues.json",
+        "reports/2026-11-02_2026-11-08/report.html",
+        "reports/latest.json",
+    ]
+
+
+def test_without_a_report_nothing_is_put(tmp_path: Path) -> None:
+    assert local_report.publish(cast(S3Client, Bucket({})), "b", tmp_path) == 0
 
 
 def test_no_running_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/quarantine*": "as for curated",
     "${RecordsBucket.Arn}/reports*": "as for curated",
     "${RecordsBucket.Arn}/work*": "as for curated",
+    "${RecordsBucket.Arn}/reports/*": "a report has its days in its name",
     "${RecordsBucket.Arn}/jobs/*": "the script and the libraries, put there by make report-upload",
     "${RecordsBucket.Arn}/settled/*": "a person names the files",
     "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",

@@ -144,6 +144,8 @@ IRONMQ = {
     "ironmq.touch_message": Good(_reserved, {"timeout": 60}),
     "ironmq.release_message": Good(_reserved, {"delay": 5}),
     "ironmq.show_push_statuses": Good(_pushed),
+    "ironmq.show_report": Good(),
+    "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from pushhub.engine.model.activity import Activity
 from pushhub.engine.model.circuit import Health, SubscriberKey
@@ -404,6 +404,31 @@ class RecordStore(Protocol):
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         """Keep a stream record from which no delivery record could be made, whole, with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A delivery report.
+
+    Attributes:
+        name: Of its folder: its first and last day, ``2026-11-15_2026-11-21``.
+        as_of: When deliveries were judged, ISO 8601.
+    """
+
+    name: str
+    as_of: str
+
+
+class ReportStore(Protocol):
+    """Delivery reports (``docs/report.md``). They tell of all projects."""
+
+    def newest(self) -> Report | None:
+        """The newest report, or None."""
+        ...
+
+    def rows(self, report: str, table: str) -> list[dict[str, Any]]:
+        """The first rows of a table of a report, as many as it keeps for reading; none when it has no such table."""
         ...
 
 

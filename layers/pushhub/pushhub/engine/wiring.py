@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ConfigStore,
         MessageStore,
         RecordStore,
+        ReportStore,
         Schedule,
         ShardRuns,
         SubscriberEvents,
@@ -65,7 +66,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
-        *(PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+        *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     ),
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
@@ -184,6 +185,11 @@ class EnginePorts(Protocol):
     @property
     def records(self) -> RecordStore:
         """Delivery records."""
+        ...
+
+    @property
+    def reports(self) -> ReportStore:
+        """Delivery reports."""
         ...
 
     @property
@@ -330,6 +336,13 @@ class AwsEnginePorts:
         from pushhub.engine.store.s3_records import S3RecordStore
 
         return S3RecordStore(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
+
+    @cached_property
+    def reports(self) -> ReportStore:
+        """On S3."""
+        from pushhub.engine.store.s3_reports import S3Reports
+
+        return S3Reports(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
 
     def set_aside(self, text: str) -> None:
         """In the queue of dispatch failures."""

@@ -189,6 +189,7 @@ class Ironmq:
             waits=self.ports.waits,
             bodies=outside.bodies,
             activity=lambda: outside.activity,
+            reports=lambda: outside.reports,
             clock=outside.clock,
             check_url=outside.check_url,
         )

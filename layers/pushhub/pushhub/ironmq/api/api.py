@@ -8,12 +8,13 @@ from typing import Any
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.activity import ProjectActivity
-from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore
+from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
+from pushhub.engine.report import ProjectReport
 from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
-from pushhub.ironmq.api import activity as activity_routes
 from pushhub.ironmq.api import messages as message_routes
+from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
@@ -39,7 +40,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route("GET", "/version", _version, name="ironmq.version", summary="Show the API's version", auth=Auth.NONE),
     *queue_routes.ROUTES,
     *message_routes.ROUTES,
-    *activity_routes.ROUTES,
+    *project_routes.ROUTES,
 )
 """Every route of the queue API."""
 
@@ -95,7 +96,8 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
-        activity: What went on.
+        activity: What went on; asked for when it is needed, as are reports.
+        reports: Delivery reports.
         check_url: The egress guard's check of a subscriber URL at registration.
     """
 
@@ -110,6 +112,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         waits: Waits,
         bodies: BodyStore,
         activity: Callable[[], ActivityStore],
+        reports: Callable[[], ReportStore],
         clock: Clock,
         check_url: CheckUrl,
     ) -> None:
@@ -123,5 +126,6 @@ class IronApi(Api[IronUseCases, IronCall]):
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
             activity=ProjectActivity(store=activity, clock=clock),
+            report=ProjectReport(store=reports),
         )
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(Tokens(config)))

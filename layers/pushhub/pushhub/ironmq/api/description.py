@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.ironmq.wire.activity import DEFAULT_HOURS, MAX_HOURS
+from pushhub.engine.report import TABLES
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
+from pushhub.ironmq.wire.project import DEFAULT_HOURS, MAX_HOURS
 from pushhub.ironmq.wire.queues import (
     DEFAULT_PER_PAGE,
     MAX_EXPIRATION_S,
@@ -30,6 +31,7 @@ from pushhub.web.description import (
     answer,
     array,
     boolean,
+    nullable,
     obj,
     ref,
     request,
@@ -225,6 +227,7 @@ DESCRIPTION = ApiDescription(
             schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
             example="orders",
         ),
+        "table": Named(means="Which table of the delivery report.", schema=text(enum=list(TABLES)), example="queues"),
         "message": Named(means="The message's id.", schema=text(pattern=r"^[0-9]{1,19}$"), example=_MESSAGE_ID),
     },
     query={
@@ -410,6 +413,49 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.show_push_statuses": Described(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
+        ),
+        "ironmq.show_report": Described(
+            means="From the newest delivery report, which tells of all projects: the part of this one. `verdict` is null when the report has nothing of it. "
+            "`conserved`: each delivery owed is delivered, given up or still on its way, and no finding is a breach. Its columns may become more.",
+            answer=answer(
+                {
+                    "report": answer(
+                        {
+                            "from": text("First day, UTC.", format="date"),
+                            "to": text("Last day, UTC.", format="date"),
+                            "as_of": text("When deliveries were judged."),
+                            "verdict": nullable(obj("Sums of the project, by how its deliveries stand.")),
+                        }
+                    )
+                }
+            ),
+            answered={
+                "report": {
+                    "from": "2026-11-15",
+                    "to": "2026-11-21",
+                    "as_of": "2026-11-22T01:30:00.000000+00:00",
+                    "verdict": {
+                        "messages": 81,
+                        "owed": 93,
+                        "delivered": 93,
+                        "missing": 0,
+                        "breaches": 0,
+                        "conserved": True,
+                    },
+                }
+            },
+            refusals={404: "There is no report yet"},
+        ),
+        "ironmq.show_report_table": Described(
+            means="Of the newest delivery report. `complete` is false where the report keeps more rows than it gives out to be read.",
+            answer=answer(
+                {"rows": array(obj("A row; its columns are those of the report's table.")), "complete": boolean()}
+            ),
+            answered={
+                "rows": [{"queue": "orders", "messages": 81, "deliveries": 93, "delivered": 93}],
+                "complete": True,
+            },
+            refusals={404: "No such table, or no report yet"},
         ),
         "ironmq.show_activity": Described(
             means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a minute or two later; "

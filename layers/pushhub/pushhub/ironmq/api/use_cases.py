@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pushhub.engine.activity import ProjectActivity
+from pushhub.engine.report import ProjectReport
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import PullQueues
@@ -25,6 +26,7 @@ class IronUseCases:
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
         activity: What went on.
+        report: What the delivery report tells.
     """
 
     queues: Queues
@@ -34,3 +36,4 @@ class IronUseCases:
     push_messages: PushMessages
     acknowledge: Acknowledge
     activity: ProjectActivity
+    report: ProjectReport

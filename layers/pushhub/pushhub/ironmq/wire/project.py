@@ -1,4 +1,4 @@
-"""A project's activity on the wire. IronMQ has nothing like it; it is named and worded as its other answers are."""
+"""What a project is told of itself, whatever protocol its messages came by. IronMQ has nothing like it; it is named and worded as its other answers are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.activity import Activity
+from pushhub.engine.report import ReportedTable, ReportedVerdict
 from pushhub.web.json import number_in_query
 
 DEFAULT_HOURS = 24
@@ -29,3 +30,13 @@ def parse_hours(query: Mapping[str, str]) -> int:
 def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
     """Hours with what went on in each."""
     return {"hours": [{"hour": iso_time(hour), **asdict(activity)} for hour, activity in hours]}
+
+
+def render_verdict(told: ReportedVerdict) -> dict[str, object]:
+    """Whether everything of a project is accounted for."""
+    return {"from": told.first, "to": told.last, "as_of": told.as_of, "verdict": told.verdict}
+
+
+def render_table(table: ReportedTable) -> dict[str, object]:
+    """A table of the report."""
+    return {"rows": table.rows, "complete": table.complete}

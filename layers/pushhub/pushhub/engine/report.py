@@ -1,0 +1,96 @@
+"""A project's own part of the newest delivery report. The whole of it tells of all projects, and is for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pushhub.base.errors import NotFound
+from pushhub.engine.ports import ReportStore
+
+__all__ = ["TABLES", "ProjectReport", "ReportedTable", "ReportedVerdict"]
+
+TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
+"""Tables of the report whose rows belong to a project each; what is in them: ``docs/report.md``."""
+
+SHOWN = 2_000
+"""Rows that the report keeps of a table as JSON."""
+
+VERDICTS = "verdicts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedVerdict:
+    """Whether everything of a project is accounted for.
+
+    Attributes:
+        first: The report's first day, ``2026-11-15``.
+        last: Its last day.
+        as_of: When deliveries were judged, ISO 8601.
+        verdict: The project's row of the table of verdicts; None when the report tells nothing of it.
+    """
+
+    first: str
+    last: str
+    as_of: str
+    verdict: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedTable:
+    """What a table tells of a project.
+
+    Attributes:
+        rows: Its rows, without the project's id.
+        complete: Whether these are all; the report keeps the first ones only of a long table.
+    """
+
+    rows: list[dict[str, Any]]
+    complete: bool
+
+
+class ProjectReport:
+    """Reads what the newest report tells of one project.
+
+    Args:
+        store: Where reports lie; asked for when it is needed.
+    """
+
+    def __init__(self, *, store: Callable[[], ReportStore]) -> None:
+        self._store = store
+
+    def verdict(self, project_id: str) -> ReportedVerdict:
+        """Whether everything is accounted for.
+
+        Raises:
+            NotFound: There is no report yet.
+        """
+        store = self._store()
+        newest = store.newest()
+        if newest is None:
+            raise NotFound("There is no delivery report yet")
+        rows = _of(project_id, store.rows(newest.name, VERDICTS))
+        first, _, last = newest.name.partition("_")
+        return ReportedVerdict(first=first, last=last, as_of=newest.as_of, verdict=rows[0] if rows else None)
+
+    def table(self, project_id: str, table: str) -> ReportedTable:
+        """One of :data:`TABLES`.
+
+        Raises:
+            NotFound: There is no such table, or no report yet.
+        """
+        store = self._store()
+        newest = store.newest() if table in TABLES else None
+        if newest is None:
+            raise NotFound("The newest delivery report has no such table")
+        rows = store.rows(newest.name, table)
+        return ReportedTable(rows=_of(project_id, rows), complete=len(rows) < SHOWN)
+
+
+def _of(project_id: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {name: value for name, value in row.items() if name != "project"}
+        for row in rows
+        if row.get("project") == project_id
+    ]

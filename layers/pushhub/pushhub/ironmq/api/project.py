@@ -1,0 +1,52 @@
+"""Queue API: what a project is told of itself, whatever protocol its messages came by."""
+
+from __future__ import annotations
+
+from pushhub.ironmq.api.call import IronCall
+from pushhub.ironmq.api.use_cases import IronUseCases
+from pushhub.ironmq.wire.project import parse_hours, render_activity, render_table, render_verdict
+from pushhub.web.api import Route
+from pushhub.web.http import Response
+
+PROJECT = "/3/projects/{project}"
+REPORT = PROJECT + "/report"
+
+
+def _report(hub: IronUseCases, call: IronCall) -> Response:
+    return Response(status=200, body={"report": render_verdict(hub.report.verdict(call.project))})
+
+
+def _table(hub: IronUseCases, call: IronCall) -> Response:
+    return Response(status=200, body=render_table(hub.report.table(call.project, call.names["table"])))
+
+
+def _activity(hub: IronUseCases, call: IronCall) -> Response:
+    return Response(
+        status=200, body=render_activity(hub.activity.lately(call.project, parse_hours(call.request.query)))
+    )
+
+
+ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
+    Route(
+        "GET",
+        PROJECT + "/activity",
+        _activity,
+        name="ironmq.show_activity",
+        summary="Show what went on in the project, hour by hour",
+        query=("hours",),
+    ),
+    Route(
+        "GET",
+        REPORT,
+        _report,
+        name="ironmq.show_report",
+        summary="Show whether everything of the project is accounted for",
+    ),
+    Route(
+        "GET",
+        REPORT + "/{table}",
+        _table,
+        name="ironmq.show_report_table",
+        summary="Show what a table of the delivery report tells of the project",
+    ),
+)

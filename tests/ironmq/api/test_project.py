@@ -1,0 +1,104 @@
+"""What a project is told of itself by the queue API: what went on, and its part of the delivery report."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.ironmq.api.hub import OTHER_PROJECT, Hub
+
+from pushhub.base.times import iso_time
+from pushhub.engine.model.activity import HOUR_MS, Activity
+from pushhub.engine.report import TABLES
+
+
+def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happened() -> None:
+    hub = Hub()
+    now = hub.world.clock.now()
+    this = now - now % HOUR_MS
+    # Given activity in this hour, of three hours ago, of the day before, and of another project
+    for hour, accepted in ((this, 1), (this - 3 * HOUR_MS, 2), (this - 24 * HOUR_MS, 4)):
+        hub.world.ports.activity.add_activity(PROJECT, hour, Activity(accepted=accepted, failed=1))
+    hub.world.ports.activity.add_activity(OTHER_PROJECT, this, Activity(accepted=99))
+    # When the project asks
+    hours = hub.call("GET", "/activity").body["hours"]
+    # Then there are 24 hours up to this one
+    assert [each["hour"] for each in hours] == [iso_time(this - back * HOUR_MS) for back in range(23, -1, -1)]
+    assert {each["hour"]: each["accepted"] for each in hours if each["accepted"]} == {
+        iso_time(this - 3 * HOUR_MS): 2,
+        iso_time(this): 1,
+    }
+    assert hours[-1] == {"hour": iso_time(this), "accepted": 1, "delivered": 0, "failed": 1, "given_up": 0}
+    # And as many as are asked for
+    assert len(hub.call("GET", "/activity?hours=168").body["hours"]) == 168
+    assert [each["accepted"] for each in hub.call("GET", "/activity?hours=1").body["hours"]] == [1]
+
+
+@pytest.mark.parametrize("hours", ["169", "-1", "x", "1.5", "9999999"])
+def test_no_more_than_a_week_is_told(hours: str) -> None:
+    answer = Hub().call("GET", f"/activity?hours={hours}")
+    assert answer.status == 400
+    assert "hours" in answer.msg
+
+
+def test_no_other_project_may_look() -> None:
+    hub = Hub()
+    assert hub.send("GET", f"/3/projects/{PROJECT}/activity", token=hub.other_token).status == 401
+
+
+ROWS = [
+    {"project": PROJECT, "queue": "orders", "messages": 3},
+    {"project": OTHER_PROJECT, "queue": "secret", "messages": 9},
+    {"project": None, "queue": "of nobody", "messages": 1},
+]
+
+
+def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others() -> None:
+    # Given a report of two projects
+    hub = Hub()
+    reports = hub.world.ports.reports
+    reports.tables["verdicts"] = [
+        {"project": each, "owed": len(each), "conserved": True} for each in (OTHER_PROJECT, PROJECT)
+    ]
+    for table in TABLES:
+        reports.tables[table] = ROWS
+    # When one of them asks, then it is told its own verdict and rows
+    assert hub.call("GET", "/report").body == {
+        "report": {
+            "from": "2026-11-15",
+            "to": "2026-11-21",
+            "as_of": "2026-11-22T01:30:00.000000+00:00",
+            "verdict": {"owed": len(PROJECT), "conserved": True},
+        }
+    }
+    for table in TABLES:
+        told = hub.call("GET", f"/report/{table}").body
+        assert told == {"rows": [{"queue": "orders", "messages": 3}], "complete": True}
+    # And no other project's token shows it
+    assert hub.send("GET", f"/3/projects/{PROJECT}/report", token=hub.other_token).status == 401
+
+
+def test_a_long_table_says_that_there_is_more() -> None:
+    hub = Hub()
+    hub.world.ports.reports.tables["queues"] = ROWS + [{"project": "p", "queue": str(number)} for number in range(1997)]
+    assert hub.call("GET", "/report/queues").body == {
+        "rows": [{"queue": "orders", "messages": 3}],
+        "complete": False,
+    }
+
+
+def test_tables_that_tell_of_everybody_are_not_to_be_had() -> None:
+    hub = Hub()
+    hub.world.ports.reports.tables["overall"] = [{"project": PROJECT, "messages": 1}]
+    for table in ("overall", "verdicts", "costliest_projects", "..", "latest"):
+        assert hub.call("GET", f"/report/{table}").status == 404
+
+
+def test_without_a_report_that_is_said() -> None:
+    hub = Hub()
+    hub.world.ports.reports.report = None
+    for path in ("/report", "/report/queues"):
+        assert hub.call("GET", path).status == 404
+
+
+def test_a_report_that_knows_nothing_of_the_project_has_no_verdict() -> None:
+    assert Hub().call("GET", "/report").body["report"]["verdict"] is None
