@@ -16,6 +16,10 @@ from cli.rest import Rest
 
 SMALL_CONCURRENCY = 100
 """Below this an account runs too few functions at a time for the defaults."""
+FEW_REQUESTS = 1_000
+"""Requests a second below which an account's APIs throttle producers early; 10,000 is usual."""
+FEW_WRITES = 10_000
+"""Writes a second below which a table on demand throttles early; 40,000 is usual."""
 ROUND_S = 60
 DEAD_LETTERS = ("DeadLettersUrl", "FailuresUrl")
 
@@ -48,6 +52,8 @@ def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
     yield from _asked("credentials", lambda: _credentials(client("sts")))
     yield from _asked("concurrency", lambda: _concurrency(client("lambda")))
     yield from _asked("websocket log role", lambda: _log_role(client("apigateway")))
+    yield from _asked("api requests", lambda: _requests(client("apigateway")))
+    yield from _asked("table writes", lambda: _writes(client("dynamodb")))
 
 
 def _credentials(sts: Any) -> Iterator[Check]:
@@ -69,6 +75,26 @@ def _log_role(gateway: Any) -> Iterator[Check]:
     role = gateway.get_account().get("cloudwatchRoleArn")
     said = role or "none is set: WebSocketAccessLog=account-role would fail, none and stack-role work"
     yield Check("websocket log role", "ok", said)
+
+
+def _requests(gateway: Any) -> Iterator[Check]:
+    found = gateway.get_account().get("throttleSettings", {})
+    rate, burst = int(found.get("rateLimit", 0)), int(found.get("burstLimit", 0))
+    said = f"{rate} a second, {burst} at once, for all APIs of the account in this region"
+    if rate < FEW_REQUESTS:
+        yield Check("api requests", "warning", f"{said}: ask for more (Service Quotas, Throttle rate)")
+    else:
+        yield Check("api requests", "ok", said)
+
+
+def _writes(tables: Any) -> Iterator[Check]:
+    found = tables.describe_limits()
+    table, account = found["TableMaxWriteCapacityUnits"], found["AccountMaxWriteCapacityUnits"]
+    said = f"{table} a second in a table, {account} in the account"
+    if min(table, account) < FEW_WRITES:
+        yield Check("table writes", "warning", f"{said}: ask for more (Service Quotas, write throughput)")
+    else:
+        yield Check("table writes", "ok", said)
 
 
 def stack_checks(hub: Deployment) -> Iterator[Check]:

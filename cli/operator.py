@@ -38,9 +38,12 @@ class Deployment:
     session: Any
     options: dict[str, Any]
 
-    def client(self, service: str) -> Any:
-        """A client of a service."""
-        return self.session.client(service, **self.options)
+    def client(self, service: str, **config: Any) -> Any:
+        """A client of a service, configured as all of them, but for what is given."""
+        options = dict(self.options)
+        if config:
+            options["config"] = (options.get("config") or Config()).merge(Config(**config))
+        return self.session.client(service, **options)
 
 
 def deployment(hub: HubOptions) -> Deployment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 import time
@@ -14,8 +15,10 @@ from local.place import REPOSITORY
 
 from cli.framework import Command
 from cli.hub import HubOptions
-from cli.operator import deployment
+from cli.operator import Deployment, deployment
 
+LINK_S = 900
+"""How long a link to a page is good, seconds."""
 AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
 LOOK_S = 10
 DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
@@ -32,10 +35,17 @@ def simulate(arguments: tuple[str, ...]) -> int:
 
 @click.command(cls=Command)
 @click.option("--from", "first", metavar="DATE", help="First day, 2026-11-01.")
+@click.option("--link", is_flag=True, help="Make none: a link to the newest page, for 15 minutes.")
 @click.option("--wait", is_flag=True, help="Of a deployed hub: until the job is over.")
 @click.pass_obj
-def report(hub: HubOptions, first: str | None, *, wait: bool) -> int:
-    """Make the delivery report: every message accounted for. Of a deployed hub by its Glue job, else here."""
+def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int:
+    """Make the delivery report: every message accounted for. Of a deployed hub by its Glue job, else here.
+
+    It tells of all projects, so it takes an operator's rights; what a project may know is in its console.
+    """
+    if link:
+        hub.show([newest_page(deployment(hub))])
+        return 0
     if not hub.settings().stack:
         arguments = [f"ARGS=--date-from {first}"] if first else []
         return subprocess.run(["make", "report", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603, S607 (what make is, the person says)
@@ -52,3 +62,26 @@ def report(hub: HubOptions, first: str | None, *, wait: bool) -> int:
         raise click.ClickException(f"the report job cannot be run: {error}") from error
     hub.show([{"job": job, "run": run_id, "state": run["JobRunState"], "error": run.get("ErrorMessage", "")}])
     return 0 if run["JobRunState"] in ("STARTING", "SUCCEEDED") else 1
+
+
+def newest_page(hub: Deployment) -> dict[str, str]:
+    """The newest report's verdict, and a link to its page that is good for :data:`LINK_S`. Whoever has the link sees the page.
+
+    Raises:
+        click.ClickException: There is no report, or it cannot be read.
+    """
+    s3, bucket = hub.client("s3", signature_version="s3v4"), hub.outputs["RecordsBucketName"]
+    try:
+        newest = json.loads(s3.get_object(Bucket=bucket, Key="reports/latest.json")["Body"].read())
+        name = newest["report"].rpartition("/")[2]
+        if not newest["page"]:
+            raise click.ClickException(f"the page of {name} could not be written; its tables are there")
+        key = f"reports/{name}/report.html"
+        url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}, ExpiresIn=LINK_S)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchKey":
+            raise click.ClickException("there is no report yet: pushhub report makes one") from error
+        raise click.ClickException(f"the report cannot be read: {error}") from error
+    except BotoCoreError as error:
+        raise click.ClickException(f"the report cannot be read: {error}") from error
+    return {"report": name, "verdict": newest["verdict"]["sentence"], "link": url}

@@ -28,7 +28,11 @@ OUTPUTS = {
 GOOD: dict[str, Any] = {
     "GetCallerIdentity": {"Arn": "arn:aws:iam::1:user/me", "Account": "1"},
     "GetAccountSettings": {"AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}},
-    "GetAccount": {},
+    "GetAccount": {"throttleSettings": {"rateLimit": 10000.0, "burstLimit": 5000}},
+    "DescribeLimits": {
+        **dict.fromkeys(("AccountMaxReadCapacityUnits", "AccountMaxWriteCapacityUnits"), 80_000),
+        **dict.fromkeys(("TableMaxReadCapacityUnits", "TableMaxWriteCapacityUnits"), 40_000),
+    },
     "DescribeStacks": {"Stacks": [{"Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]},
     "GetFunctionConfiguration": {
         "State": "Active",
@@ -114,9 +118,34 @@ def test_a_hub_that_is_well_is_told_so_and_a_message_goes_round(
 def test_before_a_deployment_only_the_account_is_looked_at(account: Account, hub: ServedHub, typed: Typed) -> None:
     account["GetAccountSettings"]["AccountLimit"]["ConcurrentExecutions"] = 10
     rows = typed.json("deploy", "doctor", "--before")
-    assert [each["check"] for each in rows] == ["credentials", "concurrency", "websocket log role"]
+    assert [each["check"] for each in rows] == [
+        "credentials",
+        "concurrency",
+        "websocket log role",
+        "api requests",
+        "table writes",
+    ]
     assert rows[1]["state"] == "warning"
     typed("deploy", "doctor", code=2)
+
+
+def few_requests(account: Account) -> None:
+    account["GetAccount"]["throttleSettings"]["rateLimit"] = 100.0
+
+
+def few_writes(account: Account) -> None:
+    account["DescribeLimits"]["TableMaxWriteCapacityUnits"] = 1_000
+
+
+@pytest.mark.parametrize(("low", "check"), [(few_requests, "api requests"), (few_writes, "table writes")])
+def test_a_low_quota_is_a_warning(
+    account: Account, hub: ServedHub, typed: Typed, low: Callable[[Account], None], check: str
+) -> None:
+    low(account)
+    rows = typed.json("deploy", "doctor", "--before")
+    (found,) = [each for each in rows if each["state"] != "ok"]
+    assert (found["check"], found["state"]) == (check, "warning")
+    assert "ask for more" in found["says"]
 
 
 def ringing(account: Account) -> None:

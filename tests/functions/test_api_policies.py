@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import boto3
 import pytest
-from tests.functions.conftest import Functions, Sink, turn_clock, whole
+from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import lambdas_own, missing_rights
 
@@ -171,6 +172,11 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     caller.call("control", "GET", "/orders")
     caller.call("control", "DELETE", "/orders")
     caller.call("control", "GET", "", below="/activity")
+    newest = {"report": "s3://records/reports/2026-11-15_2026-11-21", "verdict": {"as_of": "2026-11-22"}}
+    s3 = boto3.client("s3")
+    s3.put_object(Bucket=RECORDS_BUCKET, Key="reports/latest.json", Body=json.dumps(newest).encode())
+    caller.call("control", "GET", "", below="/report")
+    caller.call("control", "GET", "", below="/report/queues")
     assert caller.missing == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pushhub.engine.protocol import Api
@@ -16,9 +17,19 @@ def _documentation() -> Api:
     return Documentation()
 
 
+class _ToConsole:
+    """Sends on who asks for ``/console/``: the gateway takes it for another path than ``/console``, and for none of the console's files."""
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Whatever the method; a fragment stays with the browser."""
+        del event
+        return {"statusCode": 308, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
+
+
+CONSOLE = {"/console/": _ToConsole}
 DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
     """Answer an HTTP API event by the API that its path belongs to."""
-    return handle((DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)
+    return handle((CONSOLE, DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)

@@ -1,0 +1,56 @@
+"""``pushhub report --link``: operators get to the newest page by a link that ends soon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import click
+import pytest
+from cli.commands.tools import LINK_S, newest_page
+from cli.operator import Deployment
+from tests.cloud import aws_services as aws
+
+
+@pytest.fixture
+def s3() -> Iterator[Any]:
+    with aws.s3() as client:
+        yield client
+
+
+class Session:
+    """Makes the one client that is asked for."""
+
+    def client(self, service: str, **options: Any) -> Any:
+        assert service == "s3"
+        return boto3.client("s3", **options)
+
+
+def deployed() -> Deployment:
+    return Deployment("acme", {"RecordsBucketName": aws.BUCKET}, Session(), {})
+
+
+def latest(s3: Any, **changes: Any) -> None:
+    name = "s3://b/reports/2026-11-15_2026-11-21"
+    told = {"report": name, "page": f"{name}/report.html", "verdict": {"sentence": "Conserved"}, **changes}
+    s3.put_object(Bucket=aws.BUCKET, Key="reports/latest.json", Body=json.dumps(told).encode())
+
+
+def test_the_link_is_signed_for_the_page_and_ends_soon(s3: Any) -> None:
+    latest(s3)
+    told = newest_page(deployed())
+    assert (told["report"], told["verdict"]) == ("2026-11-15_2026-11-21", "Conserved")
+    link = urlsplit(told["link"])
+    assert link.path.endswith("reports/2026-11-15_2026-11-21/report.html")
+    assert parse_qs(link.query)["X-Amz-Expires"] == [str(LINK_S)]
+
+
+def test_without_a_report_or_page_that_is_said(s3: Any) -> None:
+    with pytest.raises(click.ClickException, match="no report yet"):
+        newest_page(deployed())
+    latest(s3, page=None)
+    with pytest.raises(click.ClickException, match="could not be written"):
+        newest_page(deployed())
