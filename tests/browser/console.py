@@ -53,6 +53,11 @@ class Project:
         url = f"{self.base_url}/3/projects/{self.id}/queues{path}"
         return self._asked(method, url, body, {"Authorization": f"OAuth {self.token}"})
 
+    def ironmq_project(self, path: str) -> Any:
+        """What the project is told of itself; ``path`` is what follows its id."""
+        url = f"{self.base_url}/3/projects/{self.id}{path}"
+        return self._asked("GET", url, None, {"Authorization": f"OAuth {self.token}"})
+
     def hub(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the store API; ``path`` is what follows the store's id."""
         url = f"{self.base_url}/api/stores/{self.id}{path}"

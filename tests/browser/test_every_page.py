@@ -51,12 +51,15 @@ PAGES: dict[str, tuple[str, ...]] = {
     "queue": ("queues", "orders"),
     "pull queue": ("queues", "audit"),
     "subscribers": ("queues", "orders", "subscribers"),
+    "subscriber": ("queues", "orders", "subscribers", "billing"),
     "settings": ("queues", "orders", "settings"),
     "message": ("queues", "orders", "messages", "{message}"),
     "store": ("store",),
     "mappings": ("store", "mappings"),
     "notices": ("store", "notices"),
     "schedulers": ("store", "schedulers"),
+    "parameters": ("store", "parameters"),
+    "integrations": ("store", "integrations"),
     "message of the store": ("store", "messages", "{order}"),
     "applications": ("apps",),
     "event types": ("event-types",),
@@ -141,3 +144,21 @@ def look_at(console: Console, segments: list[str]) -> None:
     console.open(*segments)
     expect(console.page.get_by_role("heading", level=1)).to_be_visible()
     console.loaded()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_reference_of_the_apis_has_no_violations(
+    stack: RunningStack, chromium: Browser, project: Project, scheme: str
+) -> None:
+    with tab(stack, chromium, project, viewport=PHONE, color_scheme=scheme) as console:
+        console.page.goto(f"{stack.base_url}/docs")
+        expect(console.page.get_by_role("heading", name="Pushhub API")).to_be_visible()
+        assert not console.too_wide()
+        console.page.locator("details").first.click()
+        assert console.violations() == []
+
+
+def test_the_console_is_found_with_a_slash_at_its_end_too(console: Console) -> None:
+    console.page.goto(f"{console.url}/#/queues")
+    expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert console.page.url == f"{console.url}#/queues"

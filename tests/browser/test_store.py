@@ -85,3 +85,74 @@ def test_what_went_nowhere_is_found_by_type_and_state_and_says_why(console: Cons
     # Then it is found, and says why
     page.get_by_role("region", name="Messages of the store").get_by_role("link", name="stock:low").click()
     expect(page.get_by_text("Why it went nowhere")).to_be_visible()
+
+
+def test_a_scheduler_a_parameter_and_an_integration_are_made_and_removed(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given a scheduler, with a mistake first
+    console.open("store", "schedulers")
+    page.get_by_role("button", name="New scheduler").click()
+    page.get_by_label("Every").fill("0")
+    page.get_by_label("Message type").fill("acme:order:poll")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[aria-invalid=true], dialog [role=alert]").first).to_be_visible()
+    page.get_by_label("Every").fill("2")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Schedulers").get_by_text("2 hours")).to_be_visible()
+    # And a parameter, whose value is shown nowhere
+    console.open("store", "parameters")
+    page.get_by_role("button", name="New parameter").click()
+    page.get_by_label("Name", exact=True).fill("acme.key")
+    page.get_by_label("Value").fill("s3cret-value")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Parameters").get_by_text("acme.key")).to_be_visible()
+    expect(page.get_by_text("s3cret-value")).to_have_count(0)
+    # And an integration whose endpoint does not answer, which says so
+    console.open("store", "integrations")
+    page.get_by_role("button", name="New integration").click()
+    page.get_by_label("Name", exact=True).fill("acme")
+    page.get_by_label("URL of the endpoint").fill("http://127.0.0.1:9")
+    page.get_by_label("Token it is shown").fill("k")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Integrations").get_by_text("http://127.0.0.1:9")).to_be_visible()
+    # When each is removed, then it is gone
+    for kind in ("schedulers", "parameters", "integrations"):
+        console.open("store", kind)
+        page.get_by_role("button", name="Remove").click()
+        page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        expect(page.get_by_text("is removed.")).to_be_visible()
+        assert project.hub("GET", f"/{kind}") == []
+
+
+def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given a subscriber of a queue, a service and an endpoint of the same address, and one of another
+    url = recorder.endpoint(500).url
+    project.push_queue("orders", warehouse=url, other="http://127.0.0.1:9/elsewhere")
+    project.hub("POST", "/mappings", {"mapping": {"name": "acme.ship", "url": url, "token": "k", "messages": ["a:b"]}})
+    app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
+    endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": url})["id"]
+    message = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {}})["id"]
+    (posted,) = project.post("orders", "one")
+    # When a person looks for the address
+    console.open("search")
+    page.get_by_label("Subscriber").fill(url.removeprefix("http://"))
+    page.get_by_role("button", name="Search", exact=True).click()
+    # Then all three are found
+    found = page.get_by_role("region", name="Subscribers")
+    for what in ("Of the queue orders", "Service of the store", "Endpoint of acme"):
+        expect(found.get_by_text(what)).to_be_visible()
+    expect(found.get_by_role("row")).to_have_count(4)
+    # And lead to what is not delivered there
+    found.get_by_role("link", name="warehouse").click()
+    expect(page.get_by_role("region", name="What it has not taken").get_by_role("link", name=posted)).to_be_visible()
+    # And a webhook's message and endpoint are found by their ids, and its messages by type
+    for sought, label, name in (
+        (message, "Message id", "a.b"),
+        (endpoint, "Message id", url),
+        (app, "Application", message),
+    ):
+        console.open("search")
+        page.get_by_label(label).fill(sought)
+        page.get_by_role("button", name="Search", exact=True).click()
+        expect(page.locator("main").get_by_role("link", name=name)).to_be_visible()

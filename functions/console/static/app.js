@@ -37,7 +37,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "topics") return html`<${Topics} ...${shown} />`;
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
   if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
-  if (first === "reports") return html`<${Reports} />`;
+  if (first === "reports") return html`<${Reports} ...${shown} />`;
   return html`<${Page} title="Not found"><${Notice} kind="warn">The console has no such page.<//><//>`;
 }
 

@@ -1,0 +1,42 @@
+"""Today: what went on in the last day, and what needs a person, each with its button."""
+
+from __future__ import annotations
+
+import time
+
+from playwright.sync_api import expect
+from tests.browser.console import Console
+from tests.stack.endpoints import Recorder
+
+
+def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given two messages that one subscriber takes and another refuses
+    project.push_queue("orders", good=recorder.endpoint(200).url, bad=recorder.endpoint(500).url)
+    project.post("orders", "one", "two")
+    # When their records are written
+    for _ in range(240):
+        counted = project.ironmq_project("/activity?hours=2")["hours"]
+        if sum(each["failed"] for each in counted) == 2:
+            break
+        time.sleep(0.5)
+    # Then the page counts them, draws the day, and says what waits longest
+    console.open("today")
+    figures = page.locator(".figures")
+    expect(figures.get_by_text("Accepted, last day").locator("xpath=..")).to_contain_text("2")
+    expect(page.get_by_role("img", name="2 accepted, 2 delivered, 2 attempts failed")).to_be_visible()
+    expect(figures.get_by_role("link")).to_contain_text("ago")
+
+
+def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
+    target = {"url": recorder.endpoint(200).url, "disabled": True}
+    endpoint = project.webhooks("POST", f"/app/{app}/endpoint", target)["id"]
+    console.open("today")
+    table = page.get_by_role("region", name="Endpoints that get nothing")
+    expect(table.get_by_role("link", name="acme")).to_be_visible()
+    table.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("It gets messages again.")).to_be_visible()
+    expect(table).to_have_count(0)
+    assert project.webhooks("GET", f"/app/{app}/endpoint/{endpoint}")["disabled"] is False
