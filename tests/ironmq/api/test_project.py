@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
@@ -45,7 +47,7 @@ def test_no_other_project_may_look() -> None:
     assert hub.send("GET", f"/3/projects/{PROJECT}/activity", token=hub.other_token).status == 401
 
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"project": PROJECT, "queue": "orders", "messages": 3},
     {"project": OTHER_PROJECT, "queue": "secret", "messages": 9},
     {"project": None, "queue": "of nobody", "messages": 1},
