@@ -96,7 +96,7 @@ class Served:
             "sink": "s",
             "consumer": "c",
         }
-        path = route.path.format(**{**filled, "subscription": "1", **(names or {})})
+        path = route.path.format(**{**filled, "subscription": "1", "table": "queues", **(names or {})})
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
 
     def send(
