@@ -277,6 +277,7 @@ def main() -> None:
         names = (
             "PUSH_QUEUE_URL",
             "RETRY_QUEUE_URL",
+            "SLOW_QUEUE_URL",
             "ERRORS_QUEUE_URL",
             "DISPATCH_FAILURES_URL",
             "POLL_QUEUE_URL",

@@ -144,6 +144,7 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
                 "BACKLOG_BYTES": "26214400",
                 "SIGNING_SECRET": secret["ARN"],
                 "RETRY_QUEUE_URL": url,
+                "SLOW_QUEUE_URL": url,
             }
         )
         from pushhub.engine.projects import Projects  # noqa: PLC0415

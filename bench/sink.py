@@ -1,4 +1,6 @@
-"""An endpoint in a process of its own that answers 200 after a set time, or hangs on ``/hang``. Counts what it answers.
+"""An endpoint in a process of its own: answers 200 after a set time (``/in``), after eight seconds (``/hang``) or never (``/never/...``).
+
+``/stamp`` notes when each body came, for the set time too; ``GET /stamps`` tells (epoch seconds by body), and forgets.
 
 python -m bench.sink PORT DELAY_MS
 """
@@ -35,8 +37,28 @@ def main(port: int, delay_ms: int) -> None:
         await asyncio.sleep(HANG_SECONDS)
         return web.Response(text="ok")
 
+    async def never(request: web.Request) -> web.Response:
+        await request.read()
+        await asyncio.sleep(3_600)
+        return web.Response(text="ok")
+
+    stamps: dict[str, list[float]] = {}
+
+    async def stamp(request: web.Request) -> web.Response:
+        stamps.setdefault(await request.text(), []).append(time.time())
+        await asyncio.sleep(delay_ms / 1000)
+        return web.Response(text="ok")
+
+    async def told(request: web.Request) -> web.Response:  # noqa: ARG001
+        known = web.json_response(stamps)
+        stamps.clear()
+        return known
+
     app = web.Application()
     app.router.add_post("/in", post)
+    app.router.add_post("/never/{name}", never)
+    app.router.add_post("/stamp", stamp)
+    app.router.add_get("/stamps", told)
     app.router.add_post("/hang", hang)
     web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None)
 

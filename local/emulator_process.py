@@ -13,8 +13,9 @@ messages, and for some that clients would notice:
   messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub answers browsers itself.
-* MiniStack waits 50 ms for a log line after each run of a function that has written none, and hands a WebSocket API's frames
-  on one at a time. Acknowledgements are not logged, so a few consumers would have them noted minutes late. Here it waits 5 ms.
+* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands, and hands a WebSocket
+  API's frames on one at a time. Functions that answer requests seldom log, so each request would take 50 ms more, and a few consumers would have
+  their acknowledgements noted minutes late. Here it waits 5 ms for those.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ else:
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
 
-FRAMES_FUNCTION = "ConsumersFunction"
+ANSWERING_FUNCTIONS = ("IngestFunction", "ControlFunction", "ConsoleFunction", "ConsumersFunction")
+"""Parts of the names of functions that somebody waits for."""
 LOG_LINE_WAIT_S = 0.005
 
 _draining = threading.Event()
@@ -85,12 +87,12 @@ def keep_streams() -> None:
     dynamodb.get_state, dynamodb.load_persisted_state = get_state, load_persisted_state
 
 
-def work_off_frames_soon() -> None:
-    """Wait for log lines of the function that answers frames no longer than they need to come."""
+def answer_soon() -> None:
+    """Wait for log lines of functions that answer requests no longer than they need to come."""
     drain = lambda_runtime.Worker._drain_stderr_bounded
 
     def drain_soon(worker: Any, *args: float, **waits: float) -> Any:
-        if FRAMES_FUNCTION in worker.func_name and not args:
+        if not args and any(each in worker.func_name for each in ANSWERING_FUNCTIONS):
             waits.setdefault("first_line_wait", LOG_LINE_WAIT_S)
         return drain(worker, *args, **waits)
 
@@ -213,7 +215,7 @@ def main() -> None:
     """Run the emulator until it is told to stop."""
     keep_streams()
     keep_objects_or_fail()
-    work_off_frames_soon()
+    answer_soon()
     hand_on_preflights()
     pause_work_when_draining()
     every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))

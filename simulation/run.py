@@ -34,7 +34,7 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message has expired, if nothing else ends it."""
 
-PURGEABLE = ("PushQueue", "RetryQueue", "PollQueue", "RouteQueue")
+PURGEABLE = ("PushQueue", "RetryQueue", "SlowQueue", "PollQueue", "RouteQueue")
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _conservation(truth: Truth) -> list[Violation]:
 TROUBLED_WITHIN = 120 * SECOND
 """Who had a call fail so long ago (microseconds) may let orders wait in flight until it is known what came of it."""
 
-WORKERS = {"PushQueue": "push", "RetryQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
+WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
 """Who works on a queue."""
 
 

@@ -132,3 +132,20 @@ def test_what_waits_is_counted_so_far(subscriber_store: SubscriberStore) -> None
     assert subscriber_store.count_waiting(KEY, 1_000) == 12
     assert subscriber_store.count_waiting(KEY, 5) == 5
     assert subscriber_store.count_waiting(OTHERS[1], 5) == 0
+
+
+def test_who_is_slow_is_listed_until_its_time_is_over(subscriber_store: SubscriberStore) -> None:
+    # Given three subscribers noted as slow, one of them twice
+    keys = [(PROJECT, QUEUE_UID, str(number)) for number in range(3)]
+    assert subscriber_store.slow(NOW, 10) == {}
+    subscriber_store.note_slow(keys[:2], NOW + 120_000)
+    subscriber_store.note_slow(keys[1:], NOW + 600_000)
+    # Then all are listed, for as long as was said at least
+    listed = subscriber_store.slow(NOW, 10)
+    assert {*listed} == {*keys}
+    assert all(listed[key] >= NOW + 600_000 for key in keys[1:])
+    # And when there are too many, those noted last
+    assert {*subscriber_store.slow(NOW, 2)} == {*keys[1:]}
+    # And none when its time is over
+    assert {*subscriber_store.slow(NOW + 300_000, 10)} == {*keys[1:]}
+    assert subscriber_store.slow(NOW + 900_000, 10) == {}

@@ -70,6 +70,11 @@ def test_a_delayed_order_is_not_there_yet(bench: Bench) -> None:
     assert len(bench.receive()) == 1
 
 
+def test_a_delayed_pack_is_not_there_yet(bench: Bench) -> None:
+    bench.queue.send_packed([order(message()) for _ in range(3)], 900)
+    assert bench.receive() == []
+
+
 def test_deferred_messages_come_back_when_told(bench: Bench) -> None:
     # Given three received messages
     bench.queue.send([(order(message()), 0) for _ in range(3)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -68,6 +69,15 @@ def hung_and_victim(hung: int = 1) -> tuple[World, Hung]:
 def post(world: World, queue: str, count: int = 1) -> None:
     world.ingest.post(PROJECT, queue, [NewMessage(body=b"x")] * count)
     world.dispatch_only()
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    for _ in range(LONG_ENOUGH_S * 100):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
 
 
 def run(world: World, push: Push, source: FakeWorkQueue, remaining_ms: Callable[[], int] = lambda: 10**9) -> None:
@@ -144,19 +154,23 @@ def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads()
         post(world, f"hung{number}", 10)
     served = threading.Event()
     world.sender.script(VICTIM, Reply(status_code=200, meanwhile=lambda _: served.set()))
-    with pushing(world) as push, ThreadPoolExecutor(max_workers=1) as other:
-        # When one single run works on them
+    with pushing(world) as push, pushing(world) as slow, ThreadPoolExecutor(max_workers=2) as other:
+        # When one single run works on them, and another one on what that puts into the slow lane
         post(world, "victim")
-        running = other.submit(run, world, push, world.push_queue)
-        # Then the last one is served while the others hang, each of which has one thread only
+        running = [other.submit(run, world, push, world.push_queue)]
+        until(lambda: len(world.slow_queue.sent) > 0)
+        running.append(other.submit(run, world, slow, world.slow_queue))
+        # Then the last one is served while the others hang, each of which has one thread in each run only
         assert served.wait(LONG_ENOUGH_S)
-        assert hung.most <= 50
+        assert hung.most <= 2 * 50
         hung.free.set()
-        running.result(LONG_ENOUGH_S)
+        for each in running:
+            each.result(LONG_ENOUGH_S)
         # And nothing is lost: what was put aside is delivered once its endpoint answers
-        while world.push_queue.next_at() is not None or world.retry_queue.next_at() is not None:
+        queues = (world.push_queue, world.retry_queue, world.slow_queue)
+        while any(queue.next_at() is not None for queue in queues):
             world.clock.advance(seconds=900)
-            for queue in (world.push_queue, world.retry_queue):
+            for queue in queues:
                 run(world, push, queue)
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
     assert len(world.messages.all_deliveries()) == 501

@@ -125,3 +125,48 @@ def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_w
     # And a run that begins anew knows of none under way
     known.start_over()
     assert known.admits(("p", "q", "hangs-0"), now)
+
+
+def test_orders_hold_up_others_when_their_subscriber_is_slow_or_keeps_them_waiting() -> None:
+    known = Windows()
+    assert not known.holds_up(ONE, 0)
+    # Given one that was asked for the first time, half a second ago
+    known.begin(ONE, 0)
+    assert not known.holds_up(ONE, windows.HOLD_MS)
+    assert known.holds_up(ONE, windows.HOLD_MS + 1)
+    assert not known.holds_up(OTHER, windows.HOLD_MS + 1)
+    # When it has answered, then there is room for one more, and for none when both wait
+    known.end(ONE, 0, 600)
+    assert not known.holds_up(ONE, 600)
+    known.begin(ONE, 600)
+    assert not known.holds_up(ONE, 5_000)
+    known.begin(ONE, 600)
+    assert known.holds_up(ONE, 600 + windows.HOLD_MS + 1)
+    # And a slow one does at any time
+    known.end(ONE, 600, 601 + SLOW_MS)
+    known.end(ONE, 600, 601 + SLOW_MS)
+    assert known.holds_up(ONE, 602 + SLOW_MS)
+
+
+def test_those_that_nobody_knows_hold_up_others_once_ten_of_their_project_keep_waiting() -> None:
+    # Given a prompt subscriber, and ten more of its project that do not answer
+    known, now = Windows(), windows.HOLD_MS + 1
+    known.begin(ONE, 0)
+    known.end(ONE, 0, 100)
+    hanging(known, "p", windows.SLOW_OF_A_PROJECT, 0)
+    # Then another one that nobody knows does, and the prompt one and those of other projects do not
+    assert known.holds_up(("p", "q", "new"), now)
+    assert not known.holds_up(ONE, now)
+    assert not known.holds_up(("other", "q", "new"), now)
+
+
+def test_a_subscriber_is_newly_slow_once_in_five_minutes_and_never_for_one_slow_answer_among_prompt_ones() -> None:
+    known, now = Windows(), SLOW_MS + 1
+    known.begin(ONE, 0)
+    known.begin(OTHER, 0)
+    known.end(OTHER, 0, 100)
+    known.begin(OTHER, 0)
+    assert known.newly_slow(SLOW_MS) == []
+    assert known.newly_slow(now) == [ONE]
+    assert known.newly_slow(now + 1) == []
+    assert known.newly_slow(now + REMEMBERED_MS // 2) == [ONE]

@@ -103,6 +103,7 @@ class World:
         self.ports.sender = self.sender
         self.push_queue = self.ports.push_queue
         self.retry_queue = self.ports.retry_queue
+        self.slow_queue = self.ports.slow_queue
         self.errors_queue = self.ports.errors_queue
         self.poll_queue = self.ports.poll_queue
         self.route_queue = self.ports.route_queue
@@ -194,6 +195,7 @@ class World:
         ports = self.hub.engine.ports
         worked |= self._push(self.push_queue, ports.push_queue)
         worked |= self._push(self.retry_queue, ports.retry_queue)
+        worked |= self._push(self.slow_queue, ports.slow_queue)
         worked |= self._push(self.poll_queue, ports.poll_queue)
         worked |= self._push(self.route_queue, ports.route_queue)
         worked |= self._errors()
@@ -205,7 +207,8 @@ class World:
         while True:
             while self.step():
                 pass
-            queues = (self.push_queue, self.retry_queue, self.poll_queue, self.route_queue, self.errors_queue)
+            attempts = (self.push_queue, self.retry_queue, self.slow_queue)
+            queues = (*attempts, self.poll_queue, self.route_queue, self.errors_queue)
             moments = [each.next_at() for each in queues]
             scheduled = [each.wakes_at + 60_000 for each in self.schedule.waiting()]
             if [*self.ports.subscribers.looked_after()]:

@@ -54,6 +54,7 @@ STRUCK = {
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
     "retry_queue": "retry_queue",
+    "slow_queue": "slow_queue",
     "errors_queue": "errors_queue",
     "poll_queue": "poll_queue",
     "route_queue": "route_queue",
@@ -119,6 +120,7 @@ class FakePorts:
         self.kept_bodies = self.bodies
         self.push_queue = FakeWorkQueue(self.clock, name="push", max_receive_count=20)
         self.retry_queue = FakeWorkQueue(self.clock, name="retry", max_receive_count=100)
+        self.slow_queue = FakeWorkQueue(self.clock, name="slow", max_receive_count=100)
         self.errors_queue = FakeWorkQueue(self.clock, name="errors", max_receive_count=100)
         self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=100)
         self.route_queue = FakeWorkQueue(self.clock, name="route", max_receive_count=100)

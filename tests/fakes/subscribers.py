@@ -30,6 +30,7 @@ class FakeSubscribers:
         self._seats: dict[SubscriberKey, Seats] = {}
         self._looked_after: set[SubscriberKey] = set()
         self._waiting: dict[SubscriberKey, dict[str, WorkOrder]] = {}
+        self._slow: dict[tuple[str, str, str], int] = {}
         self.writes: list[Health] = []
 
     def health(self, key: SubscriberKey) -> Health | None:
@@ -72,6 +73,17 @@ class FakeSubscribers:
     def let_go(self, ended: DeliveryKey) -> None:
         """See the port."""
         self._behind.pop(ended, None)
+
+    def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
+        """See the port."""
+        with self._lock:
+            self._slow |= dict.fromkeys(keys, until)
+
+    def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
+        """See the port."""
+        with self._lock:
+            noted = sorted(self._slow.items(), key=lambda each: -each[1])
+        return {key: until for key, until in noted[:limit] if until > now}
 
     def look_after(self, key: SubscriberKey) -> None:
         """See the port."""

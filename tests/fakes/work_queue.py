@@ -77,12 +77,14 @@ class FakeWorkQueue:
                 self._add(text, sent_at=now, visible_at=now + delay_s * 1000)
             self.sent.extend(orders)
 
-    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+    def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
+        if not 0 <= delay_s <= _MAX_DELAY_S:
+            raise ValueError(f"SQS refuses a delay of {delay_s} s")
         with self._lock:
             now = self._clock.now()
             for _, text in pack(orders):
-                self._add(text, sent_at=now, visible_at=now)
-            self.sent.extend((order, 0) for order in orders)
+                self._add(text, sent_at=now, visible_at=now + delay_s * 1000)
+            self.sent.extend((order, delay_s) for order in orders)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
         """A message not in flight, or hidden for more than twelve hours in all, is refused."""

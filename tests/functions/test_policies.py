@@ -34,6 +34,7 @@ RESOURCES = {
     "wakes.fifo": "NotifyQueue",
     "push_queue": "PushQueue",
     "retry_queue": "RetryQueue",
+    "slow_queue": "SlowQueue",
     "poll_queue": "PollQueue",
     "route_queue": "RouteQueue",
     "errors_queue": "ErrorsQueue",

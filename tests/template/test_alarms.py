@@ -84,7 +84,7 @@ def test_waiting_work_is_watched() -> None:
         "ErrorsQueue",
         "NotifyQueue",
     }
-    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "PollQueue"}
+    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "SlowQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
     assert watching("AWS/ApiGateway", "IntegrationError") == {"WebSocketApi"}
 

@@ -49,6 +49,7 @@ def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(nam
     [
         ("PushQueue", 20),
         ("RetryQueue", 100),
+        ("SlowQueue", 100),
         ("PollQueue", 100),
         ("RouteQueue", 100),
         ("ErrorsQueue", 100),

@@ -364,10 +364,10 @@ class WorkQueue(Protocol):
         """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
         ...
 
-    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
-        """Send orders without delay, several for the same subscriber in one SQS message (:func:`pushhub.engine.model.work.pack`).
+    def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
+        """Send orders, several for the same subscriber in one SQS message (:func:`pushhub.engine.model.work.pack`).
 
-        All are sent, or ``Unavailable`` is raised (some may be sent then).
+        All have the same delay (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then).
         """
         ...
 
@@ -579,5 +579,17 @@ class SeatStore(Protocol):
         ...
 
 
-class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Successors, Protocol):
+class SlowSubscribers(Protocol):
+    """Subscribers that took long to answer, as all execution environments found."""
+
+    def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
+        """Enter subscribers (project, queue generation, id) into the list until a time, at least; safe to repeat."""
+        ...
+
+    def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
+        """Those on the list, and until when; perhaps as it was a moment ago. When there are more than the limit, those noted last."""
+        ...
+
+
+class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Successors, SlowSubscribers, Protocol):
     """All of them, as one table keeps them; for whoever puts the hub together."""

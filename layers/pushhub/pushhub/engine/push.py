@@ -5,7 +5,8 @@ neighbours' retries.
 
 Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on receiving orders by itself
 and works on them meanwhile, until what it could still take on might outlast it. And no subscriber gets more threads than its answers earn it
-(:mod:`pushhub.engine.windows`): orders for one that is slow are set aside, and come again later.
+(:mod:`pushhub.engine.windows`): orders for one that is slow are set aside, and come again later. Those of first attempts and retries go on in the
+slow lane, a queue and runs of their own (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Received, WorkQueue
+from pushhub.engine.slow_lane import SlowLane
 from pushhub.engine.windows import Key, Windows
 
 UNSURE_WAIT_MS = 10_000
@@ -50,8 +52,8 @@ FLUSH_COUNT = 10
 AT_ONCE = 99
 """Attempts under way at a time; the executor has a thread more, which receives."""
 
-REFILL_AFTER_MS = 1_000
-"""A run that has waited this long for an answer receives further orders itself."""
+REFILL_AFTER_MS = 500
+"""A run that has waited this long for an answer receives further orders itself, unless as many wait for a thread as there are."""
 
 REFILL_WAIT_S = 1
 """How long one such receive waits for orders; a run whose attempts are all through may have to wait as long for its end."""
@@ -69,6 +71,7 @@ class _Run:
 
     Attributes:
         source: The queue of its batch, and of what it receives itself.
+        slow: The slow lane's queue; None when this run works on orders that have none.
         remaining_ms: Milliseconds it has left.
         given: SQS ids of its batch: what is kept of those is its answer.
         waiting: Orders that wait for a thread, with their stored deliveries.
@@ -83,6 +86,7 @@ class _Run:
     """
 
     source: WorkQueue
+    slow: WorkQueue | None
     remaining_ms: Callable[[], int]
     given: frozenset[str]
     waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
@@ -94,6 +98,11 @@ class _Run:
     keep: set[str] = field(default_factory=set)
     refill: Future[list[Received]] | None = None
     refills: bool = True
+
+    @property
+    def hurried(self) -> bool:
+        """Whether orders for slow subscribers are not to be worked on here."""
+        return self.slow is not None and self.slow is not self.source
 
     @property
     def busy(self) -> bool:
@@ -110,6 +119,7 @@ class Push:
         retry_queue: Where deliveries wait for their next try.
         errors_queue: Where exhausted deliveries go.
         poll_queue: Where deliveries wait for their next poll (hub protocol).
+        slow_lane: Where orders for slow subscribers go; None leaves them in the queue that they came from.
         executor: Runs the deliveries of a batch side by side; has more than :data:`AT_ONCE` threads.
     """
 
@@ -121,6 +131,7 @@ class Push:
         retry_queue: WorkQueue,
         errors_queue: WorkQueue,
         poll_queue: WorkQueue,
+        slow_lane: SlowLane | None = None,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
@@ -130,6 +141,7 @@ class Push:
         self._retry_queue = retry_queue
         self._errors_queue = errors_queue
         self._poll_queue = poll_queue
+        self._slow_lane = slow_lane
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
@@ -146,7 +158,12 @@ class Push:
         Returns:
             SQS ids of the orders to keep (batch item failures); all others are settled or handed on.
         """
-        run = _Run(source=source, remaining_ms=remaining_ms, given=frozenset(each.sqs_id for each in batch))
+        run = _Run(
+            source=source,
+            slow=self._slow_lane.queue if self._slow_lane else None,
+            remaining_ms=remaining_ms,
+            given=frozenset(each.sqs_id for each in batch),
+        )
         self._windows.start_over()
         self._take(run, batch)
         while run.busy:
@@ -160,6 +177,14 @@ class Push:
 
         The order for a try that a person asked for stands for nothing else, so it must not replace the automatic one.
         """
+        if self._slow_lane is not None and run.hurried:
+            self._slow_lane.refresh(len(batch))
+            now = self._clock.now()
+            hold_up = [self._holds_up(each.order, now) for each in batch]
+            self._to_slow_lane(run, [each for each, slow in zip(batch, hold_up, strict=True) if slow])
+            batch = [each for each, slow in zip(batch, hold_up, strict=True) if not slow]
+        if not batch:
+            return
         new = dict.fromkeys(each.order.key for each in batch if each.order.key not in run.keys)
         try:
             stored = self._messages.deliveries([*new])
@@ -185,11 +210,18 @@ class Push:
     def _begin(self, run: _Run) -> None:
         """Begin every attempt that there is a thread for; those of slow subscribers that may have none are set aside."""
         still: list[tuple[Received, Delivery | None]] = []
+        aside: list[Received] = []
         for received, stored in run.waiting:
             now, key = self._clock.now(), _window_key(received.order)
             slow = self._windows.slow(key, now)
-            if slow and (run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)):
-                self._put_aside(run, received, stored)
+            polled = stored is not None and stored.update_url is not None
+            if run.hurried and not polled and self._holds_up(received.order, now):
+                aside.append(received)
+            elif slow and (run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)):
+                if run.slow is run.source and not polled:
+                    aside.append(received)
+                else:
+                    self._put_aside(run, received, stored)
             elif len(run.running) < AT_ONCE and self._windows.admits(key, now):
                 self._windows.begin(key, now)
                 attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms)
@@ -197,6 +229,38 @@ class Push:
             else:
                 still.append((received, stored))
         run.waiting = still
+        if aside:
+            for each in aside:
+                run.keys.pop(each.order.key, None)
+            self._to_slow_lane(run, aside)
+            run.left.subtract(each.sqs_id for each in aside)
+            self._give_up_own(run)
+
+    def _holds_up(self, order: WorkOrder, now: int) -> bool:
+        key = _window_key(order)
+        listed = self._slow_lane is not None and self._slow_lane.lists(key)
+        return listed or self._windows.holds_up(key, now)
+
+    def _to_slow_lane(self, run: _Run, orders: Sequence[Received]) -> None:
+        """Hand orders over to the slow lane, at once; from that lane itself, back to its end after some time.
+
+        They travel in packs again, and never stay in the SQS message that they came in: another order of it may be under way.
+        """
+        if run.slow is None:
+            return
+        waits: dict[int, list[Received]] = {}
+        for each in orders:
+            delay_s = 0 if run.hurried else self._windows.aside_s(_window_key(each.order), self._clock.now())
+            waits.setdefault(delay_s, []).append(each)
+        for delay_s, together in waits.items():
+            # Received again, an order may be the one that changed its delivery: from there on it is for that as it is then.
+            bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in together]
+            try:
+                run.slow.send_packed(bare, delay_s)
+            except Unavailable as error:
+                self._call_failed("orders_not_sent", error, orders=len(bare))
+                run.keep |= self._wait([(each, self._unsure(each)) for each in together], run.source)
+            self._telemetry.count("DeliveriesPutAside", len(bare))
 
     def _put_aside(self, run: _Run, received: Received, stored: Delivery | None) -> None:
         doublings = min(received.receive_count - 1, 10)
@@ -207,13 +271,15 @@ class Push:
 
     def _refill(self, run: _Run) -> None:
         """Receive further orders while an answer is waited for, as long as they could be attempted within this run."""
-        if run.refill is not None or not run.refills or run.waiting or len(run.running) >= AT_ONCE:
+        full = len(run.running) >= AT_ONCE or len(run.waiting) >= AT_ONCE
+        if run.refill is not None or not run.refills or full:
             return
         now = self._clock.now()
         waits = any(
             now - begun >= REFILL_AFTER_MS and not attempt.done() for attempt, (_, _, begun) in run.running.items()
         )
-        if waits and run.remaining_ms() > LONGEST_ATTEMPT_MS:
+        attempts = 2 if run.slow is run.source else 1
+        if waits and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
             run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S)
 
     def _finish(self, run: _Run) -> None:
@@ -223,6 +289,8 @@ class Push:
             futures.append(run.refill)
         done = wait(futures, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED).done if futures else set()
         now = self._clock.now()
+        if self._slow_lane is not None:
+            self._slow_lane.tell(self._windows.newly_slow(now))
         for attempt in [each for each in run.running if each in done]:
             received, key, begun = run.running.pop(attempt)
             self._windows.end(key, begun, now)
@@ -234,7 +302,7 @@ class Push:
             through, run.through = run.through, []
             for each, _ in through:
                 run.keys.pop(each.order.key, None)
-            run.keep |= self._arrange(through, run.source)
+            run.keep |= self._arrange(through, run)
             run.left.subtract(each.sqs_id for each, _ in through)
             self._give_up_own(run)
 
@@ -247,6 +315,7 @@ class Push:
             return
         run.handles |= {each.sqs_id: each.receipt_handle for each in batch}
         self._take(run, batch)
+        self._give_up_own(run)
 
     def _give_up_own(self, run: _Run) -> None:
         """Delete what the run received itself and is through with; one that cannot be deleted comes again, which is harmless."""
@@ -277,14 +346,18 @@ class Push:
         doublings = min(received.receive_count - 1, 10)
         return self._clock.now() + min(UNSURE_WAIT_MS << doublings, MAX_DELAY_MS)
 
-    def _arrange(self, through: Sequence[tuple[Received, Following]], source: WorkQueue) -> set[str]:
+    def _arrange(self, through: Sequence[tuple[Received, Following]], run: _Run) -> set[str]:
         """Exhausted ones to the errors queue, waits to where they are spent; the SQS ids to keep are returned."""
+        source = run.source
         errors = [received for received, following in through if following.follow is Follow.ERROR]
         kept: list[tuple[Received, int]] = []
         if errors and not self._sent(self._errors_queue, [(each.order, 0) for each in errors]):
             kept += [(each, self._unsure(each)) for each in errors]
         for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
+            if follow is Follow.LATER and run.slow is source:
+                waits, kept_slow = self._stay_slow(waits, source)
+                kept += kept_slow
             if source is queue:
                 until = self._clock.now() + HIDDEN_WAIT_MS
                 kept += [each for each in waits if each[1] <= until]
@@ -293,6 +366,16 @@ class Push:
                 kept += [(each, self._unsure(each)) for each, _ in waits]
         stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]
         return self._wait(kept, source) | self._hide(stuck, source)
+
+    def _stay_slow(
+        self, waits: Sequence[tuple[Received, int]], lane: WorkQueue
+    ) -> tuple[list[tuple[Received, int]], list[tuple[Received, int]]]:
+        """Let those that are still slow wait in the slow lane; the others, and what is to be looked at again because the lane took it not."""
+        now = self._clock.now()
+        slow = [each for each in waits if self._windows.slow(_window_key(each[0].order), now)]
+        prompt = [each for each in waits if not self._windows.slow(_window_key(each[0].order), now)]
+        taken = not slow or self._moved(slow, lane)
+        return prompt, [] if taken else [(each, self._unsure(each)) for each, _ in slow]
 
     def _wait(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
         """Let orders wait in the queue they came from; the SQS ids to keep. Worn messages are replaced by new ones."""

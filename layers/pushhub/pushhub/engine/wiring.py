@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
     from pushhub.engine.resend import Resend
+    from pushhub.engine.slow_lane import SlowLane
     from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
     from pushhub.engine.wake import Wake
@@ -49,6 +50,7 @@ BODIES_BUCKET = text("BODIES_BUCKET")
 RECORDS_BUCKET = text("RECORDS_BUCKET")
 PUSH_QUEUE_URL = text("PUSH_QUEUE_URL")
 RETRY_QUEUE_URL = text("RETRY_QUEUE_URL")
+SLOW_QUEUE_URL = text("SLOW_QUEUE_URL")
 POLL_QUEUE_URL = text("POLL_QUEUE_URL")
 ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
@@ -69,7 +71,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     ),
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
-    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
+    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, SLOW_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
     "sweep": (MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
     "wake": (
@@ -165,6 +167,11 @@ class EnginePorts(Protocol):
     @property
     def retry_queue(self) -> WorkQueue:
         """Later attempts."""
+        ...
+
+    @property
+    def slow_queue(self) -> WorkQueue:
+        """Attempts at subscribers that are known to be slow."""
         ...
 
     @property
@@ -311,6 +318,11 @@ class AwsEnginePorts:
         return self._work_queue(RETRY_QUEUE_URL)
 
     @cached_property
+    def slow_queue(self) -> WorkQueue:
+        """On SQS."""
+        return self._work_queue(SLOW_QUEUE_URL)
+
+    @cached_property
     def poll_queue(self) -> WorkQueue:
         """On SQS."""
         return self._work_queue(POLL_QUEUE_URL)
@@ -382,7 +394,13 @@ class Engine:
     @cached_property
     def push(self) -> Push:
         """Attempts batches of deliveries."""
-        return self._push()
+        from pushhub.engine.slow_lane import SlowLane
+
+        ports = self.ports
+        lane = SlowLane(
+            queue=ports.slow_queue, subscribers=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry
+        )
+        return self._push(slow_lane=lane)
 
     @cached_property
     def poll(self) -> Push:
@@ -397,7 +415,7 @@ class Engine:
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)
 
-    def _push(self, retries: WorkQueue | None = None) -> Push:
+    def _push(self, retries: WorkQueue | None = None, slow_lane: SlowLane | None = None) -> Push:
         """The push use case; its deliveries wait in the retry queue, unless another is given."""
         from pushhub.engine.push import Push
 
@@ -408,6 +426,7 @@ class Engine:
             retry_queue=retries or ports.retry_queue,
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
+            slow_lane=slow_lane,
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,

@@ -21,13 +21,14 @@ POISON_WAIT_S = 5
 
 
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS push, SQS retry and SQS route: attempt the batch; the response keeps what must be looked at again."""
+    """SQS push, SQS retry, SQS slow and SQS route: attempt the batch; the response keeps what must be looked at again."""
     ports, name = hub.engine.ports, queue_name(event)
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
     if name == ports.route_queue.name:
         push, source = hub.engine.route, ports.route_queue
     else:
-        push, source = hub.engine.push, ports.retry_queue if name == ports.retry_queue.name else ports.push_queue
+        others = (each for each in (ports.retry_queue, ports.slow_queue) if each.name == name)
+        push, source = hub.engine.push, next(others, ports.push_queue)
     _hand_back(poison, source)
     keep = push.run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
     return failures(keep | poison.keys())

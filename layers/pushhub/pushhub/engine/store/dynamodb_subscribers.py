@@ -28,6 +28,9 @@ LISTS = 4
 SHARDS = 8
 """Partitions of what waits on one subscriber: one takes 1,000 writes a second."""
 
+NOTED_TO_MS = 60_000
+"""Times until which subscribers are slow are rounded up to this, so that all who note one in a minute write the same item."""
+
 KEPT_S = 31 * 86_400
 """How long an item stays that nobody changes: longer than any message lives."""
 
@@ -159,6 +162,27 @@ class DynamoDBSubscribers:
     def let_go(self, ended: DeliveryKey) -> None:
         """See the port."""
         self._table.delete(_behind_key(ended))
+
+    def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
+        """See the port."""
+        rounded = -(-until // NOTED_TO_MS) * NOTED_TO_MS
+        for key in keys:
+            place = {"pk": text("SLOW"), "sk": text(f"{rounded:015d}#{'#'.join(key)}")}
+            self._table.put(place | {"ttl": number(rounded // 1000)})
+
+    def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
+        """See the port. One page, of one partition: a note for each slow subscriber and ten minutes is not much."""
+        items = self._table.items(
+            KeyConditionExpression="pk = :pk AND sk > :now",
+            ExpressionAttributeValues={":pk": text("SLOW"), ":now": text(f"{now:015d}")},
+            ScanIndexForward=False,
+            Limit=limit,
+        )
+        found: dict[tuple[str, str, str], int] = {}
+        for item in islice(items, limit):
+            until, project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 3)
+            found.setdefault((project, queue_uid, subscriber_id), int(until))
+        return found
 
     def _time_to_live(self) -> Item:
         return {"ttl": number(self._clock.now() // 1000 + KEPT_S)}

@@ -41,8 +41,8 @@ class SqsWorkQueue:
         for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):
             self._send_batch(batch)
 
-    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
-        for batch in _batches((group, text, 0) for group, text in pack(orders)):
+    def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
+        for batch in _batches((group, text, delay_s) for group, text in pack(orders)):
             self._send_batch(batch)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:

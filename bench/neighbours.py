@@ -1,0 +1,170 @@
+"""What one project's messages to endpoints that hang cost another project's healthy delivery, on the local stack.
+
+    make up && .venv/bin/python -m bench.neighbours [--seconds 60] [--save docs/bench-neighbours.md]
+
+A victim posts single messages at an even pace to a prompt endpoint. After five seconds another project posts its messages, a hundred at a time on
+two connections: to a prompt endpoint, to one that never answers, and to fifty of those. Latency is from before a message is posted until it arrives.
+The first runs tell what the machine's load alone costs, as everything runs on the same cores: the victim alone, and beside as many messages that
+are simply delivered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from bench.local_hub import Tenant, forget_work, tenant
+from bench.sink import sink
+from bench.tables import save, table
+
+BEGINS_S = 5
+PER_POST = 100
+LATE_S = 120
+"""How long a run waits for messages that have not arrived yet."""
+
+
+@dataclass
+class Measured:
+    """One run, in seconds.
+
+    Attributes:
+        latencies: Of the victim's messages that were posted once the neighbour had begun.
+        lost: How many never came.
+        posting: How long the neighbour's posts took.
+    """
+
+    latencies: list[float]
+    lost: int
+    posting: float
+
+    def percentile(self, share: float) -> float:
+        """Of the latencies."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def victim(owner: Tenant, seconds: float, rate: float, posted: dict[str, float]) -> None:
+    """Post a message now and then, late ones at once."""
+    begun = time.time()
+    for number in range(round(seconds * rate)):
+        time.sleep(max(0.0, begun + number / rate - time.time()))
+        body = f"{begun:.0f}-{number}"
+        posted[body] = time.time()
+        owner.post("victim", [body])
+
+
+def flood(owner: Tenant, queues: list[str], messages: int) -> float:
+    """Post to one queue after the other; seconds that took."""
+    begun = time.time()
+    posts = [queues[number % len(queues)] for number in range(messages // PER_POST)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: owner.post(name, ["x" * 1000] * PER_POST), posts))
+    return time.time() - begun
+
+
+def run(
+    ours: Tenant,
+    theirs: Tenant,
+    stamps: Callable[[], dict[str, list[float]]],
+    queues: list[str],
+    options: argparse.Namespace,
+) -> Measured:
+    """One run beside a neighbour who posts to those queues; none for a victim alone."""
+    stamps()
+    posted: dict[str, float] = {}
+    thread = threading.Thread(target=victim, args=(ours, options.seconds, options.rate, posted))
+    begun = time.time()
+    thread.start()
+    time.sleep(BEGINS_S)
+    posting = flood(theirs, queues, options.messages) if queues else 0.0
+    thread.join()
+    arrived: dict[str, float] = {}
+    until = time.time() + LATE_S
+    while len(arrived) < len(posted) and time.time() < until:
+        for body, times in stamps().items():
+            arrived.setdefault(body, times[0])
+        time.sleep(0.5)
+    watched = [body for body, at in posted.items() if at >= begun + BEGINS_S]
+    latencies = [arrived[body] - posted[body] for body in watched if body in arrived]
+    return Measured(latencies, len(posted) - len(arrived), posting)
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=5)
+    parser.add_argument("--messages", type=int, default=5_000)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    with sink(5) as port:
+        url = f"http://127.0.0.1:{port}"
+        ours = tenant("victim")
+        ours.push_queue("victim", f"{url}/stamp")
+
+        def stamps() -> dict[str, list[float]]:
+            told: dict[str, list[float]] = requests.get(f"{url}/stamps", timeout=30).json()
+            return told
+
+        victim(ours, 3, options.rate, {})
+        base = 0.0
+        for name, paths in (
+            ("nobody", []),
+            ("a prompt endpoint", ["/in"]),
+            ("one that hangs", ["/never/0"]),
+            ("fifty that hang", [f"/never/{number}" for number in range(50)]),
+        ):
+            theirs = tenant("neighbour")
+            queues = [f"q{number}" for number in range(len(paths))]
+            for queue, path in zip(queues, paths, strict=True):
+                theirs.push_queue(queue, f"{url}{path}")
+            load = os.getloadavg()[0]
+            made = run(ours, theirs, stamps, queues, options)
+            p95 = made.percentile(0.95)
+            base = base or p95
+            rows.append(
+                [
+                    name,
+                    *(f"{1000 * each:.0f}" for each in (statistics.median(made.latencies), p95, max(made.latencies))),
+                    f"{p95 / base:.2f}",
+                    str(made.lost),
+                    f"{made.posting:.0f}",
+                    f"{load:.1f}",
+                ]
+            )
+            print(rows[-1], flush=True)
+            forget_work()
+            time.sleep(15)
+    head = [
+        "neighbour posts to",
+        "p50, ms",
+        "p95, ms",
+        "longest, ms",
+        "p95 to alone",
+        "lost",
+        "its posts took, s",
+        "load before",
+    ]
+    text = table(head, rows)
+    print(text)
+    save(
+        options.save,
+        "A victim beside endpoints that hang",
+        __doc__ or "",
+        f"{options.rate:g} messages a second for {options.seconds:g} s; the neighbour posts {options.messages}.",
+        text,
+    )
+
+
+if __name__ == "__main__":
+    main()
