@@ -271,13 +271,15 @@ class World:
 
     def _errors(self) -> bool:
         batch = self.errors_queue.receive()
-        for each in batch:
-            try:
-                self.error_queue_post.run(each.order)
-            except (Crash, Unavailable):
-                continue
-            self.errors_queue.delete([each.receipt_handle])
-        return bool(batch)
+        if not batch:
+            return False
+        try:
+            failed = self.error_queue_post.run([each.order for each in batch])
+        except Crash:
+            return True
+        again = {each.sqs_id for each in batch if each.order.key in failed}
+        self.errors_queue.delete([each.receipt_handle for each in batch if each.sqs_id not in again])
+        return True
 
     def _wake(self) -> bool:
         if self.clock.now() < self._woken_at + 60_000:

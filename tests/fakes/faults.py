@@ -61,6 +61,11 @@ class FaultPlan:
         self.calls: list[str] = []
         self.struck = False
 
+    def strike(self, fault: Fault, *, of: str) -> None:
+        """Plan that the next call of this name goes wrong."""
+        with self._lock:
+            self._fault, self._of, self._at, self._seen, self.struck = fault, of, 1, 0, False
+
     def next_fault(self, call: str) -> Fault | None:
         """Note a call; returns what is to go wrong with it."""
         with self._lock:

@@ -60,6 +60,10 @@ class FakeMessageStore:
     def message(self, key: MessageKey) -> Message | None:
         return None if key in self._deleted else self._messages.get(key)
 
+    def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        found = {key: self.message(key) for key in keys}
+        return {key: message for key, message in found.items() if message is not None}
+
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         with self._lock:
             message = self._messages.get(key)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.fakes import FakeClock
 from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, turn_clock, whole
 
 from pushhub.base.errors import Unavailable
@@ -21,7 +20,7 @@ from pushhub.cloud.settings import MissingSettingError, Settings
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.model.work import WorkOrder, pack
 from pushhub.engine.protocol import Protocol
 from pushhub.engine.wiring import PUBLIC_BASE_URL
 from pushhub.ironmq.wiring import Ironmq
@@ -252,7 +251,7 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason(
     assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
     [told] = [json.loads(line) for line in log.getvalue().splitlines() if "exhausted_unhandled" in line]
     assert (told["project"], told["queue"], told["message_id"]) == (PROJECT, "orders", message_id)
-    assert told["error"] == "Unavailable: dynamodb:GetItem failed: ResourceNotFoundException"
+    assert told["error"] == "Unavailable: dynamodb:BatchGetItem failed: ResourceNotFoundException"
 
 
 def test_the_base_url_must_be_one() -> None:
@@ -293,24 +292,30 @@ def test_a_function_without_a_setting_does_not_even_start(
         functions.start(function)
 
 
-def test_exhausted_deliveries_are_posted_side_by_side() -> None:
-    # Given error queues that answer only once five posts are under way
-    together = threading.Barrier(5, timeout=10)
+def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_again() -> None:
+    # Given a protocol that cannot post one of five exhausted deliveries
+    asked: list[list[WorkOrder]] = []
 
     class Posts:
-        def run(self, order: WorkOrder) -> None:
-            together.wait()
-            if order.key.message_id == "3":
-                raise Unavailable("dynamodb:PutItem")
+        def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+            asked.append([*orders])
+            return {each.key: Unavailable("dynamodb:PutItem") for each in orders if each.key.message_id == "3"}
 
-    def record(number: int) -> dict[str, Any]:
-        order = WorkOrder(key=DeliveryKey("p", "u", str(number), "s"), queue="q")
-        return {"messageId": f"sqs-{number}", "body": order.encode()}
+    def order(number: int) -> WorkOrder:
+        return WorkOrder(key=DeliveryKey("p", "u", str(number), "s"), queue="q")
 
-    with ThreadPoolExecutor(max_workers=5) as executor:
-        ports = SimpleNamespace(executor=executor)
-        protocols = [Protocol(name="p", exhausted=Posts)]
-        hub = cast(Pushhub, SimpleNamespace(engine=SimpleNamespace(ports=ports, protocols=protocols)))
-        # When a batch comes, then none waits for another, and the one that failed comes again alone
-        answer = handle_errors(hub, {"Records": [record(number) for number in range(5)]}, Context())
-    assert answer == {"batchItemFailures": [{"itemIdentifier": "sqs-3"}]}
+    def record(sqs_id: str, body: str) -> dict[str, Any]:
+        attributes = {"ApproximateReceiveCount": "1"}
+        return {"messageId": sqs_id, "receiptHandle": "none", "body": body, "attributes": attributes}
+
+    ports = SimpleNamespace(clock=FakeClock())
+    hub = cast(
+        Pushhub, SimpleNamespace(engine=SimpleNamespace(ports=ports, protocols=[Protocol(name="p", exhausted=Posts)]))
+    )
+    packs = pack([order(number) for number in range(2)])
+    # When a batch of a pack, of single ones and of what is no order comes
+    records = [record("pack", packs[0][1]), *(record(f"sqs-{each}", order(each).encode()) for each in (2, 3, 4))]
+    answer = handle_errors(hub, {"Records": [*records, record("poison", "no order")]}, Context())
+    # Then the protocol is asked once, and the one that failed and the one that is none come again alone
+    assert [[each.key.message_id for each in orders] for orders in asked] == [["0", "1", "2", "3", "4"]]
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "sqs-3"}]}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
+from tests.fakes import Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.work import WorkOrder
+from pushhub.ironmq import error_queue
 from pushhub.web.answer_size import ANSWER_BYTES
 
 DEAD = "https://dead.example/in"
@@ -26,9 +30,9 @@ BODIES = {
 }
 
 
-def failing_world(*queues: str) -> World:
+def failing_world(*queues: str, plan: FaultPlan | None = None) -> World:
     """A hub whose only subscriber is down; the queues are each other's error queues, in order."""
-    world = World()
+    world = World(plan)
     world.sender.script(DEAD, 500)
     for name, errors in zip(queues, [*queues[1:], "failed"], strict=True):
         world.make_queue(name, subscribers(DEAD), retries=0, error_queue=errors)
@@ -94,3 +98,70 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     told = json.loads(error)
     assert (told["source_msg_id"], told["body"], told["body_left_out"]) == (message_id, "", True)
     assert told["subscribers"][0]["code"] == 500
+
+
+def exhausted(world: World, queue: str, count: int) -> list[WorkOrder]:
+    """That many deliveries of a queue that have given up, and nobody has handled yet."""
+    world.post(queue, *[b"x"] * count)
+    world.dispatch_only()
+    keep = world.push.run(world.push_queue.receive(), source=world.push_queue, remaining_ms=lambda: 10**9)
+    assert keep == set()
+    return world.errors_queue.orders()
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_what_error_messages_of_a_queue_have_in_common_is_read_and_counted_once(count: int) -> None:
+    # Given deliveries of one queue that have given up, several in an SQS message
+    plan = FaultPlan()
+    world = failing_world("q", plan=plan)
+    orders = exhausted(world, "q", count)
+    assert len(world.errors_queue) <= max(1, count // 2)
+    assert all(each.message is None for each in orders)
+    # When they are handled together
+    before = len(plan.calls)
+    assert world.error_queue_post.run(orders) == {}
+    # Then each is one write, and six calls do for the rest, however many they are
+    calls = Counter(plan.calls[before:])
+    assert calls.pop("pull.put_once") == count
+    assert calls == {
+        "config.queue": 2,
+        "config.create_queue": 1,
+        "messages.deliveries": 1,
+        "messages.messages": 1,
+        "config.add_to_total": 1,
+    }
+    assert len(world.pulled("failed")) == count
+    # And again, nothing is made or counted twice
+    assert world.error_queue_post.run(orders) == {}
+    assert len(world.pulled("failed")) == count
+    queue = world.config.queue(PROJECT, "failed")
+    assert queue is not None
+    assert world.config.total(PROJECT, queue.uid) == count
+
+
+@pytest.mark.parametrize("call", ["pull.put_once", "messages.messages", "config.queue"])
+def test_error_messages_that_cannot_be_written_come_again(call: str) -> None:
+    # Given ten deliveries that have given up, and a call that fails once
+    plan = FaultPlan()
+    world = failing_world("q", plan=plan)
+    orders = exhausted(world, "q", 10)
+    plan.strike(Fault.FAILS, of=call)
+    # When they are handled, then some or all failed, and the others are there
+    failed = world.error_queue_post.run(orders)
+    assert len(failed) == (1 if call == "pull.put_once" else 10)
+    assert len(world.pulled("failed")) == 10 - len(failed)
+    # And all are once they come again
+    assert world.error_queue_post.run(orders) == {}
+    assert len(world.pulled("failed")) == 10
+
+
+def test_large_bodies_are_in_memory_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_queue, "TOGETHER_BYTES", 50_000)
+    world = failing_world("q")
+    world.post("q", *[b"x" * 20_000] * 5)
+    writes: list[int] = []
+    real = world.bodies.put
+    world.bodies.put = lambda project, bodies, now: writes.append(len(bodies)) or real(project, bodies, now)  # type: ignore[method-assign, func-returns-value]
+    world.run(seconds=30)
+    assert writes == [2, 2, 1]
+    assert len(world.pulled("failed")) == 5

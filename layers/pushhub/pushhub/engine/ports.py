@@ -161,6 +161,10 @@ class Messages(Protocol):
         """The message, or None. Its body may be a claim-check."""
         ...
 
+    def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        """Many messages at once, read consistently; those that are gone are missing."""
+        ...
+
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
         ...

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.work import WorkOrder
@@ -33,11 +34,11 @@ class Tick(typing.Protocol):
 class ExhaustedHandler(typing.Protocol):
     """What becomes of deliveries whose tries are used up."""
 
-    def run(self, order: WorkOrder) -> None:
-        """Handle one; leaves alone what does not belong to its protocol. Safe to repeat.
+    def run(self, orders: Sequence[WorkOrder]) -> Mapping[DeliveryKey, Exception]:
+        """Handle some; leaves alone what does not belong to its protocol. Safe to repeat.
 
-        Raises:
-            Unavailable: Try again later.
+        Returns:
+            Those that could not be handled, and why: they have to come again. One of them does not touch the others.
         """
         ...
 

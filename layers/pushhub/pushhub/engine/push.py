@@ -351,7 +351,7 @@ class Push:
         source = run.source
         errors = [received for received, following in through if following.follow is Follow.ERROR]
         kept: list[tuple[Received, int]] = []
-        if errors and not self._sent(self._errors_queue, [(each.order, 0) for each in errors]):
+        if errors and not self._given_up([each.order for each in errors]):
             kept += [(each, self._unsure(each)) for each in errors]
         for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
@@ -399,6 +399,15 @@ class Push:
         """Tell of a call of our own that failed: its order is looked at again, and an attempt that was made may be made again."""
         self._telemetry.count("CallsFailed")
         self._telemetry.event(event, error=str(error), **fields)
+
+    def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
+        """Hand over to the errors queue, in packs; whoever works on them reads messages and deliveries as they stand."""
+        try:
+            self._errors_queue.send_packed([replace(each, message=None, version=None) for each in orders])
+        except Unavailable as error:
+            self._call_failed("orders_not_sent", error, orders=len(orders))
+            return False
+        return True
 
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from pushhub.base.errors import MessageNotFound
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+
+from pushhub.base.errors import MessageNotFound, Unavailable
 from pushhub.base.ports import Telemetry
 from pushhub.engine.bodies import body_of
-from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
+from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
-from pushhub.ironmq.post import Post
+from pushhub.ironmq.post import Caused, Post
 from pushhub.ironmq.wire.error_queue import error_message_body
 
 CAUSE = "exhausted/"
@@ -18,13 +23,20 @@ CAUSE = "exhausted/"
 GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.EXPIRED})
 
 
+TOGETHER_BYTES = 40_000_000
+"""Bytes of bodies that are in memory for error messages at a time: ten of the largest."""
+
+
 class ErrorQueuePost:
     """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
+
+    An outage exhausts many deliveries of few queues, so what is the same for a queue is read and counted once for those that come together.
 
     Args:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         post: Posts to the error queue, once per delivery however often it is asked.
+        executor: Reads bodies and writes messages side by side.
     """
 
     def __init__(
@@ -35,61 +47,106 @@ class ErrorQueuePost:
         bodies: BodyStore,
         post: Post,
         telemetry: Telemetry,
+        executor: Executor,
     ) -> None:
         self._config = config
         self._messages = messages
         self._bodies = bodies
         self._post = post
         self._telemetry = telemetry
+        self._executor = executor
 
-    def run(self, order: WorkOrder) -> None:
-        """Handle one exhausted delivery. Safe to repeat.
+    def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+        """Handle exhausted deliveries; those that failed, and why. Safe to repeat."""
+        queues: dict[tuple[str, str, str], dict[DeliveryKey, WorkOrder]] = {}
+        for order in orders:
+            queues.setdefault((order.key.project, order.queue, order.key.queue_uid), {})[order.key] = order
+        failed: dict[DeliveryKey, Exception] = {}
+        for together in queues.values():
+            try:
+                failed |= self._of_one_queue([*together.values()])
+            except Unavailable as error:
+                failed |= dict.fromkeys(together, error)
+        return failed
 
-        Raises:
-            Unavailable: Try again later.
-        """
+    def _of_one_queue(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+        first = orders[0]
         # What is remembered may be older than the message, and an error message skipped for that would be lost.
-        queue = self._config.queue(order.key.project, order.queue, fresh=True)
-        if queue is None or queue.push is None or queue.uid != order.key.queue_uid:
-            self._skip(order, "queue_deleted")
-            return
+        queue = self._config.queue(first.key.project, first.queue, fresh=True)
+        if queue is None or queue.push is None or queue.uid != first.key.queue_uid:
+            self._skip(orders, "queue_deleted")
+            return {}
         if not queue.push.error_queue:
-            self._skip(order, "no_error_queue")
-            return
-        delivery = self._messages.delivery(order.key)
-        if delivery is None or delivery.state not in GIVEN_UP or delivery.settled_at is None:
-            self._skip(order, "not_given_up")
-            return
-        message = self._messages.message(order.key.message)
-        if message is None:
-            self._skip(order, "message_gone")
-            return
-        allowance = message.allowance(delivery.subscriber_id)
-        if _is_error_message(message) and (message.hops >= MAX_HOPS or allowance < 1):
-            # An error about what was cut off is posted already; another one about that would never end.
-            self._skip(order, "too_many_hops")
-            return
-        message_id = self._post.post_caused(
-            queue.project,
-            queue.push.error_queue,
-            NewMessage(
-                body=error_message_body(queue, message, self._body(message), delivery),
-                hops=message.hops + 1,
-                descendants=max(0, allowance - 1),
-            ),
-            cause=f"{CAUSE}{queue.uid}/{delivery.delivery_id}",
-            at=delivery.settled_at,
-        )
-        self._telemetry.count("ErrorMessagesPosted")
-        self._telemetry.event(
-            "error_message_posted",
-            project=queue.project,
-            queue=queue.name,
-            message_id=message.message_id,
-            delivery_id=delivery.delivery_id,
-            error_queue=queue.push.error_queue,
-            error_message_id=message_id,
-        )
+            self._skip(orders, "no_error_queue")
+            return {}
+        failed: dict[DeliveryKey, Exception] = {}
+        for together in _by_size(self._owed(orders)):
+            failed |= self._posted(queue, queue.push.error_queue, together)
+        return failed
+
+    def _owed(self, orders: Sequence[WorkOrder]) -> Iterator[tuple[Message, Delivery]]:
+        """Deliveries that an error message is owed for."""
+        deliveries = self._messages.deliveries([each.key for each in orders])
+        messages = self._messages.messages([each.key.message for each in orders])
+        for order in orders:
+            delivery, message = deliveries.get(order.key), messages.get(order.key.message)
+            if delivery is None or delivery.state not in GIVEN_UP or delivery.settled_at is None:
+                self._skip([order], "not_given_up")
+            elif message is None:
+                self._skip([order], "message_gone")
+            elif _is_error_message(message) and (
+                message.hops >= MAX_HOPS or message.allowance(delivery.subscriber_id) < 1
+            ):
+                # An error about what was cut off is posted already; another one about that would never end.
+                self._skip([order], "too_many_hops")
+            else:
+                yield message, delivery
+
+    def _posted(
+        self, queue: Queue, error_queue: str, owed: Sequence[tuple[Message, Delivery]]
+    ) -> dict[DeliveryKey, Exception]:
+        """Post error messages; those of the deliveries that failed, and why."""
+        failed: dict[DeliveryKey, Exception] = {}
+        made: list[tuple[Message, Delivery, Caused]] = []
+        composed = self._executor.map(lambda each: self._composed(queue, *each), owed)
+        for (message, delivery), caused in zip(owed, composed, strict=True):
+            if isinstance(caused, Caused):
+                made.append((message, delivery, caused))
+            else:
+                failed[delivery.key] = caused
+        if not made:
+            return failed
+        told = self._post.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self._executor)
+        for (message, delivery, _), posted in zip(made, told, strict=True):
+            if isinstance(posted, Exception):
+                failed[delivery.key] = posted
+                continue
+            self._telemetry.count("ErrorMessagesPosted")
+            self._telemetry.event(
+                "error_message_posted",
+                project=queue.project,
+                queue=queue.name,
+                message_id=message.message_id,
+                delivery_id=delivery.delivery_id,
+                error_queue=error_queue,
+                error_message_id=posted,
+            )
+        return failed
+
+    def _composed(self, queue: Queue, message: Message, delivery: Delivery) -> Caused | Exception:
+        try:
+            allowance = message.allowance(delivery.subscriber_id)
+            return Caused(
+                message=NewMessage(
+                    body=error_message_body(queue, message, self._body(message), delivery),
+                    hops=message.hops + 1,
+                    descendants=max(0, allowance - 1),
+                ),
+                cause=f"{CAUSE}{queue.uid}/{delivery.delivery_id}",
+                at=delivery.settled_at or 0,
+            )
+        except Exception as error:  # noqa: BLE001 (the caller is told; it must not touch the others)
+            return error
 
     def _body(self, message: Message) -> bytes | None:
         try:
@@ -97,13 +154,24 @@ class ErrorQueuePost:
         except MessageNotFound:
             return None
 
-    def _skip(self, order: WorkOrder, reason: str) -> None:
-        """Nothing to post; the exhausted delivery stays in sight in the index of unsettled deliveries."""
-        self._telemetry.event(
-            "error_message_skipped",
-            **order.identity,
-            reason=reason,
-        )
+    def _skip(self, orders: Sequence[WorkOrder], reason: str) -> None:
+        """Nothing to post; exhausted deliveries stay in sight in the index of unsettled deliveries."""
+        for order in orders:
+            self._telemetry.event("error_message_skipped", **order.identity, reason=reason)
+
+
+def _by_size(owed: Iterable[tuple[Message, Delivery]]) -> Iterator[list[tuple[Message, Delivery]]]:
+    """Those whose messages' bodies fit into memory together."""
+    together: list[tuple[Message, Delivery]] = []
+    size = 0
+    for message, delivery in owed:
+        if together and size + message.body_size > TOGETHER_BYTES:
+            yield together
+            together, size = [], 0
+        together.append((message, delivery))
+        size += message.body_size
+    if together:
+        yield together
 
 
 def _is_error_message(message: Message) -> bool:

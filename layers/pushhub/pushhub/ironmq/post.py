@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
@@ -14,6 +16,21 @@ from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
 from pushhub.ironmq.alerts import Alerts
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caused:
+    """A message that the hub itself makes.
+
+    Attributes:
+        message: What to post.
+        cause: What it is made for: the same each time it is made for the same reason, and never for another.
+        at: When the cause happened, epoch milliseconds; the same each time.
+    """
+
+    message: NewMessage
+    cause: str
+    at: int
 
 
 class _PullSink:
@@ -109,14 +126,49 @@ class Post:
         """
         queue = self._queue(project_id, queue_name)
         (body,) = self._accept.placed(project_id, [message.body], self._bodies)
-
-        def made(message_id: str) -> Message:
-            return self._composed(queue, message_id, message, body, now=self._clock.now(), cause=cause)
-
-        accepted, once = self._accept.once(self._sink(queue), made, cause=cause, at=at)
+        message_id, once = self._once(queue, Caused(message=message, cause=cause, at=at), body)
         if once is Once.STORED:
             self._stored(queue, 1)
-        return accepted.message_id
+        return message_id
+
+    def post_all_caused(
+        self, project_id: str, queue_name: str, caused: Sequence[Caused], executor: Executor
+    ) -> list[str | Exception]:
+        """Accept messages that the hub itself made, side by side: what all of them need is read and counted once. Safe to repeat, as :meth:`post_caused`.
+
+        Args:
+            project_id: Owner of the queue.
+            queue_name: A checked name; an unknown queue is made, as a pull queue.
+            caused: At least one.
+            executor: Writes them.
+
+        Returns:
+            Each message's id, or what it failed of: that one has to be posted again.
+
+        Raises:
+            Unavailable: Nothing may be assumed of any; call again.
+        """
+        queue = self._queue(project_id, queue_name)
+        placed = self._accept.placed(project_id, [each.message.body for each in caused], self._bodies)
+
+        def one(each: Caused, body: PlacedBody) -> tuple[str | Exception, Once]:
+            try:
+                return self._once(queue, each, body)
+            except Exception as error:  # noqa: BLE001 (the caller is told; it must not touch the others)
+                return error, Once.TAKEN
+
+        outcomes = list(executor.map(one, caused, placed))
+        count = sum(once is Once.STORED for _, once in outcomes)
+        if count:
+            self._stored(queue, count)
+        return [told for told, _ in outcomes]
+
+    def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
+        def made(message_id: str) -> Message:
+            return self._composed(queue, message_id, caused.message, body, now=self._clock.now(), cause=caused.cause)
+
+        accepted, once = self._accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
+        return accepted.message_id, once
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
         """Put a pull queue's message into another queue with its id and count (dead letters). Safe to repeat.

@@ -172,6 +172,7 @@ class Ironmq:
             bodies=outside.bodies,
             post=self.post,
             telemetry=outside.telemetry,
+            executor=outside.executor,
         )
 
     @cached_property

@@ -10,7 +10,6 @@ from pushhub.base.errors import Unavailable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import WorkQueue
 from pushhub.runtime.hub import Pushhub
 from pushhub.runtime.invocation import LambdaContext
@@ -110,21 +109,15 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """SQS errors: post exhausted deliveries to their error queues, side by side; one that fails does not touch the others."""
+    """SQS errors: post exhausted deliveries to their error queues, all together; one that fails comes again, and ends in the dead-letter queue."""
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
-
-    def failed(record: dict[str, Any]) -> bool:
-        identity: dict[str, str] = {}
-        try:
-            order = WorkOrder.decode(record["body"])
-            identity = order.identity
-            for handler in handlers:
-                handler.run(order)
-        except Exception as error:  # noqa: BLE001 (it comes again, and ends in the dead-letter queue)
-            telemetry.event("exhausted_unhandled", **described(error), sqs_id=record["messageId"], **identity)
-            return True
-        return False
-
-    records = event["Records"]
-    outcomes = hub.engine.ports.executor.map(failed, records)
-    return failures(each["messageId"] for each, again in zip(records, outcomes, strict=True) if again)
+    orders, poison = read_orders(event, now=hub.engine.ports.clock.now(), telemetry=telemetry)
+    keep = {*poison}
+    for handler in handlers:
+        failed = handler.run([each.order for each in orders])
+        for each in orders:
+            error = failed.get(each.order.key)
+            if error is not None:
+                telemetry.event("exhausted_unhandled", **described(error), sqs_id=each.sqs_id, **each.order.identity)
+                keep.add(each.sqs_id)
+    return failures(keep)
