@@ -22,8 +22,8 @@ class WatchedWorkQueue(FakeWorkQueue):
         super().__init__(world.clock)
         self.held: list[int] = []
 
-    def send_packed(self, orders: Sequence[WorkOrder]) -> None:
-        super().send_packed(orders)
+    def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
+        super().send_packed(orders, delay_s)
         self.held.append(sum(len(each.encode()) for each in orders))
 
 

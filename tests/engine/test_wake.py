@@ -65,11 +65,11 @@ def test_orders_are_sent_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     together, under_way = threading.Event(), threading.Semaphore(2)
 
     class Slow(FakeWorkQueue):
-        def send_packed(self, orders: Sequence[WorkOrder]) -> None:
+        def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
             if not under_way.acquire(blocking=False):
                 together.set()
             assert together.wait(timeout=10)
-            super().send_packed(orders)
+            super().send_packed(orders, delay_s)
 
     queue = Slow(world.clock)
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -158,10 +158,10 @@ def test_a_shard_that_fails_does_not_hold_up_the_others_and_is_read_again() -> N
     send = world.retry_queue.send_packed
     failures = iter([True])
 
-    def sometimes(orders: Sequence[WorkOrder]) -> None:
+    def sometimes(orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
         if next(failures, False):
             raise Unavailable("sqs:SendMessageBatch")
-        send(orders)
+        send(orders, delay_s)
 
     world.retry_queue.send_packed = sometimes  # type: ignore[method-assign]
     # When wake runs, then it fails, but three of the four shards are worked off

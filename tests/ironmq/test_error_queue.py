@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
-from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.message import BodyRef, NewMessage
 from pushhub.engine.model.work import WorkOrder
 from pushhub.ironmq import error_queue
 from pushhub.web.answer_size import ANSWER_BYTES
@@ -161,7 +162,12 @@ def test_large_bodies_are_in_memory_a_few_at_a_time(monkeypatch: pytest.MonkeyPa
     world.post("q", *[b"x" * 20_000] * 5)
     writes: list[int] = []
     real = world.bodies.put
-    world.bodies.put = lambda project, bodies, now: writes.append(len(bodies)) or real(project, bodies, now)  # type: ignore[method-assign, func-returns-value]
+
+    def put(project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
+        writes.append(len(bodies))
+        return real(project_id, bodies, now)
+
+    world.bodies.put = put  # type: ignore[method-assign]
     world.run(seconds=30)
     assert writes == [2, 2, 1]
     assert len(world.pulled("failed")) == 5
