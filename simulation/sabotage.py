@@ -142,9 +142,9 @@ def _failed_entries_forgotten() -> Sequence[Change]:
 def _dispatched_perhaps() -> Sequence[Change]:
     real = SqsWorkQueue.send_packed
 
-    def send_packed(self: SqsWorkQueue, orders: Sequence[WorkOrder]) -> None:
+    def send_packed(self: SqsWorkQueue, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
         try:
-            real(self, orders)
+            real(self, orders, delay_s)
         except Exception:  # noqa: BLE001 (the defect)
             return
 

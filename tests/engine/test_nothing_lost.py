@@ -78,8 +78,12 @@ def everything_accepted_ended_well(world: World, accepted: list[str], told: str)
             assert [each["source_msg_id"] for each in errors].count(message_id) == 1, told
             body = message.body if message.body is not None else b"2" * 10_000
             assert copies.count(body) == 1, told
-    assert world.push_queue.dead == world.retry_queue.dead == world.errors_queue.dead == [], told
-    assert len(world.push_queue) == len(world.retry_queue) == len(world.errors_queue) == 0, told
+    assert world.push_queue.dead == world.retry_queue.dead == world.slow_queue.dead == world.errors_queue.dead == [], (
+        told
+    )
+    assert len(world.push_queue) == len(world.retry_queue) == len(world.slow_queue) == len(world.errors_queue) == 0, (
+        told
+    )
 
 
 @pytest.mark.parametrize("after_s", [0, 30, 86_400, 5 * 86_400])
@@ -101,7 +105,8 @@ def test_late_and_double_orders_never_push_what_is_settled(after_s: float) -> No
             handles.append(handle)
     world.run(seconds=after_s + 60)
     # Then no request was made and no error message added
-    assert len(handles) >= 6
+    # (the two that gave up travelled in one message)
+    assert len(handles) >= 5
     assert len(world.sender.requests) == requests
     assert len(world.pulled("failed")) == len(ids)
 
