@@ -47,7 +47,7 @@ ROUTES = {
 }
 """What ``sam local start-api`` serves: the HTTP API. It knows no WebSocket APIs and ends with an error when it meets one."""
 _BLOCK_BYTES = 65_536
-_QUEUES = ("Push", "Route", "Retry", "Errors", "Poll", "Notify")
+_QUEUES = ("Push", "Route", "Retry", "Slow", "Errors", "Poll", "Notify")
 
 
 def invocation_template(

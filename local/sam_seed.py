@@ -136,6 +136,13 @@ class _Worker:
                 self._invoke("Push", due)
                 self.give_up(queue, due)
 
+    def hand_to_slow_lane(self, message_ids: set[str]) -> None:
+        """Do with first attempts that wait what push does with those of slow subscribers."""
+        due = [each for each in self.waiting("Push") if _names(each, message_ids)]
+        for record in due:
+            self._aws.sqs().send_message(QueueUrl=self._outputs["SlowQueueUrl"], MessageBody=record["body"])
+        self.give_up("Push", due)
+
     def waiting(self, queue: str) -> list[dict[str, Any]]:
         """What waits in a queue, as records of an event. It stays there, but nobody else sees it."""
         client, url = self._aws.sqs(), self._outputs[f"{queue}QueueUrl"]
@@ -283,7 +290,13 @@ async def _post(result: Seeded, hub: Hub, address: str) -> None:
     both = [{"name": "copies", "url": "ironmq:///copies"}, closed]
     await hub.put_queue("shop", {"type": "multicast", "push": push | {"subscribers": both, "retries": 1}})
     await hub.put_queue("once", {"type": "multicast", "push": push | {"subscribers": [closed], "retries": 0}})
-    for name, queue in (("dispatch", "shop"), ("push", "shop"), ("retry", "shop"), ("errors", "once")):
+    for name, queue in (
+        ("dispatch", "shop"),
+        ("push", "shop"),
+        ("slow", "shop"),
+        ("retry", "shop"),
+        ("errors", "once"),
+    ):
         (result.message_ids[name],) = await hub.post(queue, [f"seeded for {name}"])
     await hub.post("inbox", [f"seeded to be reserved, {number}" for number in (1, 2, 3)])
 
@@ -309,9 +322,11 @@ def _bring_on(result: Seeded, worker: _Worker, aws: Aws, own: Description) -> No
     deadline = time.monotonic() + SECONDS
     while True:
         worker.dispatch({ids["dispatch"]})
+        worker.hand_to_slow_lane({ids["slow"]})
         worker.push({ids["push"], ids["route"]})
         found = {
             "push-sqs-first-attempts": [each for each in worker.waiting("Push") if _names(each, {ids["push"]})],
+            "push-sqs-slow": [each for each in worker.waiting("Slow") if _names(each, {ids["slow"]})],
             "push-sqs-routing": [each for each in worker.waiting("Route") if _names(each, {ids["route"]})],
             "push-sqs-retries": [each for each in worker.waiting("Retry") if _names(each, {ids["retry"]})],
             "errors-sqs-exhausted": [each for each in worker.waiting("Errors") if _names(each, {ids["errors"]})],

@@ -24,7 +24,10 @@ WAIT_S = 240.0
 def shop(stack: RunningStack) -> Iterator[Shop]:
     made = stack.make_project()
     sqs = stack.aws.sqs()
-    urls = [stack.outputs[name] for name in ("PushQueueUrl", "RetryQueueUrl", "PollQueueUrl", "RouteQueueUrl")]
+    urls = [
+        stack.outputs[name]
+        for name in ("PushQueueUrl", "RetryQueueUrl", "SlowQueueUrl", "PollQueueUrl", "RouteQueueUrl")
+    ]
     usual = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls]
     for url in urls:
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})
