@@ -363,3 +363,15 @@ def test_messages_that_can_be_listed_are_listed_in_order_without_their_deliverie
     assert listed(above=str(int(ids[-1]) - 1), below="9" * 19) == ids[-1:]
     assert listed(above=ids[4], below=ids[4]) == listed(above=ids[5], below=ids[4]) == []
     assert list(message_store.listed(OTHER_PROJECT, uid)) == []
+
+
+def test_many_messages_are_found_at_once_and_those_that_are_gone_are_missing(message_store: MessageStore) -> None:
+    # Given messages of which one was deleted, and one that never was
+    here = [message() for _ in range(3)]
+    for each in here:
+        message_store.accept([each])
+    message_store.delete(here[0])
+    keys = [each.key for each in [*here, message()]]
+    # When they are looked up, one of them twice, then those that are there are found
+    assert message_store.messages([*keys, keys[1]]) == {each.key: each for each in here[1:]}
+    assert message_store.messages([]) == {}

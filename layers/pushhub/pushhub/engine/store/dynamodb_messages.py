@@ -110,7 +110,7 @@ class DynamoDBMessageStore:
         return decode_message(item) if item and _DELETED not in item else None
 
     def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
-        items = self._table.get_many([_message_key(each) for each in dict.fromkeys(keys)])
+        items = self._table.get_many([message_key(each) for each in dict.fromkeys(keys)])
         return {each.key: each for each in (decode_message(item) for item in items if _DELETED not in item)}
 
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
