@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.records import record_of_delivery
 
-DEAD, WELL = "https://dead.example/in", "https://well.example/in"
+DEAD, WELL, TOLD = "https://dead.example/in", "https://well.example/in", "https://told.example/in"
 MESSAGES = 300
 
 
@@ -47,8 +49,10 @@ def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catche
 
 
 def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_prevents_it() -> None:
-    # Given two endpoints that fail, one of which takes a message on the third day
+    # Given two endpoints that fail, one of which takes a message on the third day, and an owner who listens
     world = WebhooksWorld()
+    world.ask("POST", "/operational-webhook/endpoint", {"url": TOLD})
+    began = iso_time(world.clock.now())
     app = world.make_app()
     dead, better = world.make_endpoint(app, DEAD), world.make_endpoint(app, WELL)
     world.sender.script(DEAD, 500)
@@ -61,7 +65,13 @@ def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_p
             world.run(seconds=6 * 3600)
         if day == 3:
             world.sender.script(WELL, 500)
-    # Then the one that never did is disabled
+    # Then the one that never did is disabled, and the owner told since when it failed
+    told = [
+        json.loads(each.body)["data"]
+        for each in world.sender.requests
+        if each.url == TOLD and b".disabled" in each.body
+    ]
+    assert [(each["endpointId"], each["failSince"][:13]) for each in told] == [(dead, began[:13])]
     shown = {each: world.ask("GET", f"/app/{app}/endpoint/{each}")["disabled"] for each in (dead, better)}
     assert shown == {dead: True, better: False}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -154,7 +154,7 @@ class WebhooksAttempts:
         """
         endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
         found = self._attempts.attempts(project_id, endpoint.endpoint_id, _attempt_span(window))
-        return page_of((each for each in found if query.wants(each)), window, lambda each: each.attempt_id)
+        return page_of(found, window, lambda each: each.attempt_id, query.wants)
 
     def of_message(
         self,
@@ -214,13 +214,13 @@ class WebhooksAttempts:
         application = self._application(project_id, app)
         endpoint = found_endpoint(self._endpoints, application, name)
         listed = self._log.messages(project_id, application.app_id, engine_span(window))
-        wanted = (
-            each
-            for each in listed
-            if query.messages.wants(each.fields.event_type, each.fields.channels, each.fields.tags)
+        page = page_of(
+            self._sent(listed, endpoint.endpoint_id, query),
+            window,
+            lambda each: each[0].message_id,
+            lambda each: each[1] is not None,
         )
-        found = (each for each in self._sent(wanted, endpoint.endpoint_id) if query.status in (None, each.status))
-        return page_of(found, window, lambda each: each.message.message_id)
+        return Page(items=[each for _, each in page.items if each], first=page.first, last=page.last, done=page.done)
 
     def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
         """The endpoints that a message was sent to, deleted ones among them.
@@ -287,28 +287,50 @@ class WebhooksAttempts:
         return found[1] if found else ()
 
     def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
-        """The attempts for a message: those at each of its endpoints, in the time between the first and the last."""
+        """The attempts for a message at each of its endpoints."""
         for delivery in self._deliveries_of(message):
-            last = delivery.last
-            if last is None or only not in (None, delivery.subscriber_id):
-                continue
-            first_at = last.started_at if delivery.attempts == 1 else delivery.accepted_at - _CLOCK_SKEW_MS
-            last_at = last.started_at if delivery.attempts == 1 else last.finished_at + _CLOCK_SKEW_MS
-            span = Span(above=first_id(Kind.ATTEMPT, first_at), below=first_id(Kind.ATTEMPT, last_at + 4))
-            yield from self._attempts.attempts(
-                message.project, delivery.subscriber_id, span, engine_id=message.engine_id
-            )
+            if only in (None, delivery.subscriber_id):
+                yield from self._made_of(delivery)
 
-    def _sent(self, messages: Iterator[ListedMessage], endpoint_id: str) -> Iterator[AttemptedMessage]:
-        """Of some messages those that an endpoint was sent, in their order."""
+    def _made_of(self, delivery: Delivery) -> Iterable[LoggedAttempt]:
+        """The attempts of a delivery, from the last one back: each says when the one before it was made.
+
+        Where one is missing, or two were made at the same time, the log is looked through from the first to the last: at an endpoint that gets much, not all of it.
+        """
+        if delivery.last is None:
+            return ()
+        found: dict[str, LoggedAttempt] = {}
+        at: int | None = delivery.last.started_at
+        for _ in range(delivery.attempts):
+            if at is None:
+                break
+            made = self._made_between(delivery, at, at)
+            found |= {each.attempt_id: each for each in made if each.started_at == at}
+            at = min((each.before_at for each in made if each.before_at is not None), default=None)
+        if len(found) < delivery.attempts:
+            first, last = delivery.accepted_at - _CLOCK_SKEW_MS, delivery.last.finished_at + _CLOCK_SKEW_MS
+            found |= {each.attempt_id: each for each in self._made_between(delivery, first, last)}
+        return found.values()
+
+    def _made_between(self, delivery: Delivery, first_at: int, last_at: int) -> list[LoggedAttempt]:
+        span = Span(above=first_id(Kind.ATTEMPT, first_at), below=first_id(Kind.ATTEMPT, last_at + 4))
+        found = self._attempts.attempts(delivery.project, delivery.subscriber_id, span, engine_id=delivery.message_id)
+        return list(found)
+
+    def _sent(
+        self, messages: Iterator[ListedMessage], endpoint_id: str, query: AttemptQuery
+    ) -> Iterator[tuple[ListedMessage, AttemptedMessage | None]]:
+        """Some messages, each with how it stands at an endpoint that was sent it, if the query wants it."""
         while group := list(islice(messages, _AT_A_TIME)):
-            stored = self._deliveries.deliveries([each.delivery_key(endpoint_id) for each in group])
+            wanted = [each for each in group if query.messages.wants(*_chosen_by(each))]
+            stored = self._deliveries.deliveries([each.delivery_key(endpoint_id) for each in wanted])
             for each in group:
                 delivery = stored.get(each.delivery_key(endpoint_id))
-                if delivery is not None and delivery.attempts:
-                    yield AttemptedMessage(
-                        message=each, status=status_of(delivery), next_at=None if delivery.settled else delivery.due_at
-                    )
+                if delivery is None or not delivery.attempts or query.status not in (None, status_of(delivery)):
+                    yield each, None
+                    continue
+                next_at = None if delivery.settled else delivery.due_at
+                yield each, AttemptedMessage(message=each, status=status_of(delivery), next_at=next_at)
 
     def _destination(self, delivery: Delivery) -> Destination | None:
         project_id, app_id = delivery.project, app_of(delivery.queue_uid)
@@ -322,6 +344,11 @@ class WebhooksAttempts:
             status=MessageStatus.SUCCESS if taken_by_it else MessageStatus.FAIL,
             next_at=None if delivery.settled else delivery.due_at,
         )
+
+
+def _chosen_by(message: ListedMessage) -> tuple[str, Collection[str], Collection[str]]:
+    """What a query chooses a message by."""
+    return message.fields.event_type, message.fields.channels, message.fields.tags
 
 
 def _attempt_span(window: Window) -> Span:

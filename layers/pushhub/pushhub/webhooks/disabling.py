@@ -41,6 +41,7 @@ class WebhooksDisabling:
                 after = self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
             except Conflict:
                 continue
-            self._tell("endpoint.disabled", after, failSince=iso_time(event.at), trigger="automatic")
+            since = event.at if event.failing_since is None else event.failing_since
+            self._tell("endpoint.disabled", after, failSince=iso_time(since), trigger="automatic")
             return
         raise Unavailable("disabling an endpoint")

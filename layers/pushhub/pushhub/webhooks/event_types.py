@@ -55,8 +55,12 @@ class WebhooksEventTypes:
     ) -> Page[EventType]:
         """A part of the project's event types."""
         found: Iterator[EventType] = self._store.event_types(project_id, span_of(window))
-        seen = (each for each in found if each.seen_by(flags) and (include_archived or not each.archived))
-        return page_of(seen, window, lambda each: each.name)
+        return page_of(
+            found,
+            window,
+            lambda each: each.name,
+            lambda each: each.seen_by(flags) and (include_archived or not each.archived),
+        )
 
     def event_type(self, project_id: str, name: str, *, flags: frozenset[str] | None = None) -> EventType:
         """The event type of a name, archived or not.

@@ -95,8 +95,12 @@ class WebhooksMessages:
         """
         application = found_application(self._applications, project_id, app)
         found = self._log.messages(project_id, application.app_id, engine_span(window))
-        wanted = (each for each in found if query.wants(each.fields.event_type, each.fields.channels, each.fields.tags))
-        return page_of(wanted, window, lambda each: each.message_id)
+        return page_of(
+            found,
+            window,
+            lambda each: each.message_id,
+            lambda each: query.wants(each.fields.event_type, each.fields.channels, each.fields.tags),
+        )
 
     def message(self, project_id: str, app: str, name: str) -> ListedMessage:
         """One message.

@@ -220,6 +220,6 @@ class AttemptLog(Protocol):
             project_id: Owner.
             endpoint_id: The endpoint.
             span: Of ids of attempts.
-            engine_id: Only those made for that message.
+            engine_id: Only those made for that message; then no more than the first ten megabytes of the span are read.
         """
         ...

@@ -164,6 +164,7 @@ class WebhookTarget:
             channels=fields.channels,
             tags=fields.tags,
             listed_until=answer.finished_at + LISTED_MS,
+            before_at=order.delivery.last.started_at if order.delivery.last else None,
         )
         try:
             self._attempts.log(attempt)

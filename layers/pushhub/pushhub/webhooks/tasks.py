@@ -136,8 +136,12 @@ class Tasks:
         """
         span = span_of(window, above=first_id(Kind.TASK, self._clock.now() - KEPT_MS))
         found = self._store.tasks(project_id, span)
-        chosen = (each for each in found if kind in ("", each.kind) and status in ("", each.status))
-        return page_of(chosen, window, lambda each: each.task_id)
+        return page_of(
+            found,
+            window,
+            lambda each: each.task_id,
+            lambda each: kind in ("", each.kind) and status in ("", each.status),
+        )
 
     def cancel(self, project_id: str, task_id: str) -> Task:
         """End a task as it stands; what it sent stays sent. Whoever works on it notices before the next part.

@@ -56,6 +56,7 @@ class LoggedAttempt:
         channels: Of the message.
         tags: Of the message.
         listed_until: When it is forgotten, epoch milliseconds.
+        before_at: When the attempt before it for the same delivery began, epoch milliseconds; None for the first.
     """
 
     project: str
@@ -74,6 +75,7 @@ class LoggedAttempt:
     channels: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     listed_until: int
+    before_at: int | None = None
 
     @property
     def attempt_id(self) -> str:

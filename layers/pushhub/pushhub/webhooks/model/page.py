@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
-__all__ = ["DEFAULT_LIMIT", "MAX_LIMIT", "Page", "Span", "Window", "page_of", "span_of", "taken"]
+__all__ = ["DEFAULT_LIMIT", "MAX_LIMIT", "MOST_LOOKED", "Page", "Span", "Window", "page_of", "span_of", "taken"]
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
+
+MOST_LOOKED = 1_000
+"""Items that are read for one page, wanted or not."""
 
 T = TypeVar("T")
 
@@ -71,8 +74,8 @@ class Page(Generic[T]):
 
     Attributes:
         items: In the list's own order.
-        first: Key of the first item, None without any.
-        last: Key of the last.
+        first: Key before which the part before this one ends: of the first item, or of one further on that was looked at; None for none.
+        last: Key behind which the part after this one begins.
         done: Nothing lies further in the direction that was read.
     """
 
@@ -97,24 +100,36 @@ def span_of(window: Window, *, above: str | None = None, below: str | None = Non
     return Span(above=above, below=below, up=window.reads_up)
 
 
-def page_of(found: Iterable[T], window: Window, key: Callable[[T], str]) -> Page[T]:
+def page_of(
+    found: Iterable[T], window: Window, key: Callable[[T], str], wanted: Callable[[T], bool] = lambda _: True
+) -> Page[T]:
     """The page that a window shows of items read in its span, in the span's direction; reads one more than it shows.
+
+    Of a list of which little is wanted no more than :data:`MOST_LOOKED` items are read. Such a page may be short, or empty, and is not the last one: its key is that of
+    the item at which the next one goes on.
 
     Args:
         found: Items as they are read.
         window: What is asked for.
         key: Of an item.
+        wanted: Whether an item is shown.
     """
-    read = list(islice(found, window.limit + 1))
-    items = read[: window.limit]
+    looked: list[T] = []
+    chosen: list[T] = []
+    for each in islice(found, MOST_LOOKED):
+        looked.append(each)
+        if wanted(each):
+            chosen.append(each)
+        if len(chosen) > window.limit:
+            break
+    done = len(chosen) <= window.limit and len(looked) < MOST_LOOKED
+    shown = chosen[: window.limit]
+    reached = shown[-1:] if done or len(chosen) > window.limit else looked[-1:]
+    near, far = (key(each[0]) if each else None for each in (shown[:1], reached))
     if window.backwards:
-        items.reverse()
-    return Page(
-        items=items,
-        first=key(items[0]) if items else None,
-        last=key(items[-1]) if items else None,
-        done=len(read) <= window.limit,
-    )
+        shown.reverse()
+    first, last = (far, near) if window.backwards else (near, far)
+    return Page(items=shown, first=first, last=last, done=done)
 
 
 def taken(found: Iterable[T], key: Callable[[T], str], span: Span) -> list[T]:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
@@ -28,6 +29,9 @@ _MESSAGE, _EVENT, _ATTEMPT = "M#", "E#", "T#"
 
 _PAGE = 100
 """Items that one call of a list reads."""
+
+MOST_PAGES = 10
+"""Pages of a megabyte that are read for the attempts of one message."""
 
 _COMPRESSED_FROM = 500
 """Characters of an answer from which it is kept compressed."""
@@ -142,13 +146,16 @@ class DynamoDBWebhooksLogs:
             return
         below = None if span.below is None else _last_of_group(span.below)
         query = between(_endpoint_pk(project_id, endpoint_id), _ATTEMPT, replace(span, below=below))
+        pages: Iterator[Any]
         if engine_id is not None:
             query["FilterExpression"] = "#message = :message OR attribute_exists(#group)"
             query["ExpressionAttributeNames"] = {"#message": "message", "#group": _GROUP}
             query["ExpressionAttributeValues"][":message"] = text(engine_id)
+            pages = islice(self._table.pages(**query), MOST_PAGES)
         else:
-            query["Limit"] = _PAGE
-        for each in _in_order(self._table.items(**query), up=span.up):
+            pages = self._table.pages(Limit=_PAGE, **query)
+        items = (item for page in pages for item in page["Items"])
+        for each in _in_order(items, up=span.up):
             if span.has(each.attempt_id) and engine_id in (None, each.engine_id):
                 yield each
 
@@ -218,6 +225,7 @@ def _attempt_value(attempt: LoggedAttempt) -> dict[str, Any]:
         "ok": attempt.success,
         "ms": attempt.duration_ms,
         "at": attempt.started_at,
+        "before": attempt.before_at,
         "type": attempt.event_type,
         "channels": attempt.channels,
         "tags": attempt.tags,
@@ -291,6 +299,7 @@ def _logged(item: Item) -> list[LoggedAttempt]:
             channels=tuple(value.get("channels", ())),
             tags=tuple(value.get("tags", ())),
             listed_until=listed_until,
+            before_at=value.get("before"),
         )
         for engine_id, listed_until, value, response in entries
     ]
