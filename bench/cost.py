@@ -224,7 +224,7 @@ def set_up(urls: dict[str, str]) -> None:
             "MESSAGES_TABLE": aws.MESSAGES_TABLE,
             "SCHEDULE_TABLE": aws.SCHEDULE_TABLE,
             "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
-            "WEBHOOKS_KEY": "webhooks",
+            "VAULT_KEY": "webhooks",
             "IDEMPOTENCY_HOURS": "12",
             "LINES_TABLE": aws.LINES_TABLE,
             "QUEUE_DESCENDANTS": "1000",
@@ -284,7 +284,7 @@ def main() -> None:
             "ROUTE_QUEUE_URL",
         )
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
-        set_up({**urls, "WEBHOOKS_KEY": key})
+        set_up({**urls, "VAULT_KEY": key})
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
         from pushhub.engine.projects import Projects  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415

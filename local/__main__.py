@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import emulator, stack
-from local.demonstration import flow, notification_flow, order_flow
+from local.demonstration import flow, notification_flow, order_flow, webhook_flow
 from local.errors import LocalError
 from local.place import Place
 from local.projects import make
@@ -79,6 +79,7 @@ def demonstrate(description: Description) -> str:
         "": flow.run,
         "\nAn order through the hub protocol:": order_flow.run,
         "\nA consumer of notifications that loses its connection:": notification_flow.run,
+        "\nA signed webhook:": webhook_flow.run,
     }
     for title, part in parts.items():
         if title:

@@ -44,6 +44,7 @@ FULL = ServiceMapping(
     enabled=False,
     required=True,
     integration_id="6" * 24,
+    sealed=b"\x00\xff keys",
     created_at=NOW,
 )
 INTEGRATION = Integration(

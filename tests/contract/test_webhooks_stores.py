@@ -14,18 +14,21 @@ from tests.fakes import FakeClock
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
 
 from pushhub.base.errors import Conflict
+from pushhub.base.ports import Vault
+from pushhub.cloud.vault import KmsVault
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, UidTaken, Vault
+from pushhub.webhooks.model.redaction import Redaction
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, UidTaken
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
-from pushhub.webhooks.store.kms_vault import KmsVault
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -81,6 +84,7 @@ def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
         endpoint_id=new_id(Kind.ENDPOINT, NOW + 10 * number),
         fields=EndpointFields(**{"url": "https://a.example/", **fields}),
         headers={"X-Key": "ü"},
+        allowed_rate=90,
         sealed=b"\x00sealed",
         created_at=NOW,
         updated_at=NOW,
@@ -97,11 +101,17 @@ FULL = EndpointFields(
     throttle_rate=5,
     metadata={"a": "b"},
     version=3,
+    cloud_events=CloudEvents(mode=Mode.STRUCTURED, consent=True),
 )
 
 
 def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any) -> None:
-    stored = settings.put_application(application(uid="acme", throttle_rate=5, metadata={"a": "☃"}), None)
+    stored = settings.put_application(
+        application(
+            uid="acme", throttle_rate=5, metadata={"a": "☃"}, redaction=Redaction(payload=("ü.*",), answers=("**.b",))
+        ),
+        None,
+    )
     assert stored.version == 1
     for name in (stored.app_id, "acme"):
         assert settings.application(PROJECT, name) == stored

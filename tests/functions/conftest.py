@@ -178,7 +178,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         aws_notifications.client("secretsmanager").create_secret(Name=SIGNING_SECRET, SecretString="s" * 64)
         monkeypatch.setenv("NOTIFY_QUEUE_URL", wakes_url)
         key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
-        monkeypatch.setenv("WEBHOOKS_KEY", key)
+        monkeypatch.setenv("VAULT_KEY", key)
         urls: dict[str, str] = {}
         for setting in SETTINGS_OF_QUEUES:
             name = setting.removesuffix("_URL").lower()

@@ -98,11 +98,15 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     call("control", "POST", f"/app/{app}/msg/{small}/endpoint/e/resend")
     organization.run("push", organization.functions.sqs_event("RETRY_QUEUE_URL"))
     assert len(sink.received) == 3
-    # When an endpoint asks to be disabled, then it is
+    # When an endpoint asks to be disabled, then it is, and who listens is told
+    call("control", "POST", "/operational-webhook/endpoint", {"url": sink.url, "eventTypes": ["endpoint.disabled"]})
     sink.status = 410
     call("control", "POST", f"{path}/send-example", {"eventType": "svix.ping"})
     organization.delivered()
     assert call("control", "GET", path)["disabled"] is True
+    sink.status = 200
+    organization.delivered()
+    assert json.loads(sink.received[-1][1])["data"]["endpointId"] == made["id"]
     for each in (small, large):
         call("control", "DELETE", f"/app/{app}/msg/{each}/content")
     call("control", "DELETE", path)

@@ -7,15 +7,17 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from local.demonstration import flow
+from local.demonstration import flow, webhook_flow
 from local.demonstration.flow import Demonstration, Progress, check, rows
 from local.demonstration.hub import Hub
 from local.demonstration.report import Row, table
 from local.demonstration.sinks import Flaky, Healthy, Push
 from local.errors import LocalError
+from tests.webhooks.live import LiveWorld
 
 POSTED = {"1": b"one", "2": "zwölf".encode()}
 
@@ -188,3 +190,30 @@ def test_what_a_failed_post_had_stored_all_the_same_is_no_fault() -> None:
     # And what came must still be something that was posted
     show.sinks[0].accepted["3"] = b"another"
     assert check(show, errors, tries) == ["healthy has 1 messages changed and 0 missing"]
+
+
+def test_the_published_signature_is_verified_and_no_other() -> None:
+    # Given the vector of Svix's documentation
+    secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,other v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    # When it is verified, then it fits, and fits nothing else
+    assert webhook_flow.verified(secret, headers, body)
+    assert not webhook_flow.verified(secret, headers, body + b" ")
+    assert not webhook_flow.verified(secret, {**headers, "webhook-timestamp": "1614265331"}, body)
+
+
+def test_the_webhook_part_shows_a_delivery_whose_signature_fits() -> None:
+    # Given a hub in real time, when the part about webhooks is shown with it, twice
+    said: list[str] = []
+    with LiveWorld() as hub:
+        stack = SimpleNamespace(base_url=hub.base_url, token=hub.make_token())
+        for _ in range(2):
+            asyncio.run(webhook_flow.run(stack, said.append))  # type: ignore[arg-type]
+    # Then it checked itself what was delivered
+    assert not hub.faults
+    assert [line.partition(":")[0] for line in said if line.startswith("Checked")] == ["Checked"] * 2
+    assert sum("webhook-signature: v1," in line for line in said) == 2

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from local.demonstration import flow, notification_flow
+from local.demonstration import flow, notification_flow, webhook_flow
 from tests.stack.running import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -46,3 +46,13 @@ def test_it_shows_a_consumer_that_loses_its_connection_and_gets_exactly_the_rest
     rest = ", ".join(str(number) for number in (3, 5, 7, 9, *range(11, 20)))
     assert said.count(f"Back again it received 13: {rest}.") == 2
     assert said[-1] == "Checked: exactly the rest, in order, and then silence."
+
+
+def test_it_shows_a_webhook_whose_signature_fits(stack: RunningStack) -> None:
+    said: list[str] = []
+    # When the part about webhooks is shown, twice, as whoever runs it again would have it
+    for _ in range(2):
+        asyncio.run(webhook_flow.run(stack.description, said.append))
+    # Then it checked the signatures itself
+    assert sum("It was delivered with webhook-signature: v1," in each for each in said) == 2
+    assert sum(each.startswith("Checked: the signature fits, and fits no other body.") for each in said) == 2

@@ -49,6 +49,7 @@ SUBSCRIBER = {
     "headers": {"X-Key": "1"},
     "timeout": 5,
     "dialect": "raw",
+    "signing": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "grace_period": 60},
 }
 QUEUE = {
     "message_timeout": 60,
@@ -152,6 +153,7 @@ IRONMQ = {
 # The hub
 
 MAPPING = {
+    "signing": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "grace_period": 60},
     "name": "acme.import",
     "url": ENDPOINT,
     "token": "t",
@@ -380,7 +382,14 @@ NOTIFICATIONS = {
 
 # Webhooks
 
-APPLICATION = {"name": "Acme", "uid": "acme", "throttleRate": 5, "rateLimit": 5, "metadata": {"a": "b"}}
+APPLICATION = {
+    "name": "Acme",
+    "uid": "acme",
+    "throttleRate": 5,
+    "rateLimit": 5,
+    "metadata": {"a": "b"},
+    "redaction": {"payload": ["a.b"], "answers": ["**.c"]},
+}
 EVENT_TYPE = {
     "name": "user.created",
     "description": "A user was created",
@@ -405,6 +414,7 @@ WEBHOOK_ENDPOINT = {
     "version": 1,
     "metadata": {"a": "b"},
     "payloadFilters": [{"path": "a.b.0", "operator": "in", "value": [1, "x"]}],
+    "cloudEvents": {"mode": "structured", "consent": False},
 }
 SECRET = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "headers": {"X-Key": "1"}}
 LIST = {"limit": "2", "iterator": "", "order": "ascending"}
@@ -430,6 +440,13 @@ def _webhook_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
     made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, **SECRET}, app=names["app"])
     return {**names, "endpoint": made.body["id"]}, {}
+
+
+def _asymmetric(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _webhook_endpoint(api)
+    key = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
+    ask(api, "webhooks.rotate_secret", {"key": key}, app=names["app"], endpoint=names["endpoint"])
+    return {"project": api.project, **names}, {}
 
 
 def _event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -570,6 +587,7 @@ WEBHOOKS = {
     "webhooks.delete_endpoint": Good(_webhook_endpoint),
     "webhooks.show_secret": Good(_webhook_endpoint),
     "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_public_keys": Good(_asymmetric),
     "webhooks.show_headers": Good(_webhook_endpoint),
     "webhooks.set_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}}),
     "webhooks.change_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}, "deleteHeaders": ["X-Other"]}),

@@ -14,7 +14,7 @@ from tests.fakes import FakeSender, Reply
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.ports import PushRequest
-from pushhub.webhooks.model.signing import parse_key
+from pushhub.base.signing import parse_key
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.base.times import iso_time
+from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.records import record_of_delivery
 
@@ -121,3 +121,83 @@ def test_records_name_applications_and_endpoints_and_account_for_every_delivery(
     assert ended["well"] == "delivered"
     assert ended["dead"] == "exhausted"
     assert ended[other] == "delivered"
+
+
+def operational(world: WebhooksWorld) -> list[dict[str, Any]]:
+    """What was told of endpoints that fail."""
+    bodies = [json.loads(each.body) for each in world.sender.requests_to(OPS)]
+    return [each for each in bodies if each["type"] in ("endpoint.failing", "endpoint.disabled")]
+
+
+OPS = "https://ops.example/in"
+
+
+def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_once_each() -> None:
+    # Given an endpoint that fails for every message for five days, in several execution environments
+    world = WebhooksWorld()
+    world.ask(
+        "POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.failing", "endpoint.disabled"]}
+    )
+    app = world.make_app(uid="acme")
+    dead = world.make_endpoint(app, DEAD, uid="crm")
+    world.sender.script(DEAD, 500)
+    begun = world.clock.now()
+    for _ in range(6 * 4):
+        for _ in range(10):
+            world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+        world.run(seconds=6 * 3600)
+    # Then each warning is told once, then that it is disabled, and all say since when it fails
+    told = operational(world)
+    ids = {"appId": app, "appUid": "acme", "endpointId": dead, "endpointUid": "crm"}
+    assert [each["data"].get("percent") for each in told] == [50, 70, 90, None]
+    assert all(each["data"].items() >= ids.items() for each in told)
+    [since] = {each["data"]["failSince"] for each in told}
+    assert begun <= epoch_ms(since) < begun + 3_600_000
+    assert {epoch_ms(each["data"]["disabledAt"]) - epoch_ms(since) for each in told[:3]} == {432_000_000}
+    assert (told[3]["type"], told[3]["data"]["trigger"]) == ("endpoint.disabled", "automatic")
+
+
+def test_a_success_ends_the_warnings_and_the_next_outage_begins_them_anew() -> None:
+    world = WebhooksWorld()
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.failing"]})
+    app = world.make_app()
+    world.make_endpoint(app, DEAD)
+
+    def days(count: int, status: int) -> None:
+        world.sender.script(DEAD, status)
+        for _ in range(count * 4):
+            world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+            world.run(seconds=6 * 3600)
+
+    days(3, 500)
+    days(1, 200)
+    days(3, 500)
+    assert [each["data"]["percent"] for each in operational(world)] == [50, 50]
+
+
+def test_of_an_endpoint_that_asks_to_be_disabled_many_times_at_once_it_is_told_once() -> None:
+    world = WebhooksWorld()
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPS, "eventTypes": ["endpoint.disabled"]})
+    app = world.make_app()
+    world.make_endpoint(app, DEAD)
+    world.sender.script(DEAD, 410)
+    for _ in range(50):
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=60)
+    assert [each["data"]["trigger"] for each in operational(world)] == ["automatic"]
+
+
+def test_an_endpoint_that_is_told_of_failing_ones_is_not_told_of_itself() -> None:
+    world = WebhooksWorld()
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPS})
+    app = world.make_app()
+    world.make_endpoint(app, DEAD)
+    world.sender.script(OPS, 500)
+    world.sender.script(DEAD, 500)
+    for _ in range(6 * 4):
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+        world.run(seconds=6 * 3600)
+    about = {json.loads(each.body)["data"].get("endpointId") for each in world.sender.requests_to(OPS)}
+    [told_to] = world.ask("GET", "/operational-webhook/endpoint")["data"]
+    assert told_to["disabled"] is True
+    assert told_to["id"] not in about

@@ -26,7 +26,13 @@ def headers(of_subscriber: Mapping[str, str], of_message: Mapping[str, str]) -> 
     )
     subscriber = Subscriber(subscriber_id="s0", name="first", url="http://a.example/", headers=of_subscriber)
     return push_headers(
-        base_url="https://hub.example", queue=queue, message=message, subscriber=subscriber, attempt=1, allowance=7
+        base_url="https://hub.example",
+        queue=queue,
+        message=message,
+        subscriber=subscriber,
+        attempt=1,
+        allowance=7,
+        signature={},
     )
 
 

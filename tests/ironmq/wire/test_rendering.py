@@ -19,6 +19,7 @@ from pushhub.base.errors import (
     TooLarge,
     Unauthorized,
 )
+from pushhub.base.signing import KEEP, SigningChange
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.wire.alerts import alert_body
 from pushhub.ironmq.wire.error_queue import without_secrets
@@ -62,6 +63,7 @@ def test_push_settings_are_absent_on_pull_queues_and_alerts_when_there_are_none(
             push=PushSettings(
                 subscribers=(
                     Subscriber(subscriber_id="x", name="n", url="http://a", headers={"X": "1"}, timeout_s=20),
+                    Subscriber(subscriber_id="y", name="m", url="http://b", sealed=b"keys"),
                 ),
                 retries=0,
                 retries_delay=5,
@@ -76,7 +78,10 @@ def test_what_is_shown_can_be_sent_back(queue: Queue) -> None:
     assert settings.message_timeout == queue.message_timeout
     if queue.push is not None:
         assert settings.push is not None
-        assert settings.push.subscribers == tuple(replace(each, subscriber_id="") for each in queue.push.subscribers)
+        for given, each in zip(settings.push.subscribers or (), queue.push.subscribers, strict=True):
+            assert (given.name, given.url, given.headers) == (each.name, each.url, each.headers)
+            assert given.timeout_s == each.timeout_s
+            assert given.signing == (SigningChange(on=True) if each.sealed else KEEP)
         assert (settings.push.retries, settings.push.error_queue) == (queue.push.retries, queue.push.error_queue)
     if queue.alerts:
         assert settings.alerts == tuple(replace(each, alert_id="") for each in queue.alerts)

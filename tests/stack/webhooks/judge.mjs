@@ -148,6 +148,13 @@ checks.check_20_v1a_is_verified_by_nodes_own_crypto = async () => {
   const signed = `${message.id}.${delivery.headers["webhook-timestamp"]}.${delivery.body}`
   const publicKey = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" })
   assert.ok(verify(null, Buffer.from(signed), publicKey, Buffer.from(signature, "base64")))
+  // The same with what anybody may fetch
+  const asked = { headers: { authorization: `Bearer ${token}` } }
+  const answer = await fetch(`${baseUrl}/api/v1/app/${app.id}/endpoint/${endpoint.id}/secret`, asked)
+  const { publicKeysUrl } = await answer.json()
+  const { keys } = await (await fetch(baseUrl + new URL(publicKeysUrl).pathname)).json()
+  const fetched = createPublicKey({ key: keys[0], format: "jwk" })
+  assert.ok(verify(null, Buffer.from(signed), fetched, Buffer.from(signature, "base64")))
 }
 
 checks.check_11_another_projects_application_is_not_there = async () => {

@@ -71,5 +71,17 @@ class Telemetry(Protocol):
         ...
 
 
+class Vault(Protocol):
+    """Encrypts signing keys at rest. Both methods raise :class:`pushhub.base.errors.Unavailable` when they cannot."""
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """Encrypt up to 4,096 bytes; they can be opened for the same project only."""
+        ...
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """Decrypt; what was opened before may be remembered."""
+        ...
+
+
 CheckUrl = Callable[[str, Sequence[str]], str | None]
 """Says why an ``http`` or ``https`` URL may not be reached, given the project's allowed targets; None when it may."""

@@ -107,11 +107,13 @@ class TargetOffer:
         schemes: Of the URLs that belong to it.
         make: Makes it, when the first such URL is met.
         public: Whether owners may register it as a subscriber of their queues.
+        signed: Whether what it sends can carry a signature.
     """
 
     schemes: tuple[str, ...]
     make: Callable[[], Target]
     public: bool = True
+    signed: bool = False
 
 
 class Targets:
@@ -153,6 +155,10 @@ class Targets:
     def of(self, url: str) -> Target:
         """The target for a stored subscriber's URL; it was checked when it was registered."""
         return self._of(self._offers[url.partition(":")[0].lower()])
+
+    def signs(self, url: str) -> bool:
+        """Whether what is sent to a URL, checked before, can carry a signature."""
+        return self._offers[url.partition(":")[0].lower()].signed
 
     def all(self) -> list[Target]:
         """Every target; made now rather than at its first URL."""

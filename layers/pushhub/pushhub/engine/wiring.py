@@ -9,7 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry
+from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Setting, Settings, listed, optional_text, text, url
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
     from pushhub.engine.resend import Resend
+    from pushhub.engine.signing import Signing
     from pushhub.engine.slow_lane import SlowLane
     from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
@@ -55,6 +56,8 @@ POLL_QUEUE_URL = text("POLL_QUEUE_URL")
 ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
+VAULT_KEY = text("VAULT_KEY")
+"""ARN of the KMS key that signing keys are encrypted with."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
@@ -62,13 +65,13 @@ REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
-    *(PUBLIC_BASE_URL, ALLOWED_TARGETS),
+    *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY),
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
-        *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+        *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY),
     ),
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, SLOW_QUEUE_URL, ROUTE_QUEUE_URL),
@@ -112,6 +115,11 @@ class EnginePorts(Protocol):
     @property
     def check_url(self) -> CheckUrl:
         """The egress guard's check at registration."""
+        ...
+
+    @property
+    def vault(self) -> Vault:
+        """Encrypts signing keys."""
         ...
 
     @property
@@ -242,6 +250,13 @@ class AwsEnginePorts:
 
         reason = refusal(url, (*self._allowed_targets, *allowed))
         return f"{reason}{self.settings[REFUSED_TARGET_HINT]}" if reason and reason.endswith("not allowed") else reason
+
+    @cached_property
+    def vault(self) -> Vault:
+        """KMS."""
+        from pushhub.cloud.vault import KmsVault
+
+        return KmsVault(self.clients.of("kms"), self.settings[VAULT_KEY], self.clock)
 
     @cached_property
     def executor(self) -> Executor:
@@ -390,6 +405,13 @@ class Engine:
         from pushhub.engine.target import Targets
 
         return Targets(offer for protocol in self.protocols for offer in protocol.targets)
+
+    @cached_property
+    def signing(self) -> Signing:
+        """Signs for subscribers."""
+        from pushhub.engine.signing import Signing
+
+        return Signing(vault=lambda: self.ports.vault, clock=self.ports.clock)
 
     @cached_property
     def push(self) -> Push:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
-from pushhub.base.errors import NotFound
+from pushhub.base.errors import Invalid, NotFound
 from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.signing import Signing
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.ports import Mappings, Parameters, Schedulers
 from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.mapping import read_mapping
+from pushhub.hub.wire.mapping import read_mapping, read_signing
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
 
 
@@ -57,9 +59,13 @@ class HubSettingsOfStore:
         settings: Where they are kept.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
+        signing: Keeps the signing keys of mappings.
     """
 
-    def __init__(self, *, settings: OwnersSettings, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
+    def __init__(
+        self, *, settings: OwnersSettings, config: ProjectStore, check_url: CheckUrl, signing: Signing, clock: Clock
+    ) -> None:
+        self._signing = signing
         self._settings = settings
         self._config = config
         self._check_url = check_url
@@ -84,7 +90,7 @@ class HubSettingsOfStore:
         """
         now = self._clock.now()
         fresh = ServiceMapping(mapping_id=new_object_id(now), name="", url="", token="", messages=(), created_at=now)
-        return self._put(project_id, read_mapping(Fields(fields), fresh))
+        return self._put(project_id, Fields(fields), fresh)
 
     def change_mapping(self, project_id: str, mapping_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
         """A mapping with other settings.
@@ -94,7 +100,7 @@ class HubSettingsOfStore:
             InvalidObject: Something is wrong with it.
             Conflict: Somebody else changed it meanwhile.
         """
-        return self._put(project_id, read_mapping(Fields(fields), self.mapping(project_id, mapping_id)))
+        return self._put(project_id, Fields(fields), self.mapping(project_id, mapping_id))
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> None:
         """Remove a mapping; what it is still owed is archived when it is looked at next, and its identities are forgotten.
@@ -107,9 +113,14 @@ class HubSettingsOfStore:
             raise InvalidObject({"base": ["The mapping is required by its endpoint"]})
         self._settings.delete_mapping(project_id, mapping_id)
 
-    def _put(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
+    def _put(self, project_id: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
+        mapping, change = read_mapping(fields, before), read_signing(fields)
         check_target(mapping.url, project_id, config=self._config, check_url=self._check_url)
-        return self._settings.put_mapping(project_id, mapping)
+        try:
+            sealed = self._signing.changed(project_id, before.sealed, change)
+        except Invalid as error:
+            raise InvalidObject({"signing": [error.message]}) from error
+        return self._settings.put_mapping(project_id, replace(mapping, sealed=sealed))
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
         """A scheduler.

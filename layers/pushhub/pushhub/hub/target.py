@@ -14,6 +14,7 @@ from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.ports import BodyStore, ProjectStore
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.signing import Signing
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.log import RecordedAnswer
@@ -49,6 +50,7 @@ class HubTarget:
         settings: Parameters.
         log: Recorded answers.
         sender: Makes the request.
+        signing: Signs it, where the mapping has keys.
         bodies: Large answers that are not the result.
         kept_bodies: Large answers that are.
         router: Routes what is on the incoming queue.
@@ -63,6 +65,7 @@ class HubTarget:
         settings: ReadParameters,
         log: Answers,
         sender: Sender,
+        signing: Signing,
         bodies: BodyStore,
         kept_bodies: BodyStore,
         router: HubRouter,
@@ -73,6 +76,7 @@ class HubTarget:
         self._settings = settings
         self._log = log
         self._sender = sender
+        self._signing = signing
         self._bodies = bodies
         self._kept_bodies = kept_bodies
         self._router = router
@@ -138,14 +142,16 @@ class HubTarget:
         """One request, to the service or (once it took the message for later) to its ``update_url``."""
         by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
+        project, body = order.message.project, request_body(content, object_id, parameters)
+        signature = self._signing.headers(project, mapping.sealed, message_id=object_id, body=body)
         return self._sender.send(
             PushRequest(
                 url=order.delivery.update_url or mapping.url,
-                body=request_body(content, object_id, parameters),
-                headers=request_headers(mapping.token),
+                body=body,
+                headers={**request_headers(mapping.token), **signature},
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
-                allowed_targets=allowed_targets(self._config, order.message.project),
+                allowed_targets=allowed_targets(self._config, project),
             )
         )
 

@@ -212,7 +212,11 @@ class Hub:
             log=self.ports.log,
             intake=self.intake,
             of_store=HubSettingsOfStore(
-                settings=settings, config=outside.config, check_url=outside.check_url, clock=outside.clock
+                settings=settings,
+                config=outside.config,
+                check_url=outside.check_url,
+                signing=self._engine.signing,
+                clock=outside.clock,
             ),
             integrations=HubIntegrations(
                 settings=settings,
@@ -252,6 +256,7 @@ class Hub:
             settings=settings,
             log=log,
             sender=outside.sender,
+            signing=self._engine.signing,
             bodies=outside.bodies,
             kept_bodies=self.ports.kept_bodies,
             router=HubRouter(

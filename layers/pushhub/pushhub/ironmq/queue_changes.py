@@ -14,9 +14,9 @@ from pushhub.base.ids import new_secret, new_uid
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
-from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER
+from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
 
-Admit = Callable[[Sequence[Subscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
+Admit = Callable[[Sequence[AskedSubscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
 """Checks and names new subscribers, given those the queue has: see :mod:`pushhub.ironmq.subscribers`."""
 
 

@@ -12,9 +12,10 @@ from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.ports import ProjectStore, QueueStore
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.signing import Signing
 from pushhub.engine.target import Targets
 from pushhub.ironmq.queue_changes import Admit
-from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, check_subscribers_size
+from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 CHECKED_WITHIN_MS = 10_000
 """How long the hosts of new subscribers are looked up; what is not checked by then is taken, as the guard checks each request again."""
@@ -27,9 +28,13 @@ class Registration:
         targets: All kinds of subscribers.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
+        signing: Keeps their signing keys.
     """
 
-    def __init__(self, *, targets: Targets, config: ProjectStore, check_url: CheckUrl, clock: Clock) -> None:
+    def __init__(
+        self, *, targets: Targets, config: ProjectStore, check_url: CheckUrl, signing: Signing, clock: Clock
+    ) -> None:
+        self._signing = signing
         self._targets = targets
         self._config = config
         self._check_url = check_url
@@ -44,12 +49,31 @@ class Registration:
             adding: The new ones join those the queue has, where they do not take the place of one; otherwise they are the whole list.
         """
 
-        def admit(new: Sequence[Subscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
+        def admit(new: Sequence[AskedSubscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
             check_subscribers_size(new)
             self._check(project_id, queue_name, new)
-            return _with_ids(new, stored, same_url_is_renamed=not adding)
+            named = _with_ids(new, stored, same_url_is_renamed=not adding)
+            keys = {each.subscriber_id: each.sealed for each in stored}
+            admitted = tuple(self._admitted(project_id, each, keys.get(each.subscriber_id, b"")) for each in named)
+            others = set(keys) - {each.subscriber_id for each in admitted} if adding else ()
+            check_signed(sum(bool(each.sealed) for each in admitted) + sum(bool(keys[each]) for each in others))
+            return admitted
 
         return admit
+
+    def _admitted(self, project_id: str, asked: AskedSubscriber, sealed: bytes) -> Subscriber:
+        """The subscriber as it is stored, given the keys it has until now."""
+        keys = self._signing.changed(project_id, sealed, asked.signing)
+        if keys and not self._targets.signs(asked.url):
+            raise Invalid("What subscribers of this kind are sent carries no signature; set signing to false")
+        return Subscriber(
+            subscriber_id=asked.subscriber_id,
+            name=asked.name,
+            url=asked.url,
+            headers=asked.headers,
+            timeout_s=asked.timeout_s,
+            sealed=keys,
+        )
 
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:
         to_ask: dict[str, str] = {}
@@ -72,8 +96,8 @@ class Registration:
 
 
 def _with_ids(
-    new: Sequence[Subscriber], stored: Sequence[Subscriber], *, same_url_is_renamed: bool
-) -> tuple[Subscriber, ...]:
+    new: Sequence[AskedSubscriber], stored: Sequence[Subscriber], *, same_url_is_renamed: bool
+) -> tuple[AskedSubscriber, ...]:
     """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries.
 
     The same one is first who has the same name and URL, then who has the same name (and another URL now), then, if asked for, who
@@ -114,7 +138,7 @@ class Subscribers:
         self._config = config
         self._registration = registration
 
-    def add(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> Queue:
+    def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
         """Add subscribers; one whose name is there already takes that one's place (where names repeat: that of the same URL, if any).
 
         Raises:
@@ -132,7 +156,7 @@ class Subscribers:
 
         return self._change(project_id, queue_name, added)
 
-    def replace(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> Queue:
+    def replace(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
         """Set the whole list.
 
         Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
 from pushhub.base.errors import Invalid, RequestRefused
@@ -10,12 +11,13 @@ from pushhub.base.verdict import Answer, iron_verdict
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.signing import Signing
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
-from pushhub.ironmq.wire.push import IronMqTarget, parse_ironmq_url, parse_ironworker_url, push_headers
+from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
 
 DIALECT = "raw"
 """The body goes out as it came in; only status codes are read."""
@@ -28,11 +30,13 @@ class HttpTarget:
         sender: Makes the request.
         projects: For the project's allowed targets.
         base_url: Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
+        signing: Signs for subscribers that have keys.
     """
 
     dialect = DIALECT
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore, base_url: str) -> None:
+    def __init__(self, *, sender: Sender, projects: ProjectStore, base_url: str, signing: Signing) -> None:
+        self._signing = signing
         self._sender = sender
         self._projects = projects
         self._base_url = base_url
@@ -60,6 +64,7 @@ class HttpTarget:
             subscriber=order.subscriber,
             attempt=order.attempt,
             allowance=order.allowance,
+            signature=_signature(self._signing, order),
         )
         request = PushRequest(
             url=order.subscriber.url,
@@ -82,6 +87,7 @@ class IronMqQueueTarget:
         sender: Reaches other hubs.
         base_url: Public base URL of this hub; a URL that names it is served without HTTP.
         clock: Times of attempts that need no HTTP.
+        signing: Signs for subscribers that have keys.
     """
 
     dialect = DIALECT
@@ -95,7 +101,9 @@ class IronMqQueueTarget:
         sender: Sender,
         base_url: str,
         clock: Clock,
+        signing: Signing,
     ) -> None:
+        self._signing = signing
         self._post = post
         self._projects = projects
         self._tokens = tokens
@@ -140,7 +148,7 @@ class IronMqQueueTarget:
 
     def _webhook(self, order: PushOrder, target: IronMqTarget, host: str) -> PushRequest:
         """The request to another hub, which may be this one under another name: so it tells how far the message has come."""
-        headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in order.message.headers.items()}
+        headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in self._kept_headers(order).items()}
         return PushRequest(
             url=f"{_scheme(host)}://{host}/3/projects/{quote(target.project or '', safe='')}"
             f"/queues/{quote(target.queue, safe='')}/webhook",
@@ -156,6 +164,10 @@ class IronMqQueueTarget:
             allowed_targets=allowed_targets(self._projects, order.queue.project),
         )
 
+    def _kept_headers(self, order: PushOrder) -> Mapping[str, str]:
+        """The headers that the message keeps in the target queue, which hands them on to its own subscribers: those of a signature among them."""
+        return layered(order.message.headers, _signature(self._signing, order))
+
     def _post_here(
         self, order: PushOrder, project: str | None, token: str | None, queue: str
     ) -> tuple[int, str] | None:
@@ -168,7 +180,7 @@ class IronMqQueueTarget:
                 queue,
                 NewMessage(
                     body=order.body,
-                    headers=order.message.headers,
+                    headers=self._kept_headers(order),
                     hops=order.message.hops + 1,
                     descendants=order.allowance - 1,
                 ),
@@ -186,11 +198,13 @@ class IronWorkerQueueTarget:
     Args:
         sender: Makes the request.
         projects: For the project's allowed targets.
+        signing: Signs for subscribers that have keys.
     """
 
     dialect = DIALECT
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore) -> None:
+    def __init__(self, *, sender: Sender, projects: ProjectStore, signing: Signing) -> None:
+        self._signing = signing
         self._sender = sender
         self._projects = projects
 
@@ -209,12 +223,23 @@ class IronWorkerQueueTarget:
         request = PushRequest(
             url=f"{_scheme(target.host)}://{target.host}/2/projects/{quote(target.project, safe='')}/tasks/webhook?{query}",
             body=order.body,
-            headers={"Content-Type": "text/plain; charset=utf-8", "User-Agent": "IronMQ Pusherd"},
+            headers={
+                "Content-Type": "text/plain; charset=utf-8",
+                "User-Agent": "IronMQ Pusherd",
+                **_signature(self._signing, order),
+            },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
             allowed_targets=allowed_targets(self._projects, order.queue.project),
         )
         return _outcome(order, self._sender.send(request))
+
+
+def _signature(signing: Signing, order: PushOrder) -> Mapping[str, str]:
+    """The headers that sign what a subscriber is sent; none where it has no keys."""
+    return signing.headers(
+        order.message.project, order.subscriber.sealed, message_id=order.message.message_id, body=order.body
+    )
 
 
 def _scheme(host: str) -> str:

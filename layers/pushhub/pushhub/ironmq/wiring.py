@@ -133,9 +133,9 @@ class Ironmq:
         return WireProtocol(
             name="ironmq",
             targets=(
-                TargetOffer(("http", "https"), self._http_target),
-                TargetOffer(("ironmq",), self._queue_target),
-                TargetOffer(("ironworker",), self._worker_target),
+                TargetOffer(("http", "https"), self._http_target, signed=True),
+                TargetOffer(("ironmq",), self._queue_target, signed=True),
+                TargetOffer(("ironworker",), self._worker_target, signed=True),
             ),
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
@@ -193,6 +193,7 @@ class Ironmq:
             reports=lambda: outside.reports,
             clock=outside.clock,
             check_url=outside.check_url,
+            signing=self._engine.signing,
         )
 
     def _change_readers(self) -> Mapping[str, ReadChange]:
@@ -204,7 +205,12 @@ class Ironmq:
         from pushhub.ironmq.targets import HttpTarget
 
         outside = self._outside
-        return HttpTarget(sender=outside.sender, projects=outside.config, base_url=outside.base_url)
+        return HttpTarget(
+            sender=outside.sender,
+            projects=outside.config,
+            base_url=outside.base_url,
+            signing=self._engine.signing,
+        )
 
     def _queue_target(self) -> IronMqQueueTarget:
         from pushhub.ironmq.targets import IronMqQueueTarget
@@ -217,9 +223,12 @@ class Ironmq:
             sender=outside.sender,
             base_url=outside.base_url,
             clock=outside.clock,
+            signing=self._engine.signing,
         )
 
     def _worker_target(self) -> IronWorkerQueueTarget:
         from pushhub.ironmq.targets import IronWorkerQueueTarget
 
-        return IronWorkerQueueTarget(sender=self._outside.sender, projects=self._outside.config)
+        return IronWorkerQueueTarget(
+            sender=self._outside.sender, projects=self._outside.config, signing=self._engine.signing
+        )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pushhub.base.signing import MAX_GRACE_S
 from pushhub.web.api import Auth
 
 Schema = Mapping[str, Any]
@@ -153,3 +154,25 @@ def ref(name: str) -> Schema:
 
 def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
     return {"type": kind, **({"description": means} if means else {}), **more}
+
+
+SIGNING_WANTED: Schema = {
+    "description": "Signatures as Standard Webhooks has them, with a secret that is never shown again; another one signs beside the one before "
+    "for its grace period. `true` keeps what there is, `false` ends it; left out, it stays as it is.",
+    "anyOf": [
+        {"type": ["boolean", "null"]},
+        request(
+            {
+                "secret": text(
+                    "`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and base64 of an Ed25519 seed with its public key.",
+                    pattern="^whsec_[A-Za-z0-9+/]{32}$",
+                ),
+                "grace_period": whole("Seconds; a day when left out.", 0, MAX_GRACE_S),
+            },
+            needs=("secret",),
+        ),
+    ],
+}
+"""How owners of subscribers ask for signatures (:func:`pushhub.web.signing.parse_signing`)."""
+
+SIGNING_SHOWN: Schema = boolean("True: it is signed.")

@@ -1,18 +1,28 @@
-"""Endpoints that are disabled by what they answer, or by failing for too long."""
+"""Endpoints that fail for long: their owners are warned, and in the end they are disabled, or at once when they ask for it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.times import iso_time
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.webhooks.endpoints import Tell
 from pushhub.webhooks.model.application import PROTOCOL
+from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.ports import Endpoints
+from pushhub.webhooks.queues import CIRCUIT
 
-__all__ = ["WebhooksDisabling"]
+__all__ = ["FoundOut", "WebhooksDisabling"]
+
+
+class FoundOut(Protocol):
+    """Tells what the hub found out about an endpoint."""
+
+    def __call__(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
+        """Tell an event, once for each cause. Raises ``Unavailable`` when it has to be told again."""
+        ...
 
 
 class WebhooksDisabling:
@@ -20,28 +30,53 @@ class WebhooksDisabling:
 
     Args:
         endpoints: Endpoints.
-        tell: Told what became of an endpoint.
+        tell: Told what was found out about an endpoint.
     """
 
-    def __init__(self, *, endpoints: Endpoints, tell: Tell) -> None:
+    def __init__(self, *, endpoints: Endpoints, tell: FoundOut) -> None:
         self._endpoints = endpoints
         self._tell = tell
 
     def happened(self, event: SubscriberEvent) -> None:
-        """Disable an endpoint; one that is disabled already, or gone, is left alone."""
+        """Warn of an endpoint or disable it; one that is disabled already, or gone, is left alone.
+
+        It is told before it is done, under a cause that is the same for all who are at it: so it is told once, and never forgotten.
+
+        Raises:
+            Unavailable: It has to be told again.
+        """
         protocol, _, app_id = event.queue.partition("/")
-        if protocol != PROTOCOL or event.kind is not SubscriberEventKind.DISABLE:
+        if protocol != PROTOCOL:
             return
         for _ in range(ROUNDS):
             endpoint = self._endpoints.endpoint(event.project, app_id, event.subscriber_id)
             if endpoint is None or endpoint.fields.disabled:
                 return
+            if event.kind is SubscriberEventKind.FAILING:
+                self._warn(event, endpoint)
+                return
+            cause = f"endpoint.disabled/{endpoint.endpoint_id}/{endpoint.version}"
+            since = iso_time(event.failing_since or event.at)
+            self._tell("endpoint.disabled", endpoint, cause=cause, at=event.at, failSince=since, trigger="automatic")
             fields = replace(endpoint.fields, disabled=True)
             try:
-                after = self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
+                self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
             except Conflict:
                 continue
-            since = event.at if event.failing_since is None else event.failing_since
-            self._tell("endpoint.disabled", after, failSince=iso_time(since), trigger="automatic")
             return
         raise Unavailable("disabling an endpoint")
+
+    def _warn(self, event: SubscriberEvent, endpoint: Endpoint) -> None:
+        since = event.failing_since or event.at
+        ends = (
+            {} if CIRCUIT.disable_after_s is None else {"disabledAt": iso_time(since + CIRCUIT.disable_after_s * 1000)}
+        )
+        self._tell(
+            "endpoint.failing",
+            endpoint,
+            cause=event.cause,
+            at=event.at,
+            failSince=iso_time(since),
+            percent=event.percent,
+            **ends,
+        )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Conflict, Invalid, Unavailable
-from pushhub.base.ports import Clock
+from pushhub.base.ports import Clock, Vault
+from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
 from pushhub.engine.target import Targets
 from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.consent import Consents
 from pushhub.webhooks.event_types import WebhooksEventTypes
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.ids import Kind, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
-from pushhub.webhooks.model.signing import KeyRing, SigningKey, TooManyKeys, new_key
-from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken, Vault
+from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
     is_http,
@@ -32,6 +34,9 @@ from pushhub.webhooks.wire.endpoint import (
 from pushhub.webhooks.wire.fields import NAME, Fields
 
 __all__ = ["Tell", "WebhooksEndpoints", "found_endpoint"]
+
+
+_PROJECT = re.compile("[0-9a-f]{24}")
 
 
 def found_endpoint(store: ReadEndpoints, application: Application, name: str) -> Endpoint:
@@ -62,6 +67,7 @@ class WebhooksEndpoints:
         store: Where endpoints are kept.
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
+        consents: Asks endpoints for their consent.
         targets: Other kinds of subscribers, whose URLs an endpoint may have too.
         tell: Told what became of an endpoint: an event and the endpoint as it is then.
         clock: Time.
@@ -74,10 +80,12 @@ class WebhooksEndpoints:
         store: Endpoints,
         event_types: WebhooksEventTypes,
         vault: Vault,
+        consents: Consents,
         targets: Callable[[], Targets],
         tell: Tell,
         clock: Clock,
     ) -> None:
+        self._consents = consents
         self._targets = targets
         self._tell = tell
         self._applications = applications
@@ -106,6 +114,7 @@ class WebhooksEndpoints:
             endpoint_id=new_id(Kind.ENDPOINT, now),
             fields=given,
             headers=headers,
+            allowed_rate=self._consented(project_id, given, fields),
             sealed=self._vault.seal(project_id, KeyRing(key).encode()),
             created_at=now,
             updated_at=now,
@@ -154,7 +163,8 @@ class WebhooksEndpoints:
         if there is None:
             return self.create(project_id, app, fields), True
         self._check(project_id, given, fields, before=there.fields)
-        return self._updated(there, lambda stored: replace(stored, fields=given)), False
+        rate = self._consented(project_id, given, fields)
+        return self._updated(there, lambda stored: replace(stored, fields=given, allowed_rate=rate)), False
 
     def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
         """Change the fields of an endpoint that were sent.
@@ -165,8 +175,22 @@ class WebhooksEndpoints:
             Refused: The uid is taken (409).
         """
         there = self.endpoint(project_id, app, name)
-        self._check(project_id, parse_endpoint_patch(fields, there.fields), fields, before=there.fields)
-        return self._updated(there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields)))
+        given = parse_endpoint_patch(fields, there.fields)
+        self._check(project_id, given, fields, before=there.fields)
+        if not any(map(fields.has, ("url", "cloudEvents"))):
+            return self._updated(
+                there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields))
+            )
+        rate = self._consented(project_id, given, fields)
+
+        def change(stored: Endpoint) -> Endpoint:
+            fields_now = parse_endpoint_patch(fields, stored.fields)
+            if fields_now.asks_consent and fields_now.url != given.url:
+                # Somebody else changed the other half meanwhile: nobody was asked at this URL.
+                raise conflict("It was changed meanwhile")
+            return replace(stored, fields=fields_now, allowed_rate=rate)
+
+        return self._updated(there, change)
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
         """Delete an endpoint.
@@ -195,6 +219,23 @@ class WebhooksEndpoints:
     def keys(self, endpoint: Endpoint) -> KeyRing:
         """The signing keys of an endpoint."""
         return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+
+    def public_keys(self, project_id: str, app_id: str, endpoint_id: str) -> list[bytes]:
+        """The public keys that an endpoint's requests are signed with now, the current one first; none where all its keys are symmetric.
+
+        Args:
+            project_id: Owner.
+            app_id: The application's id; its uid is no way to it, as anybody may ask.
+            endpoint_id: The endpoint's id.
+
+        Raises:
+            NotFound: No such endpoint.
+        """
+        named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
+        endpoint = self._store.endpoint(project_id, app_id, endpoint_id) if named else None
+        if endpoint is None:
+            raise not_found()
+        return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
 
     def rotate(self, project_id: str, app: str, name: str, rotation: Rotation) -> tuple[Endpoint, SigningKey]:
         """Give an endpoint another signing key.
@@ -267,6 +308,17 @@ class WebhooksEndpoints:
         missing = self._event_types.missing(project_id, names) if names else []
         if missing:
             raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
+
+    def _consented(self, project_id: str, given: EndpointFields, fields: Fields) -> int | None:
+        """Ask an endpoint for its consent, if it is to be asked; the requests a minute that it allows, None for any number."""
+        if not given.asks_consent:
+            return None
+        if not is_http(given.url):
+            raise fields.refuse("Only an HTTP endpoint can be asked for its consent", "cloudEvents", "consent")
+        try:
+            return self._consents.ask(project_id, given.url, given.throttle_rate)
+        except Invalid as error:
+            raise fields.refuse(error.message, "url") from error
 
     def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """A change that is told of; whether it is enabled is told by an event of its own besides."""

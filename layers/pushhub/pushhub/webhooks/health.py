@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from pushhub.base.ports import Clock
+from pushhub.base.signing import KeyRing
 from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.ports import SubscriberStore
 from pushhub.webhooks.applications import found_application
@@ -13,7 +14,6 @@ from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.model.application import OPERATIONAL_APP, PROTOCOL, Application, queue_of, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
-from pushhub.webhooks.model.signing import KeyRing
 from pushhub.webhooks.ports import Endpoints, ReadApplications
 from pushhub.webhooks.queues import CIRCUIT
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, Vault
+from pushhub.base.ports import Clock, Vault
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
 
 __all__ = ["Repeats", "digest_of"]
 

@@ -19,6 +19,7 @@ from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.ids import engine_id
 from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.model.refusals import Gone, not_found
 from pushhub.webhooks.ports import MessageLog, ReadApplications
 from pushhub.webhooks.wire.fields import NAME
@@ -124,8 +125,19 @@ class WebhooksMessages:
             raise not_found()
         return found
 
-    def payload(self, message: ListedMessage) -> dict[str, Any]:
-        """The payload of a message as it is shown."""
+    def redaction(self, project_id: str, app: str) -> Redaction:
+        """What is withheld of an application's payloads where they are shown.
+
+        Raises:
+            NotFound: No such application.
+        """
+        return found_application(self._applications, project_id, app).fields.redaction
+
+    def payload(self, message: ListedMessage, redaction: Redaction) -> dict[str, Any]:
+        """The payload of a message, without what is withheld."""
+        return redaction.of_payload(self._payload(message))
+
+    def _payload(self, message: ListedMessage) -> dict[str, Any]:
         content: bytes | None = None
         if message.has_payload(self._clock.now()):
             try:

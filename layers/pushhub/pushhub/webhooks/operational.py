@@ -92,17 +92,37 @@ class Operational:
             return
 
         def data() -> Mapping[str, object]:
-            application = self._applications.application(endpoint.project, endpoint.app_id)
-            return {
-                "appId": endpoint.app_id,
-                "appUid": application.uid if application else None,
-                "endpointId": endpoint.endpoint_id,
-                "endpointUid": endpoint.uid,
-                **more,
-            }
+            return self._about(endpoint, more)
 
         cause = f"{event}/{endpoint.endpoint_id}/{endpoint.version}/{endpoint.updated_at}"
         self._try(endpoint.project, event, data, cause, endpoint.updated_at)
+
+    def found_out(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
+        """Tell what the hub found out about an endpoint; once for each cause, however often it is repeated.
+
+        Args:
+            event: ``endpoint.failing`` and the like.
+            endpoint: As it is now.
+            cause: What it is told for.
+            at: When that was, epoch milliseconds.
+            more: On top of the ids.
+
+        Raises:
+            Unavailable: Tell again.
+        """
+        operational = self._applications.application(endpoint.project, OPERATIONAL_APP)
+        if operational is not None and endpoint.app_id != OPERATIONAL_APP:
+            self._say(operational, event, {"type": event, "data": self._about(endpoint, more)}, cause, at)
+
+    def _about(self, endpoint: Endpoint, more: Mapping[str, object]) -> Mapping[str, object]:
+        application = self._applications.application(endpoint.project, endpoint.app_id)
+        return {
+            "appId": endpoint.app_id,
+            "appUid": application.uid if application else None,
+            "endpointId": endpoint.endpoint_id,
+            "endpointUid": endpoint.uid,
+            **more,
+        }
 
     def task(self, task: Task) -> None:
         """Tell that a background task ended; lost as in :meth:`endpoint`."""

@@ -164,18 +164,6 @@ class IdempotencyKeys(Protocol):
         ...
 
 
-class Vault(Protocol):
-    """Encrypts signing keys at rest."""
-
-    def seal(self, project_id: str, content: bytes) -> bytes:
-        """Encrypt up to 4,096 bytes; they can be opened for the same project only."""
-        ...
-
-    def open(self, project_id: str, sealed: bytes) -> bytes:
-        """Decrypt; what was opened before may be remembered."""
-        ...
-
-
 class MessageLog(Protocol):
     """Messages as their applications list them."""
 

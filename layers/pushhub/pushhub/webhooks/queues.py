@@ -62,14 +62,15 @@ class EndpointPush(PushSettings):
 
 
 def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
-    """An endpoint as a subscriber, as it was read then; where it has no rate of its own, its application's counts."""
-    rate = endpoint.fields.throttle_rate or application.fields.throttle_rate
+    """An endpoint as a subscriber, as it was read then; where it has no rate of its own, its application's counts, and what it consented to always."""
+    own = endpoint.fields.throttle_rate or application.fields.throttle_rate
+    rates = [each for each in (own, (endpoint.allowed_rate or 0) / 60) if each]
     return EndpointSubscriber(
         subscriber_id=endpoint.endpoint_id,
         name=endpoint.uid or endpoint.endpoint_id,
         url=f"{PROTOCOL}:{endpoint.fields.url}",
         timeout_s=TIMEOUT_S,
-        limits=Limits(rate_per_s=rate) if rate else None,
+        limits=Limits(rate_per_s=min(rates)) if rates else None,
         disabled=endpoint.fields.disabled,
         endpoint=endpoint,
         read_at=read_at,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry
+from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry, Vault
+from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.message import Ordering
 from pushhub.engine.model.queue import Subscriber
@@ -15,19 +16,32 @@ from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder, Targets
 from pushhub.webhooks.attempt_groups import AttemptGroups
+from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
+from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
-from pushhub.webhooks.model.signing import KeyRing, signatures
-from pushhub.webhooks.ports import ReadEndpoints, Vault
-from pushhub.webhooks.queues import EndpointSubscriber
+from pushhub.webhooks.ports import ReadEndpoints
+from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
 __all__ = ["WebhookTarget", "request_headers"]
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
+
+
+JSON_TYPE = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """What an endpoint is sent of a message, signature aside."""
+
+    body: bytes
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class WebhookTarget:
@@ -39,6 +53,7 @@ class WebhookTarget:
         vault: Opens signing keys.
         attempts: Logs what was done, together with what ends at the same time.
         sender: Makes the request.
+        base_url: Public base URL of this hub.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
         clock: Dates signatures.
         telemetry: Told of what could not be logged.
@@ -52,6 +67,7 @@ class WebhookTarget:
         vault: Vault,
         attempts: AttemptGroups,
         sender: Sender,
+        base_url: str,
         targets: Callable[[], Targets],
         clock: Clock,
         telemetry: Telemetry,
@@ -61,6 +77,7 @@ class WebhookTarget:
         self._vault = vault
         self._attempts = attempts
         self._sender = sender
+        self._base_url = base_url
         self._targets = targets
         self._clock = clock
         self._telemetry = telemetry
@@ -84,13 +101,14 @@ class WebhookTarget:
             raise TypeError("only endpoints are delivered to here")
         endpoint = self._endpoint(order, order.subscriber)
         fields = MessageFields.of(order.message)
-        headers = self._headers(order, endpoint, fields)
+        content = self._content(order, endpoint, fields)
+        headers = self._headers(order, endpoint, content)
         self._attempts.begin(endpoint.endpoint_id)
         try:
             if is_http(endpoint.fields.url):
-                outcome = self._post(order, endpoint, headers)
+                outcome = self._post(order, endpoint, headers, content.body)
             else:
-                outcome = self._hand_over(order, endpoint, headers)
+                outcome = self._hand_over(order, endpoint, headers, content.body)
         except BaseException:
             self._attempts.give_up(endpoint.endpoint_id)
             raise
@@ -104,25 +122,45 @@ class WebhookTarget:
             return read
         return self._endpoints.endpoint(read.project, read.app_id, read.endpoint_id) or read
 
-    def _headers(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> dict[str, str]:
+    def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> _Content:
+        """What an endpoint is sent of a message: the bytes as they are, or an event."""
+        content_type, wanted = fields.content_type or JSON_TYPE, endpoint.fields.cloud_events
+        if wanted is None:
+            return _Content(body=order.body, content_type=content_type)
+        event = CloudEvent(
+            identifier=message_id(order.message.message_id),
+            source=f"{self._base_url}/api/v1/app/{endpoint.app_id}",
+            type=fields.event_type,
+            time=order.message.accepted_at,
+            content_type=content_type,
+            data=order.body,
+        )
+        origin = {"WebHook-Request-Origin": origin_of(self._base_url)} if wanted.consent else {}
+        if wanted.mode is Mode.BINARY:
+            return _Content(body=order.body, content_type=content_type, headers={**event.headers, **origin})
+        return _Content(body=event.structured, content_type=STRUCTURED_TYPE, headers=origin)
+
+    def _headers(self, order: PushOrder, endpoint: Endpoint, content: _Content) -> dict[str, str]:
         keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
         now = self._clock.now()
-        identifier, ordering = message_id(order.message.message_id), order.message.ordering
-        signature = signatures(keys.live(now), identifier, now // 1000, order.body)
-        return request_headers(
+        identifier = message_id(order.message.message_id)
+        signature = signatures(keys.live(now), identifier, now // 1000, content.body)
+        headers = request_headers(
             identifier,
             now // 1000,
             signature,
-            content_type=fields.content_type,
+            content_type=content.content_type,
             own=endpoint.headers,
-            ordering=ordering,
+            ordering=order.message.ordering,
         )
+        taken = {name.lower() for name in content.headers}
+        return {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
 
-    def _post(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str]) -> Outcome:
+    def _post(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
         answer = self._sender.send(
             PushRequest(
                 url=endpoint.fields.url,
-                body=order.body,
+                body=body,
                 headers=headers,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
@@ -132,16 +170,16 @@ class WebhookTarget:
         taken = not answer.error_class and 200 <= answer.status_code < 300
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
 
-    def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str]) -> Outcome:
-        """Deliver to another kind of subscriber; where it keeps headers with messages, those of the signature among them."""
-        signed = {name: value for name, value in headers.items() if name.startswith("webhook-")}
+    def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Deliver to another kind of subscriber; where it keeps headers with messages, those of the signature and the event among them."""
+        signed = {name: value for name, value in headers.items() if name.startswith(("webhook-", "ce-"))}
         subscriber = Subscriber(
             subscriber_id=endpoint.endpoint_id,
             name=order.subscriber.name,
             url=endpoint.fields.url,
             timeout_s=order.subscriber.timeout_s,
         )
-        handed = replace(order, subscriber=subscriber, message=replace(order.message, headers=signed))
+        handed = replace(order, subscriber=subscriber, message=replace(order.message, headers=signed), body=body)
         return self._targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
@@ -157,7 +195,7 @@ class WebhookTarget:
             url=endpoint.fields.url,
             status_code=answer.status_code,
             success=outcome.verdict is Verdict.DELIVERED,
-            response=response_text(answer),
+            response=self._kept_of(order, answer),
             duration_ms=answer.duration_ms,
             started_at=answer.started_at,
             event_type=fields.event_type,
@@ -171,6 +209,12 @@ class WebhookTarget:
         except Unavailable as error:
             self._telemetry.count("AttemptsUnlogged")
             self._telemetry.event("attempt_not_logged", error=str(error), endpoint=endpoint.endpoint_id)
+
+    @staticmethod
+    def _kept_of(order: PushOrder, answer: Answer) -> str:
+        text = response_text(answer)
+        application = order.push.application if isinstance(order.push, EndpointPush) else None
+        return application.fields.redaction.of_answer(text) if application and not answer.error_class else text
 
 
 def response_text(answer: Answer) -> str:
@@ -188,7 +232,7 @@ def request_headers(
     timestamp: int,
     signature: str,
     *,
-    content_type: str | None,
+    content_type: str,
     own: Mapping[str, str],
     ordering: Ordering | None = None,
 ) -> dict[str, str]:
@@ -197,15 +241,15 @@ def request_headers(
     Args:
         identifier: Of the message.
         timestamp: Epoch seconds of the attempt.
-        signature: See :func:`pushhub.webhooks.model.signing.signatures`.
-        content_type: Of the body; None for JSON.
+        signature: See :func:`pushhub.base.signing.signatures`.
+        content_type: Of the body.
         own: The endpoint's.
         ordering: The message's place among those of its ordering key, which is told where there is one.
     """
     signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
     headers = {
         "Accept": "*/*",
-        "Content-Type": content_type or "application/json",
+        "Content-Type": content_type,
         **{f"webhook-{name}": value for name, value in signed.items()},
         **{f"svix-{name}": value for name, value in signed.items()},
         "User-Agent": USER_AGENT,

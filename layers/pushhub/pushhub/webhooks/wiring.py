@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         EventTypes,
         IdempotencyKeys,
         MessageLog,
-        Vault,
     )
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
-WEBHOOKS_KEY = text("WEBHOOKS_KEY")
 IDEMPOTENCY_HOURS = number("IDEMPOTENCY_HOURS", least=1, most=336)
 """Hours that a request is known by its idempotency key."""
 
@@ -79,11 +77,6 @@ class WebhooksPorts(Protocol):
     @property
     def idempotency_keys(self) -> IdempotencyKeys:
         """Requests that may be repeated."""
-        ...
-
-    @property
-    def vault(self) -> Vault:
-        """Encrypts signing keys."""
         ...
 
     @property
@@ -198,13 +191,6 @@ class AwsWebhooksPorts:
         return DynamoDBPlaces(*self._table, self._aws.clock)
 
     @cached_property
-    def vault(self) -> Vault:
-        """KMS."""
-        from pushhub.webhooks.store.kms_vault import KmsVault
-
-        return KmsVault(self._aws.clients.of("kms"), self._aws.settings[WEBHOOKS_KEY], self._aws.clock)
-
-    @cached_property
     def _logs(self) -> DynamoDBWebhooksLogs:
         from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 
@@ -244,9 +230,9 @@ class Webhooks:
     aws_ports = AwsWebhooksPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
         "ingest": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
-        "control": (WEBHOOKS_TABLE, WEBHOOKS_KEY, IDEMPOTENCY_HOURS),
-        "push": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
-        "poll": (WEBHOOKS_TABLE, WEBHOOKS_KEY),
+        "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
+        "push": (WEBHOOKS_TABLE,),
+        "poll": (WEBHOOKS_TABLE,),
         "wake": (WEBHOOKS_TABLE,),
     }
 
@@ -300,6 +286,7 @@ class Webhooks:
     @cached_property
     def endpoints(self) -> WebhooksEndpoints:
         """Endpoints."""
+        from pushhub.webhooks.consent import Consents
         from pushhub.webhooks.endpoints import WebhooksEndpoints
 
         ports = self.ports
@@ -307,7 +294,10 @@ class Webhooks:
             applications=ports.applications,
             store=ports.endpoints,
             event_types=self.event_types,
-            vault=ports.vault,
+            vault=self._outside.vault,
+            consents=Consents(
+                sender=self._outside.sender, projects=self._outside.config, base_url=self._outside.base_url
+            ),
             targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
             clock=self._outside.clock,
@@ -323,7 +313,7 @@ class Webhooks:
             keys=ports.idempotency_keys,
             clock=self._outside.clock,
             kept_ms=ports.idempotency_ms,
-            vault=lambda: ports.vault,
+            vault=lambda: self._outside.vault,
         )
 
     @cached_property
@@ -543,7 +533,7 @@ class Webhooks:
     def _disabling(self) -> WebhooksDisabling:
         from pushhub.webhooks.disabling import WebhooksDisabling
 
-        return WebhooksDisabling(endpoints=self.ports.endpoints, tell=self.operational.endpoint)
+        return WebhooksDisabling(endpoints=self.ports.endpoints, tell=self.operational.found_out)
 
     def _target(self) -> WebhookTarget:
         from pushhub.webhooks.attempt_groups import AttemptGroups
@@ -553,9 +543,10 @@ class Webhooks:
         return WebhookTarget(
             projects=outside.config,
             endpoints=ports.endpoints,
-            vault=ports.vault,
+            vault=self._outside.vault,
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
             sender=outside.sender,
+            base_url=outside.base_url,
             targets=lambda: self._engine.targets,
             clock=outside.clock,
             telemetry=outside.telemetry,

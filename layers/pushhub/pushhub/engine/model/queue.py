@@ -83,6 +83,7 @@ class Subscriber:
         rules: What its answers may ask for; None leaves it to the queue's.
         limits: What it is sent at most. Not used in unicast.
         disabled: Nothing is sent to it: what is owed to it ends when its time comes.
+        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: what it is sent is not signed.
     """
 
     subscriber_id: str
@@ -94,6 +95,7 @@ class Subscriber:
     rules: AnswerRules | None = None
     limits: Limits | None = None
     disabled: bool = False
+    sealed: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

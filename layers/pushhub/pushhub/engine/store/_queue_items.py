@@ -120,6 +120,7 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             **_encode_rules(subscriber.rules),
             **_encode_limits(subscriber.limits),
             **({"disabled": {"BOOL": True}} if subscriber.disabled else {}),
+            **({"sealed": {"B": subscriber.sealed}} if subscriber.sealed else {}),
         }
     }
 
@@ -135,6 +136,7 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         rules=_decode_rules(fields),
         limits=_decode_limits(fields),
         disabled="disabled" in fields,
+        sealed=bytes(fields["sealed"]["B"]) if "sealed" in fields else b"",
     )
 
 

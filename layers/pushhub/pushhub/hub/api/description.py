@@ -13,6 +13,8 @@ from pushhub.hub.wire.mapping import LONGEST_WAIT_S, MAX_FILTERS, MAX_IDENTIFIER
 from pushhub.hub.wire.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    SIGNING_SHOWN,
+    SIGNING_WANTED,
     ApiDescription,
     Described,
     Named,
@@ -224,6 +226,7 @@ _SCHEMAS: dict[str, Schema] = {
             "options": ref("HubOptions"),
             "enabled": boolean(),
             "required": boolean("Cannot be disabled."),
+            "signing": SIGNING_WANTED,
         }
     ),
     "HubMapping": answer(
@@ -242,7 +245,9 @@ _SCHEMAS: dict[str, Schema] = {
             "required": boolean(),
             "integration_id": nullable(_OBJECT_ID),
             "store_id": text(),
+            "signing": SIGNING_SHOWN,
         },
+        lacks=("signing",),
         means="Which types of messages go to which service.",
     ),
     "HubSchedulerFields": request(

@@ -56,6 +56,7 @@ class ServiceMapping:
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
+        sealed: Keys that requests to it are signed with, encrypted (:class:`pushhub.engine.signing.Signing`); empty: they are not signed.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """
@@ -72,6 +73,7 @@ class ServiceMapping:
     enabled: bool = True
     required: bool = False
     integration_id: str | None = None
+    sealed: bytes = field(default=b"", repr=False)
     created_at: int = 0
     version: int = 0
 

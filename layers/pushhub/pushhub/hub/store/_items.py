@@ -69,7 +69,10 @@ def _json(value: Any) -> Item:
 
 def encode_mapping(mapping: ServiceMapping) -> Item:
     """All attributes but the key."""
-    return {"doc": _json(asdict(mapping)), "version": number(mapping.version)}
+    fields = asdict(mapping)
+    sealed = fields.pop("sealed")
+    item = {"doc": _json(fields), "version": number(mapping.version)}
+    return item | {"sealed": {"B": sealed}} if sealed else item
 
 
 def decode_mapping(item: Item) -> ServiceMapping:
@@ -82,6 +85,7 @@ def decode_mapping(item: Item) -> ServiceMapping:
         "parameter_ids": tuple(fields["parameter_ids"]),
         "filters": _filters(fields["filters"]),
         "options": ServiceOptions(**fields["options"]),
+        "sealed": bytes(item["sealed"]["B"]) if "sealed" in item else b"",
     }
     return ServiceMapping(**fields)
 

@@ -6,12 +6,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.signing import KEEP, MAX_GRACE_S, SigningChange
 from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
+from pushhub.web.signing import parse_signing
 
 MAX_MESSAGES = 200
 MAX_PARAMETERS = 200
@@ -60,6 +62,32 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
         fields.error("enabled", "can't be false: the mapping is required")
     fields.check()
     return read
+
+
+def read_signing(fields: Fields) -> SigningChange:
+    """What a mapping's ``signing`` asks for; nothing when it was not sent.
+
+    Raises:
+        InvalidObject: It is something else.
+    """
+    given = fields.raw("signing")
+    if isinstance(given, str):
+        spelt = given.strip()
+        given = (
+            fields.section("signing") if spelt[:1] == "{" else fields.flag("signing", default=False) if spelt else None
+        )
+    if isinstance(given, dict) and isinstance(given.get("grace_period"), str):
+        # A form's.
+        inner = Fields(given)
+        given = {**given, "grace_period": inner.whole("grace_period", None, least=0, most=MAX_GRACE_S)}
+        inner.check()
+    try:
+        change = parse_signing(given)
+    except Invalid as error:
+        change = KEEP
+        fields.error("signing", error.message)
+    fields.check()
+    return change
 
 
 def _messages(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
@@ -169,4 +197,5 @@ def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
         "required": mapping.required,
         "integration_id": mapping.integration_id,
         "store_id": store_id,
+        **({"signing": True} if mapping.sealed else {}),
     }

@@ -10,6 +10,7 @@ from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.activity import ProjectActivity
 from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
 from pushhub.engine.report import ProjectReport
+from pushhub.engine.signing import Signing
 from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
@@ -99,6 +100,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         activity: What went on; asked for when it is needed, as are reports.
         reports: Delivery reports.
         check_url: The egress guard's check of a subscriber URL at registration.
+        signing: Keeps the signing keys of subscribers.
     """
 
     def __init__(
@@ -115,8 +117,9 @@ class IronApi(Api[IronUseCases, IronCall]):
         reports: Callable[[], ReportStore],
         clock: Clock,
         check_url: CheckUrl,
+        signing: Signing,
     ) -> None:
-        registration = Registration(targets=targets, config=config, check_url=check_url, clock=clock)
+        registration = Registration(targets=targets, config=config, check_url=check_url, signing=signing, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
         use_cases = IronUseCases(
             queues=Queues(config=config, messages=messages, pull=pull, registration=registration, clock=clock),

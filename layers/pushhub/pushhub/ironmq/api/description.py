@@ -24,6 +24,8 @@ from pushhub.ironmq.wire.subscribers import DEFAULT_TIMEOUT_S, MAX_NAME_BYTES, M
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    SIGNING_SHOWN,
+    SIGNING_WANTED,
     ApiDescription,
     Described,
     Named,
@@ -106,7 +108,11 @@ def _shown_queue(**counts: Schema) -> Schema:
             "type": _TYPE,
             "push": answer(
                 {
-                    "subscribers": array(answer(_SUBSCRIBER_FIELDS, lacks=("headers", "timeout"))),
+                    "subscribers": array(
+                        answer(
+                            {**_SUBSCRIBER_FIELDS, "signing": SIGNING_SHOWN}, lacks=("headers", "timeout", "signing")
+                        )
+                    ),
                     "retries": whole(_RETRIES),
                     "retries_delay": whole(_RETRIES_DELAY),
                     "error_queue": text("Where messages go that nobody took; empty for none."),
@@ -154,7 +160,7 @@ _SCHEMAS: dict[str, Schema] = {
         },
         means="What is left out stays as it is, or becomes the default in a new queue.",
     ),
-    "IronmqSubscriber": request(_SUBSCRIBER_FIELDS, needs=("url",)),
+    "IronmqSubscriber": request({**_SUBSCRIBER_FIELDS, "signing": SIGNING_WANTED}, needs=("url",)),
     "IronmqMessage": answer(
         {
             "id": text("The message's id."),

@@ -96,7 +96,14 @@ def message_url(base_url: str, project: str, queue: str, message_id: str) -> str
 
 
 def push_headers(
-    *, base_url: str, queue: Queue, message: Message, subscriber: Subscriber, attempt: int, allowance: int
+    *,
+    base_url: str,
+    queue: Queue,
+    message: Message,
+    subscriber: Subscriber,
+    attempt: int,
+    allowance: int,
+    signature: Mapping[str, str],
 ) -> dict[str, str]:
     """The headers of one push. Per-message headers win over the subscriber's; the hub's own win over both.
 
@@ -107,6 +114,7 @@ def push_headers(
         subscriber: Who is pushed to.
         attempt: Number of the attempt; makes the reservation id.
         allowance: How many messages may come of it; a subscriber may be a queue of this hub.
+        signature: The headers that sign it, if it is signed.
     """
     reservation = push_reservation_id(queue.secret, message.message_id, subscriber.subscriber_id, attempt)
     url = message_url(base_url, message.project, message.queue, message.message_id)
@@ -119,10 +127,10 @@ def push_headers(
         **trail_headers(message, allowance),
     }
     defaults = {"User-Agent": USER_AGENT, "Content-Type": CONTENT_TYPE}
-    return _layered(defaults, subscriber.headers, message.headers, fixed)
+    return layered(defaults, subscriber.headers, message.headers, fixed, signature)
 
 
-def _layered(*layers: Mapping[str, str]) -> dict[str, str]:
+def layered(*layers: Mapping[str, str]) -> dict[str, str]:
     """Later layers replace earlier ones whatever the case of the name; the later spelling is kept."""
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.model.queue import Alert, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import Alert, Queue, QueueType
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
 from pushhub.ironmq.wire.names import check_queue_name
-from pushhub.ironmq.wire.subscribers import parse_subscribers, render_subscriber
+from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
 from pushhub.web.json import Fields, integer, listed, number_in_query, section, text
 
 MAX_TIMEOUT_S = 86_400
@@ -33,7 +33,7 @@ class PushSettingsGiven:
         error_queue: Its name, empty to have none.
     """
 
-    subscribers: tuple[Subscriber, ...] | None = None
+    subscribers: tuple[AskedSubscriber, ...] | None = None
     retries: int | None = None
     retries_delay: int | None = None
     error_queue: str | None = None

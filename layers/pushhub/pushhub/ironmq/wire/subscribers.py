@@ -1,16 +1,19 @@
-"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our addition ``timeout``."""
+"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our additions ``timeout`` and ``signing``."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.signing import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
 from pushhub.web.json import Fields, integer, listed, section, text
+from pushhub.web.signing import parse_signing
 
 MAX_SUBSCRIBERS_BYTES = 65_536
 """The largest list of subscribers a queue may have, in bytes of JSON (IronMQ v3: 64 KB)."""
@@ -23,10 +26,24 @@ MAX_NAME_BYTES = 255
 DEFAULT_TIMEOUT_S = 10
 MAX_TIMEOUT_S = 180
 
+MAX_SIGNED = 50
+"""Subscribers of a queue that may be signed for: each has its own keys, which are encrypted one by one."""
+
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
-def parse_subscriber_request(fields: Fields) -> tuple[Subscriber, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSubscriber(Subscriber):
+    """A subscriber as its owner asks for it.
+
+    Attributes:
+        signing: What is to become of its signing keys.
+    """
+
+    signing: SigningChange = field(default=KEEP)
+
+
+def parse_subscriber_request(fields: Fields) -> tuple[AskedSubscriber, ...]:
     """The subscribers of an add or replace request.
 
     Raises:
@@ -38,28 +55,41 @@ def parse_subscriber_request(fields: Fields) -> tuple[Subscriber, ...]:
     return parse_subscribers(given)
 
 
-def parse_subscribers(given: Sequence[Any]) -> tuple[Subscriber, ...]:
+def parse_subscribers(given: Sequence[Any]) -> tuple[AskedSubscriber, ...]:
     """Subscribers as asked for; their ``subscriber_id`` is still empty.
 
     Several may have the same name: IronMQ takes that, and its own Ruby suite makes such queues.
 
     Raises:
-        Invalid: One is not acceptable.
+        Invalid: One is not acceptable, or more are to be signed for than may be.
     """
-    return tuple(_subscriber(each) for each in given)
+    asked = tuple(_subscriber(each) for each in given)
+    check_signed(sum(each.signing.on is True for each in asked))
+    return asked
 
 
-def _subscriber(given: Any) -> Subscriber:
+def check_signed(count: int) -> None:
+    """Refuse more subscribers that are signed for than a queue may have.
+
+    Raises:
+        Invalid: There are.
+    """
+    if count > MAX_SIGNED:
+        raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can be signed for")
+
+
+def _subscriber(given: Any) -> AskedSubscriber:
     if not isinstance(given, dict):
         raise Invalid("Subscriber must be an object")
     if text(given, "dialect") not in (None, "", "raw"):
         raise Invalid("Subscriber dialect must be one of: raw")
-    return Subscriber(
+    return AskedSubscriber(
         subscriber_id="",
         name=_name(given),
         url=_url(text(given, "url") or ""),
         headers=subscriber_headers_of(section(given, "headers")),
         timeout_s=integer(given, "timeout", least=1, most=MAX_TIMEOUT_S) or DEFAULT_TIMEOUT_S,
+        signing=parse_signing(given.get("signing")),
     )
 
 
@@ -119,4 +149,6 @@ def render_subscriber(subscriber: Subscriber) -> dict[str, object]:
         shown["headers"] = dict(subscriber.headers)
     if subscriber.timeout_s != DEFAULT_TIMEOUT_S:
         shown["timeout"] = subscriber.timeout_s
+    if subscriber.sealed:
+        shown["signing"] = True
     return shown

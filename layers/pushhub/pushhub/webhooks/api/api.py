@@ -20,6 +20,7 @@ from pushhub.webhooks.api import (
     poller,
     portal,
     posting,
+    public_keys,
     tasks,
 )
 from pushhub.webhooks.api.call import WebhooksCall
@@ -31,6 +32,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *health.ROUTES,
     *applications.ROUTES,
     *endpoints.ROUTES,
+    *public_keys.ROUTES,
     *event_types.ROUTES,
     *portal.ROUTES,
     *environment.ROUTES,

@@ -76,9 +76,10 @@ def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = _window(hub, call, Kind.MESSAGE)
     with_content = call.flag("with_content", default=True)
     page = hub.attempts.messages_of(call.project, call.app, call.endpoint, window, _query(call))
+    redaction = hub.messages.redaction(call.project, call.app)
 
     def view(each: AttemptedMessage) -> dict[str, object]:
-        payload = hub.messages.payload(each.message) if with_content else {}
+        payload = hub.messages.payload(each.message, redaction) if with_content else {}
         return {**message_view(each.message, payload), **status_view(each.status, each.next_at)}
 
     return Response(status=200, body=page_view(page, view))

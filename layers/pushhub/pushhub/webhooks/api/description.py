@@ -23,8 +23,10 @@ from pushhub.web.description import (
     whole,
 )
 from pushhub.webhooks.health import MOST_COUNTED, MOST_TROUBLED
+from pushhub.webhooks.model.cloud_events import Mode
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
+from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
 
 __all__ = ["DESCRIPTION", "TEXTS", "listed", "listing"]
@@ -132,6 +134,20 @@ _APPLICATION_FIELDS: dict[str, Schema] = {
     "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
     "metadata": nullable(TEXTS),
 }
+_PATHS = nullable(array(text(maxLength=MAX_PATH_LENGTH, pattern=r"^[^.]+(\.[^.]+){0,9}$"), maxItems=MAX_PATHS))
+_REDACTION: dict[str, Schema] = {
+    "payload": {
+        **_PATHS,
+        "description": "Paths such as `user.email`, `items.*.card` or `**.email`: withheld where payloads are shown.",
+    },
+    "answers": {**_PATHS, "description": "Withheld of endpoints' answers before they are stored."},
+}
+_APPLICATION_WANTED = {
+    **_APPLICATION_FIELDS,
+    "redaction": nullable(
+        request(_REDACTION, means="What is withheld; an answer or payload that is no JSON, all of it.")
+    ),
+}
 _ENDPOINT_FIELDS: dict[str, Schema] = {
     "url": text("http or https.", format="uri"),
     "description": text(),
@@ -157,6 +173,26 @@ _ENDPOINT_FIELDS: dict[str, Schema] = {
             "It gets messages that all of these let through.",
             maxItems=10,
         )
+    ),
+}
+_CLOUD_EVENTS: dict[str, Schema] = {
+    "mode": text("With attributes in headers (`ce-...`), or all in one JSON object.", enum=list(Mode)),
+    "consent": boolean("Whether the endpoint is asked for its consent first, and its rate kept to."),
+}
+_ENDPOINT_WANTED = {
+    **_ENDPOINT_FIELDS,
+    "cloudEvents": nullable(
+        request(_CLOUD_EVENTS, needs=("mode",), means="Messages come as CloudEvents 1.0 rather than as they are.")
+    ),
+}
+_ENDPOINT_SHOWN_FIELDS = {
+    **_ENDPOINT_FIELDS,
+    "cloudEvents": answer(
+        {
+            **_CLOUD_EVENTS,
+            "allowedRate": nullable(whole("Requests a minute that it consented to; any number when null.")),
+        },
+        lacks=("allowedRate",),
     ),
 }
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; made when left out."))
@@ -224,7 +260,8 @@ _REPLAY_FIELDS: dict[str, Schema] = {
     "dryRun": boolean("Whether messages are only counted. The hub's own field."),
     "unlimited": boolean("Whether since may be more than 14 days before until. The hub's own field."),
 }
-_OPERATIONAL_FIELDS = {name: schema for name, schema in _ENDPOINT_FIELDS.items() if name != "channels"}
+_OPERATIONAL_WANTED = {name: schema for name, schema in _ENDPOINT_WANTED.items() if name != "channels"}
+_OPERATIONAL_SHOWN_FIELDS = {name: schema for name, schema in _ENDPOINT_SHOWN_FIELDS.items() if name != "channels"}
 _OPERATIONAL = {name: value for name, value in _ENDPOINT.items() if name != "channels"}
 _POLLED = {"data": [_MESSAGE], "iterator": _MESSAGE_ID, "done": True}
 
@@ -235,14 +272,14 @@ _SCHEMAS: dict[str, Schema] = {
     ),
     "WebhooksDestination": answer(
         {
-            **{name: schema for name, schema in _ENDPOINT_FIELDS.items() if name != "metadata"},
+            **{name: schema for name, schema in _ENDPOINT_SHOWN_FIELDS.items() if name != "metadata"},
             **_STATUS,
             "id": text(),
             "nextAttempt": nullable(TIME),
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters",),
+        lacks=("payloadFilters", "cloudEvents"),
     ),
     "WebhooksAttempt": answer(
         {
@@ -276,20 +313,21 @@ _SCHEMAS: dict[str, Schema] = {
             "uid": _UID,
             "rateLimit": _RATE,
             "metadata": TEXTS,
+            "redaction": answer({name: array(text()) for name in _REDACTION}),
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("uid", "rateLimit"),
+        lacks=("uid", "rateLimit", "redaction"),
     ),
     "WebhooksEndpoint": answer(
         {
-            **_ENDPOINT_FIELDS,
+            **_ENDPOINT_SHOWN_FIELDS,
             "id": text("Begins with `ep_`."),
             "metadata": TEXTS,
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters",),
+        lacks=("payloadFilters", "cloudEvents"),
     ),
     "WebhooksEventType": answer(
         {"name": text(), **_EVENT_TYPE_FIELDS, "createdAt": TIME, "updatedAt": TIME},
@@ -300,13 +338,13 @@ _SCHEMAS: dict[str, Schema] = {
     "WebhooksTask": answer({**_TASK_FIELDS, "data": obj("What came of it so far.")}),
     "WebhooksOperationalEndpoint": answer(
         {
-            **_OPERATIONAL_FIELDS,
+            **_OPERATIONAL_SHOWN_FIELDS,
             "id": text("Begins with `ep_`."),
             "metadata": TEXTS,
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters",),
+        lacks=("payloadFilters", "cloudEvents"),
     ),
     "WebhooksPolled": answer(
         {
@@ -316,7 +354,13 @@ _SCHEMAS: dict[str, Schema] = {
         }
     ),
     "WebhooksAccess": answer({"url": text("Of the portal."), "token": text("Opens one application.")}),
-    "WebhooksKey": answer({"key": text("The secret; of an Ed25519 key, the public half.")}),
+    "WebhooksKey": answer(
+        {
+            "key": text("The secret; of an Ed25519 key, the public half."),
+            "publicKeysUrl": text("Where receivers fetch the public keys, without a token; of an Ed25519 key only."),
+        },
+        lacks=("publicKeysUrl",),
+    ),
 }
 
 _APPLICATION_SHOWN, _ENDPOINT_SHOWN = ref("WebhooksApplication"), ref("WebhooksEndpoint")
@@ -344,7 +388,7 @@ _ROUTES: Mapping[str, Described] = {
                 "orderingKey": nullable(
                     text("Messages with the same one reach each endpoint one after the other.", maxLength=256)
                 ),
-                "application": nullable(request(_APPLICATION_FIELDS, means="Made if there is none.")),
+                "application": nullable(request(_APPLICATION_WANTED, means="Made if there is none.")),
                 "transformationsParams": nullable(
                     request(
                         {
@@ -471,7 +515,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.create_operational_endpoint": Described(
         means="It is told what becomes of endpoints, and of messages that keep failing.",
-        request=request({**_OPERATIONAL_FIELDS, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        request=request({**_OPERATIONAL_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
         sent={"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
         answer=ref("WebhooksOperationalEndpoint"),
         answered=_OPERATIONAL,
@@ -484,7 +528,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_operational_endpoint": Described(answer=ref("WebhooksOperationalEndpoint"), answered=_OPERATIONAL),
     "webhooks.replace_operational_endpoint": Described(
-        request=request(_OPERATIONAL_FIELDS, needs=("url",)),
+        request=request(_OPERATIONAL_WANTED, needs=("url",)),
         sent={"url": "https://ops.example/pushhub"},
         answer=ref("WebhooksOperationalEndpoint"),
         answered=_OPERATIONAL,
@@ -561,7 +605,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.create_application": Described(
         means="With `get_if_exists` the one that has the uid is returned as it is, with 200.",
-        request=request(_APPLICATION_FIELDS, needs=("name",)),
+        request=request(_APPLICATION_WANTED, needs=("name",)),
         sent={"name": "Acme", "uid": "acme"},
         also=(200,),
         answer=_APPLICATION_SHOWN,
@@ -574,7 +618,7 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.show_application": Described(answer=_APPLICATION_SHOWN, answered=_APPLICATION),
     "webhooks.replace_application": Described(
         means="One that is not there is made of the body, with 201.",
-        request=request(_APPLICATION_FIELDS, needs=("name",)),
+        request=request(_APPLICATION_WANTED, needs=("name",)),
         sent={"name": "Acme", "uid": "acme"},
         also=(201,),
         answer=_APPLICATION_SHOWN,
@@ -583,7 +627,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.patch_application": Described(
         means="What is not sent stays; null clears.",
-        request=request(_APPLICATION_FIELDS),
+        request=request(_APPLICATION_WANTED),
         sent={"throttleRate": None},
         answer=_APPLICATION_SHOWN,
         answered=_APPLICATION,
@@ -591,7 +635,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.delete_application": Described(means="Its messages are not delivered any more."),
     "webhooks.create_endpoint": Described(
-        request=request({**_ENDPOINT_FIELDS, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        request=request({**_ENDPOINT_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
         sent={"url": "https://acme.example/webhooks"},
         answer=_ENDPOINT_SHOWN,
         answered=_ENDPOINT,
@@ -603,7 +647,7 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.show_endpoint": Described(answer=_ENDPOINT_SHOWN, answered=_ENDPOINT),
     "webhooks.replace_endpoint": Described(
         means="Its secret and headers stay. One that is not there is made of the body, with 201.",
-        request=request(_ENDPOINT_FIELDS, needs=("url",)),
+        request=request(_ENDPOINT_WANTED, needs=("url",)),
         sent={"url": "https://acme.example/webhooks"},
         also=(201,),
         answer=_ENDPOINT_SHOWN,
@@ -612,7 +656,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.patch_endpoint": Described(
         means="What is not sent stays; null clears.",
-        request=request(_ENDPOINT_FIELDS),
+        request=request(_ENDPOINT_WANTED),
         sent={"disabled": True},
         answer=_ENDPOINT_SHOWN,
         answered=_ENDPOINT,
@@ -628,6 +672,39 @@ _ROUTES: Mapping[str, Described] = {
         sent={"gracePeriodSeconds": 3600},
         answer=ref("WebhooksKey"),
         answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+    ),
+    "webhooks.show_public_keys": Described(
+        means="A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are symmetric. Of a rotation, old and new keys are in it.",
+        answer=answer(
+            {
+                "keys": array(
+                    answer(
+                        {
+                            "kty": text(enum=["OKP"]),
+                            "crv": text(enum=["Ed25519"]),
+                            "x": text("The key in base64url."),
+                            "use": text(enum=["sig"]),
+                            "alg": text(enum=["EdDSA"]),
+                            "kid": text("Its thumbprint (RFC 7638)."),
+                            "whpk": text("The key as Svix writes it."),
+                        }
+                    )
+                )
+            }
+        ),
+        answered={
+            "keys": [
+                {
+                    "crv": "Ed25519",
+                    "kty": "OKP",
+                    "x": "1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4",
+                    "use": "sig",
+                    "alg": "EdDSA",
+                    "kid": "PFUxWvgWEuCJTR5ZjvY0c0NAeNmcMVfrzN8pqm6jnzM",
+                    "whpk": "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=",
+                }
+            ]
+        },
     ),
     "webhooks.show_headers": Described(
         answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
@@ -681,7 +758,7 @@ _ROUTES: Mapping[str, Described] = {
                 "featureFlags": nullable(array(text())),
                 "sessionId": nullable(text("Your own name for the session, to end it by.", minLength=1, maxLength=64)),
                 "readOnly": nullable(boolean("The old way to ask for `ViewBase` alone.")),
-                "application": nullable(request(_APPLICATION_FIELDS, needs=("name", "uid"))),
+                "application": nullable(request(_APPLICATION_WANTED, needs=("name", "uid"))),
             }
         ),
         sent={"capabilities": ["ViewBase", "ManageEndpoint"], "expiry": 3600},
@@ -736,6 +813,7 @@ DESCRIPTION = ApiDescription(
     shown={Auth.PROJECT: ("webhooksToken",), Auth.PROJECT_OR_CAPABILITY: ("webhooksToken",), Auth.NONE: ()},
     schemas=_SCHEMAS,
     names={
+        "project": Named(means="Id of the project.", example="5f0000000000000000000001"),
         "app": Named(means="Id or uid of the application.", example=_APP_ID),
         "endpoint": Named(means="Id or uid of the endpoint.", example=_ENDPOINT_ID),
         "event_type": Named(means="Name of the event type.", example="user.created"),

@@ -8,9 +8,11 @@ from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
 from pushhub.webhooks.wire.page import page_view, parse_window
+from pushhub.webhooks.wire.public_keys import public_keys_url
 
 ENDPOINTS = APP + "/endpoint"
 NOTHING = Response(status=204, body={})
@@ -45,7 +47,14 @@ def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body={"key": hub.endpoints.secret(call.project, call.app, call.endpoint).shown})
+    return secret_answer(hub, hub.endpoints.endpoint(call.project, call.app, call.endpoint))
+
+
+def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
+    """An endpoint's key as its owner is shown it; where receivers fetch the public half of an Ed25519 key."""
+    key = hub.endpoints.keys(endpoint).current
+    where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if key.public else {}
+    return Response(status=200, body={"key": key.shown, **where})
 
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

@@ -37,9 +37,10 @@ def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_times(call.query, window, hub.clock.now())
     with_content = call.flag("with_content", default=True)
     page = hub.messages.page(call.project, call.app, window, message_query(call))
+    redaction = hub.messages.redaction(call.project, call.app)
 
     def view(message: ListedMessage) -> dict[str, object]:
-        return message_view(message, hub.messages.payload(message) if with_content else {})
+        return message_view(message, hub.messages.payload(message, redaction) if with_content else {})
 
     return Response(status=200, body=page_view(page, view))
 
@@ -47,7 +48,9 @@ def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     message = hub.messages.message(call.project, call.app, call.message)
     with_content = call.flag("with_content", default=True)
-    return Response(status=200, body=message_view(message, hub.messages.payload(message) if with_content else {}))
+    redaction = hub.messages.redaction(call.project, call.app)
+    shown = message_view(message, hub.messages.payload(message, redaction) if with_content else {})
+    return Response(status=200, body=shown)
 
 
 def _expunge(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

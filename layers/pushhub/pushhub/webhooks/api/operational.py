@@ -7,6 +7,7 @@ from functools import partial
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.endpoints import secret_answer
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.application import OPERATIONAL_APP as APP
 from pushhub.webhooks.model.endpoint import Endpoint
@@ -53,7 +54,7 @@ def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body={"key": hub.endpoints.secret(call.project, APP, call.endpoint).shown})
+    return secret_answer(hub, hub.endpoints.endpoint(call.project, APP, call.endpoint))
 
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

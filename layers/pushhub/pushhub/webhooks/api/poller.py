@@ -9,6 +9,7 @@ from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.page import DEFAULT_LIMIT
+from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.poller import Choice, Polled
 from pushhub.webhooks.wire.fields import moment_in_query
 from pushhub.webhooks.wire.message import message_view
@@ -43,7 +44,9 @@ def _choice(call: WebhooksCall) -> Choice:
 
 
 def _view(hub: WebhooksUseCases, polled: Polled) -> Response:
-    data: list[Mapping[str, object]] = [message_view(each, hub.messages.payload(each)) for each in polled.messages]
+    data: list[Mapping[str, object]] = [
+        message_view(each, hub.messages.payload(each, Redaction())) for each in polled.messages
+    ]
     return Response(status=200, body={"data": data, "iterator": polled.iterator, "done": polled.done})
 
 

@@ -15,7 +15,9 @@ MESSAGES = APP + "/msg"
 def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
     with_content = call.flag("with_content", default=True)
     posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest)
-    payload = posted.payload if posted.payload is not None else hub.messages.payload(posted.message)
+    payload = posted.payload
+    if payload is None:
+        payload = hub.messages.payload(posted.message, hub.messages.redaction(call.project, posted.message.app_id))
     return Response(status=202, body=message_view(posted.message, payload if with_content else {}))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pushhub.engine.model.keys import LISTED
+from pushhub.webhooks.model.redaction import Redaction
 
 __all__ = ["OPERATIONAL_APP", "Application", "ApplicationFields", "app_of", "queue_of", "queue_uid"]
 
@@ -25,12 +26,14 @@ class ApplicationFields:
         uid: The owner's own id of it, unique in the project; None for none.
         throttle_rate: Messages per second to each of its endpoints; None for no bound.
         metadata: The owner's own.
+        redaction: What is withheld of payloads and answers.
     """
 
     name: str
     uid: str | None = None
     throttle_rate: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    redaction: Redaction = field(default_factory=Redaction)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

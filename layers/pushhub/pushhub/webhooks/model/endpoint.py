@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pushhub.webhooks.model.cloud_events import CloudEvents
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 __all__ = ["SENSITIVE", "Endpoint", "EndpointFields", "wants"]
@@ -38,6 +39,7 @@ class EndpointFields:
         metadata: The owner's own.
         version: A number of the oldest clients, shown as it was given.
         filters: It gets messages whose payload all of these let through.
+        cloud_events: How it wants messages as CloudEvents; None for plain ones.
     """
 
     url: str
@@ -50,6 +52,12 @@ class EndpointFields:
     metadata: Mapping[str, str] = field(default_factory=dict)
     version: int = 1
     filters: tuple[PayloadFilter, ...] = ()
+    cloud_events: CloudEvents | None = None
+
+    @property
+    def asks_consent(self) -> bool:
+        """Whether the endpoint is asked for its consent before it is sent anything."""
+        return self.cloud_events is not None and self.cloud_events.consent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +70,7 @@ class Endpoint:
         endpoint_id: See :mod:`pushhub.webhooks.model.ids`.
         fields: What its owner says of it.
         headers: Sent with each message, names as they were given.
+        allowed_rate: Requests a minute that it consented to; None for any number.
         sealed: Its signing keys, encrypted (:class:`pushhub.webhooks.ports.Vault`).
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
@@ -74,6 +83,7 @@ class Endpoint:
     endpoint_id: str
     fields: EndpointFields
     headers: Mapping[str, str] = field(default_factory=dict)
+    allowed_rate: int | None = None
     sealed: bytes = field(default=b"", repr=False)
     created_at: int
     updated_at: int

@@ -13,6 +13,7 @@ OPERATIONAL = {
     "endpoint.created": "An endpoint was created",
     "endpoint.updated": "An endpoint was changed",
     "endpoint.deleted": "An endpoint was deleted",
+    "endpoint.failing": "An endpoint will be disabled if it goes on failing",
     "endpoint.disabled": "An endpoint was disabled",
     "endpoint.enabled": "An endpoint was enabled",
     "message.attempt.failing": "A message could not be delivered several times",

@@ -26,10 +26,12 @@ from typing import Any
 
 from pushhub.cloud.table import Item, number, text
 from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
+from pushhub.webhooks.model.redaction import Redaction
 
 __all__ = [
     "app_pk",
@@ -83,7 +85,7 @@ def doc(value: Any) -> dict[str, str]:
 
 def encode_application(application: Application) -> Item:
     """Attributes of an application but for its key, version and the count of changes of its endpoints."""
-    fields = application.fields
+    fields, redaction = application.fields, application.fields.redaction
     return {
         "doc": doc(
             {
@@ -91,6 +93,7 @@ def encode_application(application: Application) -> Item:
                 "uid": fields.uid,
                 "rate": fields.throttle_rate,
                 "metadata": dict(fields.metadata),
+                **({"hidden": [redaction.payload, redaction.answers]} if redaction != Redaction() else {}),
                 "at": [application.created_at, application.updated_at],
             }
         )
@@ -104,7 +107,11 @@ def decode_application(item: Item) -> Application:
         project=item["pk"]["S"].removeprefix("P#"),
         app_id=item["sk"]["S"].removeprefix("APP#"),
         fields=ApplicationFields(
-            name=value["name"], uid=value["uid"], throttle_rate=value["rate"], metadata=value["metadata"]
+            name=value["name"],
+            uid=value["uid"],
+            throttle_rate=value["rate"],
+            metadata=value["metadata"],
+            redaction=_redaction(value.get("hidden")),
         ),
         created_at=value["at"][0],
         updated_at=value["at"][1],
@@ -131,6 +138,8 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
                 "metadata": dict(fields.metadata),
                 "v": fields.version,
                 "filters": [[each.path, each.operator, each.value] for each in fields.filters],
+                **({"events": [fields.cloud_events.mode, fields.cloud_events.consent]} if fields.cloud_events else {}),
+                **({"allowed": endpoint.allowed_rate} if endpoint.allowed_rate else {}),
                 "headers": dict(endpoint.headers),
                 "at": [endpoint.created_at, endpoint.updated_at],
             }
@@ -164,14 +173,24 @@ def decode_endpoint(item: Item) -> Endpoint:
                 PayloadFilter(path=path, operator=Operator(operator), value=given)
                 for path, operator, given in value.get("filters", ())
             ),
+            cloud_events=_cloud_events(value.get("events")),
         ),
         headers=value["headers"],
+        allowed_rate=value.get("allowed"),
         sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
         created_at=value["at"][0],
         updated_at=value["at"][1],
         deleted="deleted" in item,
         version=int(item["version"]["N"]),
     )
+
+
+def _redaction(value: Any) -> Redaction:
+    return Redaction() if value is None else Redaction(payload=tuple(value[0]), answers=tuple(value[1]))
+
+
+def _cloud_events(value: Any) -> CloudEvents | None:
+    return None if value is None else CloudEvents(mode=Mode(value[0]), consent=value[1])
 
 
 def encode_event_type(event_type: EventType) -> Item:

@@ -8,6 +8,7 @@ from typing import Any
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
 from pushhub.webhooks.wire.fields import Fields
 
 __all__ = ["application_view", "parse_application", "parse_application_patch"]
@@ -31,6 +32,7 @@ def parse_application(fields: Fields) -> ApplicationFields:
         uid=fields.uid("uid", Kind.APPLICATION),
         throttle_rate=rate(fields),
         metadata=fields.texts_by_name("metadata"),
+        redaction=_redaction(fields),
     )
 
 
@@ -49,7 +51,27 @@ def parse_application_patch(fields: Fields, stored: ApplicationFields) -> Applic
         changed = replace(changed, throttle_rate=rate(fields))
     if fields.has("metadata"):
         changed = replace(changed, metadata=fields.texts_by_name("metadata"))
+    if fields.has("redaction"):
+        changed = replace(changed, redaction=_redaction(fields))
     return changed
+
+
+def _redaction(fields: Fields) -> Redaction:
+    given = fields.section("redaction")
+    return (
+        Redaction() if given is None else Redaction(payload=_paths(given, "payload"), answers=_paths(given, "answers"))
+    )
+
+
+def _paths(fields: Fields, name: str) -> tuple[str, ...]:
+    value = fields.raw(name)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_PATHS:
+        raise fields.refuse(f"A list of up to {MAX_PATHS} paths is required", name)
+    if not all(isinstance(each, str) and is_path(each) for each in value):
+        raise fields.refuse("A path is names separated by dots, such as user.email, items.*.card or **.email", name)
+    return tuple(dict.fromkeys(value))
 
 
 def application_view(application: Application) -> dict[str, Any]:
@@ -67,4 +89,6 @@ def application_view(application: Application) -> dict[str, Any]:
         shown["uid"] = fields.uid
     if fields.throttle_rate is not None:
         shown["rateLimit"] = fields.throttle_rate
+    if fields.redaction != Redaction():
+        shown["redaction"] = {"payload": list(fields.redaction.payload), "answers": list(fields.redaction.answers)}
     return shown

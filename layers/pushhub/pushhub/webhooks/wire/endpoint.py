@@ -9,11 +9,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pushhub.base.errors import Invalid
+from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.base.times import iso_time
+from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
-from pushhub.webhooks.model.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.webhooks.wire.application import rate
 from pushhub.webhooks.wire.fields import NAME, Fields
 
@@ -92,6 +93,7 @@ def parse_endpoint(fields: Fields) -> EndpointFields:
         metadata=fields.texts_by_name("metadata"),
         version=fields.whole("version", least=1, most=65_535) or 1,
         filters=_filters(fields),
+        cloud_events=_cloud_events(fields),
     )
 
 
@@ -122,7 +124,19 @@ def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFiel
         changed = replace(changed, version=fields.whole("version", least=1, most=65_535) or 1)
     if fields.has("payloadFilters"):
         changed = replace(changed, filters=_filters(fields))
+    if fields.has("cloudEvents"):
+        changed = replace(changed, cloud_events=_cloud_events(fields))
     return changed
+
+
+def _cloud_events(fields: Fields) -> CloudEvents | None:
+    given = fields.section("cloudEvents")
+    if given is None:
+        return None
+    mode = given.raw("mode")
+    if mode not in list(Mode):
+        raise given.refuse(f"The mode is one of {', '.join(Mode)}", "mode")
+    return CloudEvents(mode=Mode(mode), consent=given.flag("consent", default=False))
 
 
 def _filters(fields: Fields) -> tuple[PayloadFilter, ...]:
@@ -351,4 +365,8 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         shown["payloadFilters"] = [
             {"path": each.path, "operator": each.operator.value, "value": each.value} for each in fields.filters
         ]
+    if fields.cloud_events:
+        shown["cloudEvents"] = {"mode": fields.cloud_events.mode.value, "consent": fields.cloud_events.consent}
+        if fields.cloud_events.consent:
+            shown["cloudEvents"]["allowedRate"] = endpoint.allowed_rate
     return shown

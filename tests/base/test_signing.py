@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fakes.clock import START_MS
 
-from pushhub.webhooks.model import ed25519
-from pushhub.webhooks.model.signing import KeyRing, TooManyKeys, new_key, parse_key, signatures
+from pushhub.base import ed25519
+from pushhub.base.signing import KeyRing, TooManyKeys, new_key, parse_key, signatures
 
 SYMMETRIC = parse_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 ASYMMETRIC = parse_key("whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==")

@@ -10,11 +10,11 @@ from pushhub.cloud.calls import aws_call
 
 _REMEMBERED_MS = 3_600_000
 _REMEMBERED = 5_000
-"""Rings kept in memory once they were opened, so that a busy endpoint costs a call an hour in each environment."""
+"""Rings kept in memory once they were opened, so that a busy subscriber costs a call an hour in each environment."""
 
 
 class KmsVault:
-    """Implements :class:`pushhub.webhooks.ports.Vault`.
+    """Implements :class:`pushhub.base.ports.Vault`.
 
     Args:
         client: KMS client.

@@ -1,4 +1,4 @@
-"""Signing keys of endpoints, and the signatures made with them (Standard Webhooks 1.0.0).
+"""Signing keys of subscribers, and the signatures made with them (Standard Webhooks 1.0.0).
 
 A key is written ``whsec_`` and the base64 of 24..75 bytes (symmetric: ``v1``, HMAC-SHA256), or ``whsk_`` and the base64 of an Ed25519 seed with its public key
 (``v1a``), of which the owner is only ever shown ``whpk_`` and the public key.
@@ -15,14 +15,16 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from pushhub.base import ed25519
 from pushhub.base.errors import Invalid
-from pushhub.webhooks.model import ed25519
 
 __all__ = [
     "DEFAULT_GRACE_S",
+    "KEEP",
     "MAX_GRACE_S",
     "MAX_OLD_KEYS",
     "KeyRing",
+    "SigningChange",
     "SigningKey",
     "TooManyKeys",
     "new_key",
@@ -121,9 +123,28 @@ def new_key() -> SigningKey:
     return SigningKey(secrets.token_bytes(LEAST_BYTES))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningChange:
+    """What its owner wants of the signatures of a subscriber.
+
+    Attributes:
+        on: Whether it is signed for; None leaves that as it is.
+        key: The key to sign with from now on; None for the keys it has.
+        grace_s: Seconds that the key before it still signs.
+    """
+
+    on: bool | None = None
+    key: SigningKey | None = None
+    grace_s: int = DEFAULT_GRACE_S
+
+
+KEEP = SigningChange()
+"""Everything stays as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """The keys of an endpoint.
+    """The keys of a subscriber.
 
     Attributes:
         current: Signs first.

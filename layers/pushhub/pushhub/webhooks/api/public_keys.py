@@ -1,0 +1,30 @@
+"""Webhooks API: the public keys that receivers verify signatures with."""
+
+from __future__ import annotations
+
+from pushhub.web.api import Auth, Route
+from pushhub.web.http import Response
+from pushhub.webhooks.api.call import WebhooksCall
+from pushhub.webhooks.api.use_cases import WebhooksUseCases
+from pushhub.webhooks.wire.public_keys import PUBLIC_KEYS, key_set
+
+KEPT_S = 300
+"""How long a receiver may keep them; a signature that none of them verifies is a reason to ask again at once."""
+
+
+def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    names = call.names
+    keys = hub.endpoints.public_keys(names["project"], names["app"], names["endpoint"])
+    return Response(status=200, body=key_set(keys), headers={"Cache-Control": f"public, max-age={KEPT_S}"})
+
+
+ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    Route(
+        "GET",
+        PUBLIC_KEYS + "/{project}/{app}/{endpoint}",
+        _show,
+        name="webhooks.show_public_keys",
+        summary="Show the public keys that an endpoint's requests are signed with",
+        auth=Auth.NONE,
+    ),
+)

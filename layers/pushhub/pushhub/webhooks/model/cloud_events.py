@@ -1,0 +1,112 @@
+"""Messages as CloudEvents 1.0: the same bytes with attributes in headers (binary), or an object that holds both (structured).
+
+Ids, event types, times and the hub's own URL are printable ASCII without spaces, quotes and percent signs, so that as headers they need none of the
+escapes of the HTTP binding (section 3.1.3.2).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pushhub.base.times import iso_time
+
+__all__ = ["CloudEvent", "CloudEvents", "Mode"]
+
+SPEC_VERSION = "1.0"
+STRUCTURED_TYPE = "application/cloudevents+json; charset=utf-8"
+
+
+class Mode(StrEnum):
+    """How an event goes out (HTTP binding, section 1.3)."""
+
+    BINARY = "binary"
+    STRUCTURED = "structured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudEvents:
+    """That an endpoint wants CloudEvents.
+
+    Attributes:
+        mode: How.
+        consent: Whether it was asked for its consent, and is told who sends (CloudEvents' HTTP webhooks, section 4).
+    """
+
+    mode: Mode
+    consent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudEvent:
+    """One message as an event.
+
+    Attributes:
+        identifier: The message's id; with ``source`` it is unique, and the same at each attempt.
+        source: URI of the application.
+        type: The event type.
+        time: When the message was accepted, epoch milliseconds.
+        content_type: Of the data.
+        data: The exact bytes.
+    """
+
+    identifier: str
+    source: str
+    type: str
+    time: int
+    content_type: str
+    data: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with the data in binary mode; its content type goes as the request's."""
+        return {f"ce-{name}": value for name, value in self._attributes().items()}
+
+    @property
+    def structured(self) -> bytes:
+        """The whole event as JSON; data that is JSON stands in it as the very text it was."""
+        members = {**self._attributes(), "datacontenttype": self.content_type}
+        name, text = self._data_member()
+        return json.dumps(members, separators=(",", ":")).encode()[:-1] + f',"{name}":'.encode() + text + b"}"
+
+    def _attributes(self) -> Mapping[str, str]:
+        return {
+            "specversion": SPEC_VERSION,
+            "id": self.identifier,
+            "source": self.source,
+            "type": self.type,
+            "time": iso_time(self.time),
+        }
+
+    def _data_member(self) -> tuple[str, bytes]:
+        """Name and JSON of the member that holds the data (JSON event format, section 3.1)."""
+        if _is_json(self.content_type):
+            return ("data", self.data) if _parses(self.data) else ("data_base64", _base64(self.data))
+        try:
+            return "data", json.dumps(self.data.decode(), ensure_ascii=False).encode()
+        except UnicodeDecodeError:
+            return "data_base64", _base64(self.data)
+
+
+def _is_json(content_type: str) -> bool:
+    media = content_type.partition(";")[0].strip().lower()
+    return media.endswith(("/json", "+json"))
+
+
+def _parses(data: bytes) -> bool:
+    try:
+        json.loads(data.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(constant)
+
+
+def _base64(data: bytes) -> bytes:
+    return json.dumps(base64.b64encode(data).decode()).encode()

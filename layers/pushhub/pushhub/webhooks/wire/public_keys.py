@@ -1,0 +1,37 @@
+"""Public keys as receivers fetch them: a JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037), and where it is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+
+from pushhub.webhooks.model.endpoint import Endpoint
+
+__all__ = ["PUBLIC_KEYS", "key_set", "public_keys_url"]
+
+PUBLIC_KEYS = "/api/v1/public-key"
+"""What the paths begin with; project, application and endpoint follow, by their ids."""
+
+
+def public_keys_url(base_url: str, endpoint: Endpoint) -> str:
+    """Where the public keys of an endpoint are. It needs no token; the endpoint's random id makes it hard to guess."""
+    return f"{base_url}{PUBLIC_KEYS}/{endpoint.project}/{endpoint.app_id}/{endpoint.endpoint_id}"
+
+
+def key_set(keys: Iterable[bytes]) -> dict[str, object]:
+    """Ed25519 public keys as a set; those that sign first come first. ``whpk`` is the same key as Svix writes it."""
+    return {"keys": [_key(each) for each in keys]}
+
+
+def _key(public: bytes) -> dict[str, str]:
+    needed = {"crv": "Ed25519", "kty": "OKP", "x": _base64url(public)}
+    # The thumbprint of RFC 7638: of the required members alone, in the order of their names, without a space.
+    digest = hashlib.sha256(json.dumps(needed, separators=(",", ":")).encode()).digest()
+    whpk = "whpk_" + base64.b64encode(public).decode()
+    return {**needed, "use": "sig", "alg": "EdDSA", "kid": _base64url(digest), "whpk": whpk}
+
+
+def _base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -1,0 +1,130 @@
+"""Signed mappings: what services are sent, how keys are given, changed and taken away, and that nobody sees them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes.verifier import new_asymmetric, symmetric, verified
+from tests.hub.api.hub_store import Store
+from tests.hub.world import URL
+
+from pushhub.base.ports import PushRequest
+
+FIRST, SECOND = symmetric("1"), symmetric("2")
+MAPPING = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
+
+
+def made(store: Store, **fields: Any) -> dict[str, Any]:
+    status, shown = store.call("POST", "/mappings", {"mapping": {**MAPPING, **fields}})
+    assert status == 201, shown
+    store.endpoints.setdefault(URL, lambda _: {})
+    return dict(shown)
+
+
+def change(store: Store, mapping: dict[str, Any], *, form: bool = False, **fields: Any) -> dict[str, Any]:
+    status, shown = store.call("PUT", f"/mappings/{mapping['id']}", fields if form else {"mapping": fields}, form=form)
+    assert status == 200, shown
+    return dict(shown)
+
+
+def sent(store: Store) -> PushRequest:
+    """The request that a message pushed now leads to."""
+    store.push_message("order:new", number="R1")
+    store.run(seconds=5)
+    return store.sender.requests[-1]
+
+
+def test_a_service_can_verify_what_it_is_sent() -> None:
+    store = Store()
+    mapping = made(store, signing={"secret": FIRST})
+    request = sent(store)
+    assert mapping["signing"] is True
+    assert verified(FIRST, request.headers, request.body)
+    assert not verified(SECOND, request.headers, request.body)
+    assert request.headers["webhook-id"] == json.loads(request.body)["message_id"]
+    assert request.headers["X-Augury-Token"] == MAPPING["token"]
+
+
+def test_a_mapping_is_not_signed_for_unless_it_is_asked_for() -> None:
+    store = Store()
+    assert "signing" not in made(store)
+    assert not [name for name in sent(store).headers if name.lower().startswith("webhook")]
+
+
+def test_retries_and_polls_are_signed_with_what_they_send() -> None:
+    store = Store()
+    made(store, signing={"secret": FIRST})
+    later = {"update_url": URL, "delay": 60}
+    answers: list[Any] = [500, later, {}]
+    store.endpoints[URL] = lambda _: answers.pop(0)
+    store.push_message("order:new", number="R1")
+    store.run(seconds=300)
+    requests = store.sender.requests
+    assert len(requests) == 3
+    assert len({each.headers["webhook-id"] for each in requests}) == 1
+    assert len({each.headers["webhook-timestamp"] for each in requests}) == 3
+    assert all(verified(FIRST, each.headers, each.body) for each in requests)
+
+
+def test_secrets_change_with_a_time_of_grace_and_end_with_false() -> None:
+    store = Store()
+    private, public = new_asymmetric()
+    mapping = made(store, signing={"secret": FIRST})
+    change(store, mapping, signing={"secret": private, "grace_period": 600})
+    request = sent(store)
+    assert verified(FIRST, request.headers, request.body)
+    assert verified(public, request.headers, request.body)
+    # What does not speak of it leaves it, and so does what was read
+    change(store, mapping, signing=True, enabled=True)
+    change(store, mapping, name="acme.renamed")
+    store.clock.advance(seconds=601)
+    request = sent(store)
+    assert verified(public, request.headers, request.body)
+    assert not verified(FIRST, request.headers, request.body)
+    assert "signing" not in change(store, mapping, signing=False)
+    assert "webhook-signature" not in sent(store).headers
+
+
+def test_a_web_form_gives_a_secret_as_text() -> None:
+    store = Store()
+    mapping = made(store)
+    text = json.dumps({"secret": FIRST, "grace_period": "60"})
+    assert change(store, mapping, form=True, **{"mapping[signing]": text})["signing"] is True
+    request = sent(store)
+    assert verified(FIRST, request.headers, request.body)
+    assert change(store, mapping, form=True, **{"mapping[signing]": "true"})["signing"] is True
+    assert "signing" not in change(store, mapping, form=True, **{"mapping[signing]": "false"})
+
+
+@pytest.mark.parametrize(
+    "signing",
+    [
+        *(True, 1, "yes", "{", [1], {}, {"secret": None}, {"secret": 7}, {"secret": "whsec_"}, {"secret": "whsec_!"}),
+        *({"secret": "whsk_" + "x" * 88}, {"secret": FIRST[:20]}, {"secret": [FIRST]}),
+        *({"secret": FIRST, "grace_period": wrong} for wrong in (-1, 604_801, "soon", 1.5, [1])),
+    ],
+)
+def test_what_is_no_secret_is_refused_and_not_repeated(signing: object) -> None:
+    store = Store()
+    status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "signing": signing}})
+    assert status == 422, body
+    assert "MTEx" not in json.dumps(body)
+    assert store.call("GET", "/mappings")[1] == []
+
+
+def test_no_secret_is_seen_anywhere() -> None:
+    store = Store()
+    mapping = made(store, signing={"secret": FIRST}, options={"retries_allowed": False})
+    store.endpoints[URL] = lambda _: 500
+    incoming = store.push_message("order:new", number="R1")
+    store.run(seconds=60)
+    [stored] = store.settings.mappings(PROJECT)
+    seen = [
+        *(json.dumps(store.call("GET", path)[1]) for path in ("/mappings", f"/messages/{incoming}", "/notifications")),
+        *(json.dumps(mapping), repr(stored), repr(store.telemetry.__dict__), repr(store.log.__dict__)),
+    ]
+    assert stored.sealed
+    assert not [each for each in seen if "MTEx" in each or "1" * 32 in each]

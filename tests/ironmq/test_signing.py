@@ -1,0 +1,208 @@
+"""Signed subscribers of push queues: what they are sent, how keys are given, changed and taken away, and that nobody sees them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes.verifier import new_asymmetric, symmetric, verified
+from tests.ironmq.api.hub import Hub
+
+from pushhub.ironmq.wire.subscribers import MAX_SIGNED
+
+URL = "https://a.example/in"
+FIRST, SECOND = symmetric("1"), symmetric("2")
+
+
+def signed(secret: str = FIRST, *, name: str = "s0", url: str = URL, **more: object) -> dict[str, object]:
+    return {"name": name, "url": url, "signing": {"secret": secret, **more}}
+
+
+def subscribe(hub: Hub, *given: dict[str, object], method: str = "PUT") -> None:
+    result = hub.call(method, "/queues/q/subscribers", {"subscribers": list(given)})
+    assert result.status == 200, result
+
+
+def sent(hub: Hub, body: str = "x") -> dict[str, str]:
+    """The headers that a message posted now is pushed with; each name once."""
+    hub.post("q", body)
+    hub.world.run(seconds=5)
+    headers = hub.world.sender.requests[-1].headers
+    assert len({name.lower() for name in headers}) == len(headers)
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def test_a_signed_subscriber_can_verify_what_it_is_sent_and_others_see_no_signature(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed(), {"name": "s1", "url": "https://b.example/in"}]})
+    [message_id] = hub.post("q", "Grüße")
+    hub.world.run(seconds=5)
+    first, second = sorted(hub.world.sender.requests, key=lambda each: each.url)
+    assert verified(FIRST, first.headers, "Grüße".encode())
+    assert not verified(SECOND, first.headers, "Grüße".encode())
+    assert not verified(FIRST, first.headers, b"something else")
+    assert first.headers["webhook-id"] == message_id
+    assert not [name for name in second.headers if name.lower().startswith("webhook")]
+
+
+def test_a_retry_has_the_id_of_the_first_try_and_a_time_of_its_own(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed()], "retries_delay": 60})
+    hub.world.sender.script(URL, 500, 200)
+    hub.post("q", "x")
+    hub.world.run(seconds=120)
+    first, second = hub.world.sender.requests
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert int(second.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) >= 60
+    assert verified(FIRST, first.headers, b"x")
+    assert verified(FIRST, second.headers, b"x")
+
+
+def test_an_asymmetric_secret_signs_v1a(hub: Hub) -> None:
+    private, public = new_asymmetric()
+    hub.make("q", push={"subscribers": [signed(private)]})
+    headers = sent(hub)
+    assert headers["webhook-signature"].startswith("v1a,")
+    assert verified(public, headers, b"x")
+
+
+def test_an_old_secret_signs_beside_the_new_one_until_its_grace_period_is_over(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed(FIRST)]})
+    subscribe(hub, signed(SECOND, grace_period=600))
+    headers = sent(hub)
+    assert verified(FIRST, headers, b"x")
+    assert verified(SECOND, headers, b"x")
+    hub.world.clock.advance(seconds=601)
+    headers = sent(hub)
+    assert not verified(FIRST, headers, b"x")
+    assert verified(SECOND, headers, b"x")
+    # And with no grace the one before ends at once
+    subscribe(hub, signed(FIRST, grace_period=0))
+    assert not verified(SECOND, sent(hub), b"x")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize("signing", [{}, {"signing": None}, {"signing": True}])
+def test_whoever_does_not_speak_of_signing_leaves_it_as_it_is(hub: Hub, method: str, signing: dict[str, Any]) -> None:
+    # Given a signed subscriber, as a client reads and writes it back, or as one does that never heard of signatures
+    hub.make("q", push={"subscribers": [signed()]})
+    subscribe(hub, {"name": "s0", "url": "https://moved.example/", **signing}, method=method)
+    assert verified(FIRST, sent(hub), b"x")
+
+
+def test_false_ends_it_and_true_alone_begins_nothing(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed()]})
+    subscribe(hub, {"name": "s0", "url": URL, "signing": False})
+    assert "webhook-signature" not in sent(hub)
+    refused = hub.call("PUT", "/queues/q/subscribers", {"subscribers": [{"name": "s0", "url": URL, "signing": True}]})
+    assert refused.status == 400
+    assert "secret" in refused.msg
+
+
+def test_a_producers_headers_cannot_forge_a_signature(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed()]})
+    hub.post("q", "x", push_headers={"Webhook-Signature": "v1,forged", "WEBHOOK-ID": "forged"})
+    hub.world.run(seconds=5)
+    headers = hub.world.sender.requests[-1].headers
+    assert verified(FIRST, headers, b"x")
+    assert len({name.lower() for name in headers}) == len(headers)
+    assert "forged" not in str(headers)
+
+
+def test_a_queue_hands_the_signature_of_the_one_before_it_on(hub: Hub) -> None:
+    # Given a signed subscriber that is a queue, whose own subscriber is not signed
+    hub.make("q", push={"subscribers": [signed(url="ironmq:///next")]})
+    hub.make_push("next", URL)
+    headers = sent(hub)
+    assert verified(FIRST, headers, b"x")
+    # And a queue of another hub is told in a way that it hands on too
+    subscribe(hub, signed(url="ironmq://P:T@elsewhere.example/far"))
+    headers = sent(hub)
+    passed = {name.removeprefix("x-subscribers-"): value for name, value in headers.items()}
+    assert verified(FIRST, passed, b"x")
+
+
+def test_a_task_of_a_worker_is_signed(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed(url="ironworker://P:T@worker.example/code")]})
+    assert verified(FIRST, sent(hub), b"x")
+
+
+def test_a_topic_cannot_be_signed_for(hub: Hub) -> None:
+    refused = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [signed(url="notification2://t")]}}})
+    assert refused.status == 400
+    assert "no signature" in refused.msg
+    # Nor does a signed subscriber become one unnoticed
+    hub.make("q", push={"subscribers": [signed()]})
+    moved = {"subscribers": [{"name": "s0", "url": "notification2://t"}]}
+    assert hub.call("PUT", "/queues/q/subscribers", moved).status == 400
+
+
+@pytest.mark.parametrize(
+    "signing",
+    [
+        *(
+            1,
+            "yes",
+            [],
+            {},
+            {"secret": None},
+            {"secret": 7},
+            {"secret": ""},
+            {"secret": "whsec_"},
+            {"secret": "whsec_!"},
+        ),
+        {"secret": "whsec_" + base64.b64encode(b"x" * 23).decode()},
+        {"secret": "whsec_" + base64.b64encode(b"x" * 76).decode()},
+        {"secret": "whsk_" + base64.b64encode(b"x" * 64).decode()},
+        {"secret": "whpk_" + base64.b64encode(b"x" * 32).decode()},
+        *({"secret": FIRST, "grace_period": wrong} for wrong in (-1, 604_801, "60", 1.5, True)),
+    ],
+)
+def test_what_is_no_secret_is_refused_and_not_repeated(hub: Hub, signing: object) -> None:
+    given = {"push": {"subscribers": [{"name": "s0", "url": URL, "signing": signing}]}}
+    refused = hub.call("PUT", "/queues/q", {"queue": given})
+    assert refused.status == 400
+    assert "whsec_M" not in refused.msg
+    assert hub.call("GET", "/queues/q").status == 404
+
+
+def test_a_queue_has_no_more_signed_subscribers_than_it_may(hub: Hub) -> None:
+    names = [f"n{number}" for number in range(MAX_SIGNED)]
+    hub.make("q", push={"subscribers": [signed(name=each, url=f"https://a.example/{each}") for each in names]})
+    one_more = {"subscribers": [signed(name="one more", url="https://b.example/")]}
+    assert hub.call("POST", "/queues/q/subscribers", one_more).status == 400
+    too_many = [signed(name=f"m{number}", url="https://c.example/") for number in range(MAX_SIGNED + 1)]
+    assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": too_many}).status == 400
+    # In place of one it may be
+    subscribe(hub, signed(SECOND, name="n0", url="https://a.example/n0"), method="POST")
+
+
+def test_too_many_old_secrets_are_refused(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [signed()]})
+    for letter in "abcdefghij":
+        subscribe(hub, signed(symmetric(letter)))
+    refused = hub.call("PUT", "/queues/q/subscribers", {"subscribers": [signed(symmetric("k"))]})
+    assert refused.status == 400
+    # The same one again is no rotation
+    subscribe(hub, signed(symmetric("j")))
+
+
+def test_no_secret_is_seen_anywhere(hub: Hub) -> None:
+    # Given a signed subscriber whose message goes to the error queue
+    hub.make("q", push={"subscribers": [signed()], "retries": 0, "error_queue": "failed"})
+    hub.world.sender.script(URL, 500)
+    [message_id] = hub.post("q", "x")
+    hub.world.run(seconds=60)
+    [post] = hub.world.pulled("failed")
+    queue = hub.world.config.queue(PROJECT, "q")
+    assert hub.info("q")["push"]["subscribers"] == [{"name": "s0", "url": URL, "signing": True}]
+    # Then neither the secret nor its bytes are in what is listed, logged, stored, or told of a failure
+    places = [
+        *(json.dumps(hub.info("q")), json.dumps(hub.statuses("q", message_id)), post.decode(), repr(queue)),
+        *(repr(hub.world.telemetry.__dict__), repr(hub.world.messages.all_deliveries())),
+    ]
+    key = base64.b64decode(FIRST.removeprefix("whsec_"))
+    for place in places:
+        assert FIRST.removeprefix("whsec_") not in place
+        assert repr(key)[2:-1] not in place

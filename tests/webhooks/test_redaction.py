@@ -1,0 +1,105 @@
+"""Redaction rules of an application: what its payloads show, what is stored of answers, and that deliveries are none the less whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.webhooks.world import WebhooksWorld
+
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.model.redaction import WITHHELD
+
+URL = "https://a.example/in"
+RULES = {"payload": ["user.email"], "answers": ["**.token"]}
+PAYLOAD = {"user": {"email": "a@b.example", "name": "n"}}
+SHOWN = {"user": {"email": WITHHELD, "name": "n"}}
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def delivered(
+    world: WebhooksWorld, answer: bytes = b'{"session": {"token": "s3cret"}}', **fields: Any
+) -> tuple[str, str, str]:
+    """A message that was delivered to an endpoint with that answer: application, endpoint, message."""
+    world.sender.script(URL, Reply(status_code=200, body=answer))
+    app = world.make_app(redaction=RULES)
+    endpoint = world.make_endpoint(app)
+    posted = world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": PAYLOAD, **fields})
+    world.run(seconds=5)
+    return app, endpoint, str(posted["id"])
+
+
+def test_an_endpoint_gets_everything_and_people_are_shown_the_rest(world: WebhooksWorld) -> None:
+    app, endpoint, message = delivered(world)
+    assert json.loads(world.sender.requests[0].body) == PAYLOAD
+    assert world.ask("GET", f"/app/{app}/msg/{message}")["payload"] == SHOWN
+    assert world.ask("GET", f"/app/{app}/msg")["data"][0]["payload"] == SHOWN
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"][0]["payload"] == SHOWN
+    # A consumer gets everything, too
+    polled = world.ask("GET", f"/app/{app}/poller/{endpoint}", after="2026-01-01T00:00:00Z")
+    assert polled["data"][0]["payload"] == PAYLOAD
+
+
+def test_a_repeated_request_is_answered_without_what_is_withheld(world: WebhooksWorld) -> None:
+    app = world.make_app(redaction=RULES)
+    body, key = {"eventType": "a", "payload": PAYLOAD}, {"Idempotency-Key": "k"}
+    first, again = (world.ask("POST", f"/app/{app}/msg", body, headers=key) for _ in range(2))
+    assert first["id"] == again["id"]
+    assert again["payload"] == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (b'{"session": {"token": "s3cret"}}', '{"session":{"token":"[redacted]"}}'),
+        (b"token=s3cret", WITHHELD),
+        (b'"s3cret"', WITHHELD),
+        (b"\xff s3cret", WITHHELD),
+        (b'{"token": "s3cret", "more": "' + b"x" * 20_000, WITHHELD),
+        (b"", ""),
+    ],
+)
+def test_of_an_answer_the_rest_is_stored(world: WebhooksWorld, answer: bytes, kept: str) -> None:
+    app, endpoint, _ = delivered(world, answer)
+    [attempt] = world.ports.attempt_log.attempts(PROJECT, endpoint, Span())
+    assert attempt.response == kept
+    assert world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"][0]["response"] == kept
+
+
+def test_what_went_wrong_is_told_as_before(world: WebhooksWorld) -> None:
+    world.sender.script(URL, Reply(error_class="timeout", message="No answer within 30 s"))
+    app = world.make_app(redaction=RULES)
+    endpoint = world.make_endpoint(app)
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=1)
+    [attempt] = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
+    assert attempt["response"] == "No answer within 30 s"
+
+
+def test_rules_are_shown_changed_and_taken_away(world: WebhooksWorld) -> None:
+    app = world.make_app(redaction=RULES)
+    assert world.ask("GET", f"/app/{app}")["redaction"] == RULES
+    assert world.ask("PATCH", f"/app/{app}", {"name": "x"})["redaction"] == RULES
+    changed = world.ask("PATCH", f"/app/{app}", {"redaction": {"answers": ["*"]}})
+    assert changed["redaction"] == {"payload": [], "answers": ["*"]}
+    assert "redaction" not in world.ask("PATCH", f"/app/{app}", {"redaction": None})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("user.email", 1, ["user.email"], {"payload": "user.email"}, {"payload": [1]}, {"answers": [""]}),
+        *({"payload": ["a" * 201]}, {"payload": ["**"]}, {"payload": [f"a{number}" for number in range(21)]}),
+    ],
+)
+def test_anything_else_is_refused(world: WebhooksWorld, given: object) -> None:
+    answer = world.call("POST", "/app", {"name": "Acme", "redaction": given})
+    assert answer.status == 422
+    assert answer.body["detail"][0]["loc"][:2] == ["body", "redaction"]
