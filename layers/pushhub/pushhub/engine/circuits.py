@@ -32,7 +32,7 @@ from pushhub.engine.model.circuit import (
     warned,
 )
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.engine.ports import Healths, SubscriberBacklog, SubscriberEvents, WorkQueue
+from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
 
 __all__ = ["Circuits", "Gate", "Recover"]
 
@@ -276,8 +276,8 @@ class Recover:
         self,
         *,
         healths: Healths,
-        backlog: SubscriberBacklog,
-        retry_queue: WorkQueue,
+        backlog: WaitingOrders,
+        retry_queue: OrderSink,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,

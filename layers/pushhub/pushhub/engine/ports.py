@@ -356,16 +356,20 @@ class Received:
     sent_at: int | None = None
 
 
-class WorkQueue(Protocol):
+class OrderSink(Protocol):
+    """Where orders go."""
+
+    def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
+        """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
+        ...
+
+
+class WorkQueue(OrderSink, Protocol):
     """One SQS queue of work orders."""
 
     @property
     def name(self) -> str:
         """The queue's name."""
-        ...
-
-    def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
-        """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
         ...
 
     def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
@@ -531,12 +535,8 @@ class Waiting:
     place: str
 
 
-class SubscriberBacklog(Protocol):
-    """Orders that wait on their subscriber because its circuit is open."""
-
-    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
-        """Let an order wait; it takes the last place. The body is left out."""
-        ...
+class WaitingOrders(Protocol):
+    """Orders that wait on their subscriber, for whoever lets them go."""
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
         """Those that have waited longest, about in their order; so many at most."""
@@ -548,6 +548,14 @@ class SubscriberBacklog(Protocol):
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """Take orders away; one that waits again by now has another place and stays. Safe to repeat."""
+        ...
+
+
+class SubscriberBacklog(WaitingOrders, Protocol):
+    """Orders that wait on their subscriber because its circuit is open."""
+
+    def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
+        """Let an order wait; it takes the last place. The body is left out."""
         ...
 
 

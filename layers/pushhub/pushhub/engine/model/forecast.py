@@ -1,0 +1,254 @@
+"""What a policy is tried against, and what came of it: the values that the policy simulator takes and gives. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
+from pushhub.engine.model.backoff import RetryPolicy
+from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.cost import Counts, dollars
+from pushhub.engine.model.outage import Endpoint
+
+MINUTE_MS: Final = 60_000
+POINTS: Final = 240
+"""Points of a series at most."""
+
+STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440)
+"""Minutes that a point of a series may stand for."""
+
+PERCENTS: Final = (50, 90, 99, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A policy, and what it is tried against.
+
+    Attributes:
+        policy: When a failed try is repeated.
+        rules: What answers may ask for.
+        circuit: How the subscriber is protected; None for not at all.
+        rate_limit: Requests a second that it wants at most; None for no limit.
+        timeout_s: Seconds that it has for an answer.
+        endpoint: What it does when.
+        rate: Messages a second.
+        duration_ms: For how long messages come.
+        life_ms: How long a message lives.
+        watch_ms: How long to look on; never shorter than messages come.
+        body_bytes: Size of a message's body, for the cost.
+        seed: Decides the waits' random parts.
+    """
+
+    policy: RetryPolicy
+    rules: AnswerRules = NO_RULES
+    circuit: Circuit | None = None
+    rate_limit: float | None = None
+    timeout_s: int = 10
+    endpoint: Endpoint
+    rate: float
+    duration_ms: int
+    life_ms: int
+    watch_ms: int
+    body_bytes: int = 1000
+    seed: int = 1
+
+    @property
+    def messages(self) -> int:
+        """How many are accepted: one at the start at least, the others evenly behind it."""
+        return max(1, round(self.rate * self.duration_ms / 1000))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Attempts over time.
+
+    Attributes:
+        every_ms: What one point stands for.
+        attempts: Attempts that began in it.
+        failed: Those of them that failed.
+    """
+
+    every_ms: int
+    attempts: tuple[int, ...]
+    failed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What came of it. Every message is counted in one of the first six figures but ``accepted``, which is their sum.
+
+    Attributes:
+        accepted: Messages.
+        delivered: Of those.
+        expired: Lost because their time was over.
+        given_up: Tries used up, or ended by an answer, or by the subscriber's being disabled: they go to the error queue, if there is one.
+        held: Tries used up, and left to a person (hub protocol).
+        waiting: Still on their way when the look ended.
+        attempts: Requests made.
+        failed: Those of them that failed.
+        retries: Requests beyond the first for each message.
+        peak: Attempts in the busiest minute.
+        delays_ms: Time from acceptance to the attempt that delivered: what half, 90 %, 99 % and all of those delivered stayed within; None if
+            nothing was delivered.
+        series: Attempts over time.
+        opened: How often the circuit opened.
+        disabled_at_ms: When the subscriber was disabled, from the start; None if it was not.
+        dollars: Cost, estimated from list prices.
+        sample: How many messages of the plan one message of the simulation stood for; 1 if each was simulated by itself.
+    """
+
+    accepted: int
+    delivered: int
+    expired: int
+    given_up: int
+    held: int
+    waiting: int
+    attempts: int
+    failed: int
+    retries: int
+    peak: int
+    delays_ms: tuple[int, ...] | None
+    series: Series
+    opened: int
+    disabled_at_ms: int | None
+    dollars: float
+    sample: int
+
+
+class PerMinute:
+    """Counts by minute of what is spread evenly over spans of time, however long those are."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[int, float] = defaultdict(float)
+        self._changes: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, at_ms: int, span_ms: int, count: int) -> None:
+        """Count so many that happen from a time on within a span."""
+        ends_ms = at_ms + max(span_ms, 1)
+        first, last = at_ms // MINUTE_MS, (ends_ms - 1) // MINUTE_MS
+        if first == last:
+            self._counts[first] += count
+            return
+        rate = count / span_ms
+        self._counts[first] += rate * ((first + 1) * MINUTE_MS - at_ms)
+        self._counts[last] += rate * (ends_ms - last * MINUTE_MS)
+        # The minutes in between are full: only where that begins and ends is noted.
+        self._changes[first + 1] += rate * MINUTE_MS
+        self._changes[last] -= rate * MINUTE_MS
+
+    def counts(self) -> list[float]:
+        """The count of each minute, from the first one to the last in which something happened."""
+        level, counts = 0.0, []
+        for minute in range(max(self._counts, default=-1) + 1):
+            level += self._changes.get(minute, 0.0)
+            counts.append(max(0.0, level) + self._counts.get(minute, 0.0))
+        return counts
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """Counts as they grow. All weighted: a lot of messages counts as many.
+
+    Attributes:
+        ended: Messages by what became of them.
+        attempts: Requests made.
+        failed: Those that failed.
+        attempted: Messages that were attempted at least once.
+        closed: Ends without an attempt.
+        scheduled: Waits that are spent in DynamoDB.
+        busy_ms: Milliseconds that all requests took together.
+        delays: Delays in milliseconds, and how many messages had them.
+        per_minute: Attempts by minute.
+        failed_per_minute: The same of those that failed.
+        opened: How often the circuit opened.
+        disabled_at_ms: When the subscriber was disabled.
+    """
+
+    ended: Counter[str] = field(default_factory=Counter)
+    attempts: int = 0
+    failed: int = 0
+    attempted: int = 0
+    closed: int = 0
+    scheduled: int = 0
+    busy_ms: int = 0
+    delays: list[tuple[int, int]] = field(default_factory=list)
+    per_minute: PerMinute = field(default_factory=PerMinute)
+    failed_per_minute: PerMinute = field(default_factory=PerMinute)
+    opened: int = 0
+    disabled_at_ms: int | None = None
+
+    def attempt(self, at_ms: int, span_ms: int, count: int, *, failed: bool, took_ms: int) -> None:
+        """Count attempts that began evenly within a span of time."""
+        self.attempts += count
+        self.busy_ms += count * took_ms
+        if failed:
+            self.failed += count
+        self.per_minute.add(at_ms, span_ms, count)
+        if failed:
+            self.failed_per_minute.add(at_ms, span_ms, count)
+
+    def forecast(self, plan: Plan, *, sample: int) -> Forecast:
+        """The figures."""
+        attempts = self.per_minute.counts()
+        counts = Counts(
+            messages=plan.messages,
+            body_bytes=plan.body_bytes,
+            attempts=self.attempts,
+            retries=self.attempts - self.attempted,
+            changes=self.attempts + self.closed,
+            scheduled=self.scheduled,
+            busy_ms=self.busy_ms,
+        )
+        return Forecast(
+            accepted=plan.messages,
+            delivered=self.ended["delivered"],
+            expired=self.ended["expired"],
+            given_up=self.ended["exhausted"],
+            held=self.ended["held"],
+            waiting=self.ended["waiting"],
+            attempts=self.attempts,
+            failed=self.failed,
+            retries=self.attempts - self.attempted,
+            peak=round(max(attempts, default=0)),
+            delays_ms=percentiles(self.delays),
+            series=_series(attempts, self.failed_per_minute.counts(), plan.duration_ms // MINUTE_MS),
+            opened=self.opened,
+            disabled_at_ms=self.disabled_at_ms,
+            dollars=dollars(counts),
+            sample=sample,
+        )
+
+
+def _series(attempts: Sequence[float], failed: Sequence[float], least: int) -> Series:
+    """The series of counts by minute, over so many minutes at least."""
+    minutes = max(len(attempts), least, 1)
+    step = next((each for each in STEPS if minutes <= each * POINTS), STEPS[-1])
+
+    def summed(counts: Sequence[float]) -> tuple[int, ...]:
+        return tuple(round(sum(counts[at : at + step])) for at in range(0, minutes, step))
+
+    return Series(every_ms=step * MINUTE_MS, attempts=summed(attempts), failed=summed(failed))
+
+
+def percentiles(delays: Sequence[tuple[int, int]]) -> tuple[int, ...] | None:
+    """What so many percent of the messages stayed within, for each of :data:`PERCENTS`; None of no messages.
+
+    Args:
+        delays: Milliseconds, and how many messages had them.
+    """
+    if not delays:
+        return None
+    in_order = sorted(delays)
+    whole = sum(count for _, count in in_order)
+    found: list[int] = []
+    for percent in PERCENTS:
+        passed, wanted = 0, whole * percent / 100
+        for delay, count in in_order:
+            passed += count
+            if passed >= wanted:
+                found.append(delay)
+                break
+    return tuple(found)
