@@ -148,6 +148,36 @@ IRONMQ = {
     "ironmq.show_report": Good(),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
+    "ironmq.simulate_policy": Good(
+        body={
+            "policy": {"schedule": [5, 60]},
+            "outage": [
+                {
+                    "start": 0,
+                    "end": 600,
+                    "endpoint": "answers",
+                    "status": 429,
+                    "retry_after": 30,
+                    "takes": 1,
+                    "share": 0.5,
+                    "down": 60,
+                    "up": 60,
+                }
+            ],
+            "timeout": 5,
+            "circuit": True,
+            "obey_answers": True,
+            "rate_limit": 2,
+            "rate": 0.1,
+            "takes": 0.1,
+            "duration": 900,
+            "message_expiration": 3600,
+            "watch": 7200,
+            "compare": "no_circuit",
+            "seed": 1,
+            "oauth": "unused",
+        }
+    ),
 }
 
 # The hub

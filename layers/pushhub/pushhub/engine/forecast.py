@@ -52,7 +52,7 @@ WORK = 6_000
 LOOK, OUTCOME = 0.3, 0.2
 """What a look at a delivery, and an outcome that the circuit is told, count as."""
 
-PILOT = 60
+PILOT = 30
 """Lots of the run that finds out how much work a lot makes."""
 
 FEWEST, MOST = 10, 5_000
@@ -88,7 +88,7 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
         return pilot.forecast()
     else:
         lots = max(FEWEST, min(MOST, int(PILOT * work / max(1, pilot.work))))
-    for most in (lots, FEWEST):
+    for most in dict.fromkeys((lots, FEWEST)):
         run = _Run(plan, most, most_work=work * 3 // 2)
         run.run()
         if not run.cut:
@@ -117,7 +117,7 @@ class _Lot:
         span_ms = self.span_ms * count // self.count
         self.count -= count
         self.span_ms -= span_ms
-        return _Lot(count, replace(self.delivery, message_id=name), span_ms)
+        return _Lot(count, replace(self.delivery, message_id=name), span_ms if count > 1 else 0)
 
 
 _Entry = tuple[int, int, Callable[[Any], None], "_Lot | None"]
@@ -348,7 +348,7 @@ class _Run:
             expires_at=at + plan.life_ms,
             subscriber_ids=(KEY.subscriber_id,),
         )
-        lot = _Lot(after - before, opening(message, KEY.subscriber_id), round((after - before) * every))
+        lot = _Lot(after - before, opening(message, KEY.subscriber_id), round((after - before - 1) * every))
         self._at(at, self._look, lot)
 
     def _look_soon(self, lot: _Lot) -> None:

@@ -110,6 +110,12 @@ def whole(means: str = "", least: int | None = None, most: int | None = None, **
     return _schema("integer", means, bounds | more)
 
 
+def number(means: str = "", least: float | None = None, most: float | None = None, **more: Any) -> Schema:
+    """A number within bounds, both of them allowed."""
+    bounds = {name: value for name, value in (("minimum", least), ("maximum", most)) if value is not None}
+    return _schema("number", means, bounds | more)
+
+
 def boolean(means: str = "", **more: Any) -> Schema:
     """True or false."""
     return _schema("boolean", means, more)

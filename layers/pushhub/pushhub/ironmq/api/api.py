@@ -15,6 +15,7 @@ from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import messages as message_routes
+from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
@@ -42,6 +43,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *queue_routes.ROUTES,
     *message_routes.ROUTES,
     *project_routes.ROUTES,
+    *policy_routes.ROUTES,
 )
 """Every route of the queue API."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.outage import Trouble
 from pushhub.engine.report import TABLES
+from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
@@ -34,6 +37,7 @@ from pushhub.web.description import (
     array,
     boolean,
     nullable,
+    number,
     obj,
     ref,
     request,
@@ -192,6 +196,104 @@ _SCHEMAS: dict[str, Schema] = {
         means="What a subscriber last answered.",
     ),
 }
+
+_FORECAST: dict[str, Any] = {
+    "accepted": 1_080_000,
+    "delivered": 1_080_000,
+    "expired": 0,
+    "given_up": 0,
+    "held": 0,
+    "waiting": 0,
+    "attempts": 1_081_529,
+    "failed_attempts": 1529,
+    "retries": 1529,
+    "peak_per_minute": 5000,
+    "delay": {"p50": 18_472.2, "p90": 21_922.4, "p99": 22_692.6, "max": 33_989.6},
+    "over_time": {"every": 43_200, "attempts": [80_330, 1_001_199], "failed": [1529, 0]},
+    "circuit_opened": 1,
+    "disabled_after": None,
+    "dollars": 4.2226,
+    "sample": 2756,
+}
+
+_PLAN_FIELDS: dict[str, Schema] = {
+    "timeout": whole("Seconds that the endpoint has for its answer.", 1, MAX_ANSWER_S),
+    "circuit": boolean("Probe a failing endpoint instead of trying each message; the default for a schedule."),
+    "obey_answers": boolean(
+        "Obey `Retry-After`, slow down when it is overloaded, stop at 410; the default for a schedule."
+    ),
+    "rate_limit": nullable(number("Requests a second that it is sent at most.", policies.MIN_RATE, policies.MAX_RATE)),
+    "takes": number("Seconds that an answer takes when all is well; 0.05 when left out.", 0, policies.MAX_TAKES_S),
+    "rate": number("Messages a second; 1 when left out.", policies.MIN_RATE, policies.MAX_RATE),
+    "duration": whole(
+        "Seconds during which messages come; until the outage is over when left out.", 1, policies.MAX_DURATION_S
+    ),
+    "message_expiration": whole(f"{_LIFE} A week when left out.", 1, MAX_EXPIRATION_S),
+    "watch": whole("Seconds to look on; until the last message has expired when left out.", 1),
+    "seed": whole("Decides the random parts of waits: the same request has the same answer.", 0, policies.MAX_SEED),
+}
+_POLICY_FIELDS: dict[str, Schema] = {
+    "retries": whole(f"IronMQ: {_RETRIES}", 0, MAX_RETRIES),
+    "retries_delay": whole(f"IronMQ: {_RETRIES_DELAY}", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S),
+    "max_attempts": nullable(whole("Hub protocol: tries in all; no end when left out.", 1, policies.MAX_ATTEMPTS)),
+    "retry_base": number("Hub protocol: seconds of the first wait; each one doubles.", 1, policies.MAX_WAIT_S),
+    "retry_cap": number("Hub protocol: seconds of the longest wait.", 1, policies.MAX_WAIT_S),
+    "schedule": {
+        "description": "Webhooks: a published schedule by its name, or the seconds of each wait.",
+        "anyOf": [
+            text(enum=list(SCHEDULES)),
+            array(number("", 0, policies.MAX_WAIT_S), maxItems=policies.MAX_WAITS),
+        ],
+    },
+}
+_WINDOW = request(
+    {
+        "start": whole("Seconds from the first message.", 0, policies.MAX_DURATION_S),
+        "end": whole("Seconds from the first message.", 1, policies.MAX_DURATION_S),
+        "endpoint": text("What it does; `times_out` when left out.", enum=list(Trouble)),
+        "status": whole("Of `answers`; 503 when left out.", 300, 599),
+        "retry_after": whole("Of `answers`: seconds in its `Retry-After`.", 0, policies.MAX_WAIT_S),
+        "takes": number("Of `answers` and `slow`: seconds that an answer takes.", 0, policies.MAX_TAKES_S),
+        "share": number("Which part of the attempts meets it; all when left out.", 0, 1),
+        "down": whole("If it comes and goes: seconds that it lasts at a time.", 1, policies.MAX_DURATION_S),
+        "up": whole("And seconds in between.", 1, policies.MAX_DURATION_S),
+    },
+    needs=("end",),
+    means="A time of trouble. Where several hold, the first counts.",
+)
+_SCHEMAS["IronmqForecast"] = answer(
+    {
+        "accepted": whole("Messages. The six that follow are what became of them.", 0),
+        "delivered": whole("Taken by the endpoint.", 0),
+        "expired": whole("Lost because their time was over.", 0),
+        "given_up": whole("Tries used up, or ended by an answer: to the error queue, if there is one.", 0),
+        "held": whole("Tries used up, left to a person (hub protocol).", 0),
+        "waiting": whole("Still on their way when the look ended.", 0),
+        "attempts": whole("Requests made.", 0),
+        "failed_attempts": whole("Those that failed.", 0),
+        "retries": whole("Requests beyond the first of each message.", 0),
+        "peak_per_minute": whole("Requests in the busiest minute.", 0),
+        "delay": nullable(
+            answer(
+                {each: number("Seconds.", 0) for each in ("p50", "p90", "p99", "max")},
+                means="From acceptance to the attempt that delivered.",
+            )
+        ),
+        "over_time": answer(
+            {
+                "every": whole("Seconds that each number stands for.", 60),
+                "attempts": array(whole("", 0)),
+                "failed": array(whole("", 0)),
+            },
+            means="Requests from the start on.",
+        ),
+        "circuit_opened": whole("How often.", 0),
+        "disabled_after": nullable(whole("Seconds until the endpoint was disabled.", 0)),
+        "dollars": number("Calculated from list prices.", 0),
+        "sample": whole("Messages that shared a fate at most; 1: each was simulated.", 1),
+    },
+    means="What a policy would do.",
+)
 
 _QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
 _SUBSCRIBERS_WANTED = request({"subscribers": array(ref("IronmqSubscriber"), minItems=1)}, needs=("subscribers",))
@@ -487,6 +589,66 @@ DESCRIPTION = ApiDescription(
                     {"hour": "2026-11-18T10:00:00.000Z", "accepted": 0, "delivered": 0, "failed": 0, "given_up": 0},
                     {"hour": "2026-11-18T11:00:00.000Z", "accepted": 5, "delivered": 4, "failed": 2, "given_up": 1},
                 ]
+            },
+        ),
+        "ironmq.simulate_policy": Described(
+            means="Runs the hub's own rules on virtual time; nothing of the project is read. The policy is that of a queue, of a mapping of the hub "
+            "protocol, or of a webhook's endpoint. Large amounts are simulated by a sample, which the answer says.",
+            request=request(
+                {
+                    "policy": request(_POLICY_FIELDS, means="Fields of one protocol; IronMQ's default when left out."),
+                    "outage": array(_WINDOW, maxItems=policies.MAX_WINDOWS),
+                    **_PLAN_FIELDS,
+                    "compare": text(
+                        "What to set beside it: the same without its circuit, or with its protocol's default policy.",
+                        enum=list(policies.COMPARISONS),
+                    ),
+                }
+            ),
+            sent={
+                "policy": {"schedule": "svix"},
+                "rate": 50,
+                "outage": [{"start": 0, "end": 21_600, "endpoint": "times_out"}],
+                "compare": "nothing",
+            },
+            answer=answer(
+                {
+                    "plan": answer(
+                        {
+                            "policy": answer(_POLICY_FIELDS, lacks=tuple(_POLICY_FIELDS)),
+                            **_PLAN_FIELDS,
+                        },
+                        means="What was tried, defaults filled in.",
+                    ),
+                    "forecast": ref("IronmqForecast"),
+                    "compared": nullable(
+                        answer(
+                            {
+                                "with": text("What sets it apart.", enum=["no_circuit", "default"]),
+                                "forecast": ref("IronmqForecast"),
+                            }
+                        )
+                    ),
+                    "notes": array(text(), "What to know when reading it."),
+                }
+            ),
+            answered={
+                "plan": {
+                    "policy": {"schedule": [5, 300, 1800, 7200, 18_000, 36_000, 36_000]},
+                    "timeout": 30,
+                    "circuit": True,
+                    "obey_answers": True,
+                    "rate_limit": None,
+                    "takes": 0.05,
+                    "rate": 50,
+                    "duration": 21_600,
+                    "message_expiration": 604_800,
+                    "watch": 626_400,
+                    "seed": 0,
+                },
+                "forecast": _FORECAST,
+                "compared": None,
+                "notes": ["Cost is calculated from list prices (us-east-1)."],
             },
         ),
     },
