@@ -36,7 +36,7 @@ COMMANDS = {
     "retry": "cli.commands.messages:retry",
     "replay": "cli.commands.messages:replay",
     "expunge": "cli.commands.messages:expunge",
-    "simulate": "cli.commands.tools:simulate",
+    "simulate": "cli.commands.simulate:simulate",
     "report": "cli.commands.tools:report",
     "rebuild": "cli.commands.rebuild:rebuild",
     "deploy": "cli.commands.deploy:deploy",

@@ -24,3 +24,18 @@ class Duration(click.ParamType[int]):
         if match is None:
             self.fail(f"{value!r} is no span of time: say 90d, 12h, 30m or 45s", param, ctx)
         return int(match.group(1)) * _UNITS_MS[match.group(2)]
+
+
+def worded(milliseconds: int) -> str:
+    """A span as people say it, by its two largest units: ``5 h 20 min``; less than a minute with a decimal."""
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.3g} s"
+    left, parts = milliseconds // 1000, []
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, rest = divmod(left, seconds)
+        if count:
+            parts.append(f"{count} {unit}")
+            left = rest
+        if len(parts) == 2 or (parts and not count):
+            break
+    return " ".join(parts)

@@ -1,11 +1,9 @@
-"""``pushhub simulate`` and ``report``."""
+"""``pushhub report``."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
-import sys
 import time
 from typing import Any
 
@@ -19,18 +17,8 @@ from cli.operator import Deployment, deployment
 
 LINK_S = 900
 """How long a link to a page is good, seconds."""
-AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
 LOOK_S = 10
 DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
-
-
-@click.command(cls=Command, context_settings=AS_THEY_ARE)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def simulate(arguments: tuple[str, ...]) -> int:
-    """Run the whole hub on simulated clocks, networks and faults; arguments go to the simulator (simulate --help)."""
-    if importlib.util.find_spec("simulation") is None:
-        raise click.ClickException("the simulator is not there: run this in a clone of the repository")
-    return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603 (our own module)
 
 
 @click.command(cls=Command)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pushhub.base.errors import Invalid
+from pushhub.engine.history import History
 from pushhub.engine.model.answer_rules import NO_RULES, STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.circuit import Circuit
@@ -240,6 +241,35 @@ def _render_policy(policy: RetryPolicy) -> dict[str, object]:
             return {"max_attempts": policy.max_attempts, "retry_base": policy.base_s, "retry_cap": policy.cap_s}
         case Schedule():
             return {"schedule": list(policy.waits_s)}
+
+
+def render_windows(endpoint: Endpoint) -> list[dict[str, object]]:
+    """Times of trouble as a request has them."""
+    return [
+        {
+            "start": each.begins // 1000,
+            "end": -(-each.ends // 1000),
+            "endpoint": each.trouble.value,
+            "status": each.status,
+            "retry_after": each.retry_after_s,
+            "takes": each.takes_ms / 1000,
+            "share": round(each.share, 3),
+            "down": each.down_ms // 1000 or None,
+            "up": each.up_ms // 1000 or None,
+        }
+        for each in endpoint.windows
+    ]
+
+
+def request_of(told: History) -> dict[str, object]:
+    """The request that has a subscriber's history for its outage."""
+    return {
+        "outage": render_windows(told.endpoint),
+        "rate": min(float(MAX_RATE), max(MIN_RATE, told.rate)),
+        "takes": told.endpoint.takes_ms / 1000,
+        "duration": min(MAX_DURATION_S, max(1, told.duration_ms // 1000)),
+        "message_expiration": min(MAX_EXPIRATION_S, max(1, told.life_ms // 1000)),
+    }
 
 
 def render_forecast(forecast: Forecast) -> dict[str, object]:

@@ -1,0 +1,237 @@
+"""``pushhub simulate``: what a policy would do to an outage, and the whole hub in disasters."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from local.place import REPOSITORY
+
+from cli.durations import Duration, worded
+from cli.framework import Command, Group
+from cli.hub import HubOptions
+from cli.operator import deployment
+from cli.pictures import as_svg, sparkline
+from cli.windows import OutageWindow
+from pushhub.base.errors import Invalid
+from pushhub.base.times import epoch_ms, iso_time
+from pushhub.engine.forecast import forecast
+from pushhub.engine.history import history
+from pushhub.engine.store.s3_records import S3Records
+from pushhub.ironmq.wire.policies import (
+    MAX_DURATION_S,
+    MAX_WINDOWS,
+    notes,
+    parse_simulation,
+    render_forecast,
+    render_plan,
+    render_windows,
+    request_of,
+)
+
+AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
+
+WORK = 20_000
+"""Attempts of lots that a simulation may take here: a second or so."""
+
+FIGURES = (
+    "accepted",
+    "delivered",
+    "expired",
+    "given_up",
+    "held",
+    "waiting",
+    "attempts",
+    "failed_attempts",
+    "peak_per_minute",
+)
+
+
+@click.group(cls=Group)
+def simulate() -> None:
+    """Try a retry policy against an outage, or the whole hub against a year of disasters."""
+
+
+@simulate.command(name="hub", cls=Command, context_settings=AS_THEY_ARE)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def whole_hub(arguments: tuple[str, ...]) -> int:
+    """Run the whole hub on simulated clocks, networks and faults; arguments go to the simulator (simulate hub --help)."""
+    if importlib.util.find_spec("simulation") is None:
+        raise click.ClickException("the simulator is not there: run this in a clone of the repository")
+    return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603 (our own module)
+
+
+@simulate.command(cls=Command)
+@click.option("--request", "given", type=click.File("rb"), help="A request as the API takes it; options change it.")
+@click.option("--schedule", help="Webhooks: svix, standard-webhooks, or seconds to wait: 5,300,1800.")
+@click.option("--retries", type=int, help="IronMQ: tries after the first.")
+@click.option("--retries-delay", type=int, help="IronMQ: seconds between tries.")
+@click.option("--max-attempts", type=int, help="Hub protocol: tries in all; no end without it.")
+@click.option("--retry-base", type=float, help="Hub protocol: seconds of the first wait; each one doubles.")
+@click.option("--retry-cap", type=float, help="Hub protocol: seconds of the longest wait.")
+@click.option(
+    "--outage",
+    type=OutageWindow(),
+    multiple=True,
+    help="When, and what the endpoint does: 6h, 1h-7h:refuses, 30m:503,retry_after=120. Again for more of them.",
+)
+@click.option("--rate", type=float, help="Messages a second; 1 without it.")
+@click.option("--for", "duration", type=Duration(), help="How long messages come; until the outage is over without it.")
+@click.option("--life", type=Duration(), help="How long a message lives; 7d without it.")
+@click.option("--watch", type=Duration(), help="How long to look on; until all has ended without it.")
+@click.option("--timeout", type=int, help="Seconds that the endpoint has for its answer.")
+@click.option("--rate-limit", type=float, help="Requests a second that it is sent at most.")
+@click.option("--circuit/--no-circuit", default=None, help="Probe a failing endpoint instead of trying each message.")
+@click.option("--obey/--ignore", "obey_answers", default=None, help="Whether Retry-After, 410 and the like are obeyed.")
+@click.option("--compare", type=click.Choice(["no_circuit", "default", "nothing"]), help="What to set beside it.")
+@click.option("--seed", type=int, help="Decides the random parts of waits.")
+@click.option("--replay", metavar="SUBSCRIBER", help="Take outage and traffic from its delivery records (operators).")
+@click.option("--queue", help="With --replay: the subscriber's queue; of a webhook's endpoint webhooks/APPLICATION.")
+@click.option("--since", metavar="TIME", help="With --replay: from when on, 2026-11-01 or 2026-11-01T12:00:00Z.")
+@click.option("--until", metavar="TIME", help="With --replay: up to when; a week at most, and until now, without it.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the picture to a file.")
+@click.pass_obj
+def policy(
+    hub: HubOptions,
+    /,
+    *,
+    given: Any,
+    outage: tuple[dict[str, Any], ...],
+    replay: str | None,
+    queue: str | None,
+    since: str | None,
+    until: str | None,
+    svg: Path | None,
+    **options: Any,
+) -> int:
+    """Say what a retry policy would do to an outage: attempts, load, delays, losses, cost.
+
+    The hub's own rules run on virtual time, on this machine; no hub is asked, and the same command says the same.
+    """
+    request = _read(given)
+    _put_policy(request, options)
+    for name, milliseconds in (("duration", "duration"), ("message_expiration", "life"), ("watch", "watch")):
+        if options[milliseconds] is not None:
+            request[name] = options[milliseconds] // 1000
+    for name in ("rate", "timeout", "rate_limit", "circuit", "obey_answers", "compare", "seed"):
+        if options[name] is not None:
+            request[name] = options[name]
+    if outage:
+        request["outage"] = [*outage]
+    if replay is not None:
+        request = _replayed(hub, replay, queue, since, until) | request
+    try:
+        asked = parse_simulation(request)
+        found = forecast(asked.plan, work=WORK)
+        other = forecast(asked.compared, work=WORK) if asked.compared else None
+    except Invalid as error:
+        raise click.ClickException(error.message) from error
+    shown = {"forecast": render_forecast(found)} | ({asked.compared_with: render_forecast(other)} if other else {})
+    if svg is not None:
+        svg.write_text(as_svg(found.series, "Attempts at the endpoint"))
+    if hub.as_json:
+        compared = {"with": asked.compared_with, "forecast": render_forecast(other)} if other else None
+        click.echo(
+            json.dumps(
+                {
+                    "plan": render_plan(asked.plan),
+                    "outage": render_windows(asked.plan.endpoint),
+                    "forecast": render_forecast(found),
+                    "compared": compared,
+                    "notes": notes(found),
+                }
+            )
+        )
+        return 0
+    _show(hub, shown)
+    for name, each in (("forecast", found), (asked.compared_with, other)):
+        if each is not None:
+            every = worded(each.series.every_ms)
+            click.echo(f"{name}: attempts, one column each {every}\n  {sparkline(each.series.attempts)}")
+            click.echo(f"  {sparkline(each.series.failed, max(each.series.attempts, default=0))}  failed")
+    for note in notes(found):
+        hub.note(note)
+    return 0
+
+
+def _read(given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    try:
+        read = json.load(given)
+    except ValueError as error:
+        raise click.UsageError(f"the request is no JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise click.UsageError("the request must be a JSON object")
+    return read
+
+
+def _put_policy(request: dict[str, Any], options: dict[str, Any]) -> None:
+    policy = {
+        name: options[name]
+        for name in ("retries", "retries_delay", "max_attempts", "retry_base", "retry_cap")
+        if options[name] is not None
+    }
+    if options["schedule"] is not None:
+        policy["schedule"] = _schedule(options["schedule"])
+    if policy:
+        request["policy"] = policy
+
+
+def _schedule(text: str) -> str | list[float]:
+    parts = text.split(",")
+    try:
+        return [float(each) for each in parts]
+    except ValueError:
+        return text
+
+
+def _replayed(
+    hub: HubOptions, subscriber: str, queue: str | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """The request that a subscriber's own history makes."""
+    if queue is None or since is None:
+        raise click.UsageError("--replay needs --queue and --since")
+    begins = _time(since)
+    ends = min(_time(until) if until else sys.maxsize, begins + MAX_DURATION_S * 1000)
+    found = deployment(hub)
+    records = S3Records(found.client("s3"), found.outputs["RecordsBucketName"]).read(iso_time(begins)[:10])
+    try:
+        told = history(records, queue=queue, subscriber=subscriber, since=begins, until=ends, most_windows=MAX_WINDOWS)
+    except (KeyError, ValueError) as error:
+        raise click.ClickException(f"a record cannot be read: {error!r}") from error
+    if told is None:
+        raise click.ClickException(f"no attempt at {subscriber} is recorded in that time")
+    hub.note(
+        f"{told.messages} messages from {iso_time(told.starts_at)} on, in {worded(told.duration_ms)}; "
+        f"{told.failed} of {told.attempts} attempts failed, {len(told.endpoint.windows)} times of trouble"
+    )
+    return request_of(told)
+
+
+def _time(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.UsageError(f"{text!r} is no time: say 2026-11-01 or 2026-11-01T12:00:00Z") from error
+    return epoch_ms((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat())
+
+
+def _show(hub: HubOptions, shown: dict[str, dict[str, Any]]) -> None:
+    """A column for each forecast."""
+    rows: list[dict[str, Any]] = [{"": each, **{name: told[each] for name, told in shown.items()}} for each in FIGURES]
+    for percentile in ("p50", "p90", "p99", "max"):
+        delays = {
+            name: worded(round(told["delay"][percentile] * 1000)) if told["delay"] else ""
+            for name, told in shown.items()
+        }
+        rows.append({"": f"delay {percentile}", **delays})
+    rows.append({"": "circuit opened", **{name: told["circuit_opened"] for name, told in shown.items()}})
+    rows.append({"": "cost in dollars", **{name: f"{told['dollars']:.2f}" for name, told in shown.items()}})
+    hub.show(rows)

@@ -1,0 +1,203 @@
+"""A subscriber's own history, from delivery records, as an outage that a policy can be tried against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from pushhub.base.times import epoch_ms
+from pushhub.engine.model.outage import Endpoint, Trouble, Window
+
+MINUTE_MS = 60_000
+
+WHOLE = 0.95
+"""From this share of failures on, all attempts of a minute count as failed."""
+
+SIMILAR = 0.15
+"""Minutes whose shares of failures are no further apart are one window."""
+
+
+@dataclass(slots=True)
+class _Minute:
+    """Attempts that began in a minute.
+
+    Attributes:
+        troubles: Failed ones by what went wrong, and the status.
+        failed_ms: Milliseconds that those took together.
+        good: How many succeeded.
+        good_ms: Milliseconds that those took together.
+        failed_at: When those that failed began, epoch milliseconds.
+        good_at: When the others did.
+    """
+
+    troubles: Counter[tuple[Trouble, int]] = field(default_factory=Counter)
+    failed_ms: int = 0
+    good: int = 0
+    good_ms: int = 0
+    failed_at: list[int] = field(default_factory=list)
+    good_at: list[int] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        return self.troubles.total()
+
+    def span(self, begins: int) -> tuple[int, int, float]:
+        """When it failed in this minute, which begins then, and which part of its attempts: an outage that begins or ends in it does so at a moment."""
+        if not self.good_at:
+            return begins, begins + MINUTE_MS, 1.0
+        if max(self.good_at) <= min(self.failed_at):
+            return min(self.failed_at), begins + MINUTE_MS, 1.0
+        if max(self.failed_at) <= min(self.good_at):
+            return begins, min(self.good_at), 1.0
+        return begins, begins + MINUTE_MS, self.failed / (self.failed + self.good)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What happened to a subscriber.
+
+    Attributes:
+        starts_at: Epoch milliseconds of the first message's acceptance.
+        duration_ms: From there to the last one's acceptance.
+        messages: How many were accepted for it in that time.
+        attempts: Requests made to it.
+        failed: Those of them that failed.
+        life_ms: How long its messages live.
+        endpoint: What it did when, from ``starts_at`` on.
+    """
+
+    starts_at: int
+    duration_ms: int
+    messages: int
+    attempts: int
+    failed: int
+    life_ms: int
+    endpoint: Endpoint
+
+    @property
+    def rate(self) -> float:
+        """Messages a second."""
+        return self.messages * 1000 / self.duration_ms
+
+
+def history(
+    records: Iterable[Mapping[str, Any]], *, queue: str, subscriber: str, since: int, until: int, most_windows: int
+) -> History | None:
+    """What records tell of a subscriber's messages that were accepted within a time; None if they tell of none.
+
+    A message counts once it was attempted. Between two minutes in which the subscriber failed nothing is known of it, so it counts as failing.
+
+    Args:
+        records: Delivery records, in any order; those of others are passed by.
+        queue: Name of its queue.
+        subscriber: Its name or its id.
+        since: Messages accepted before it are left out, epoch milliseconds.
+        until: And those accepted from then on.
+        most_windows: Windows to make at most; the ones that are closest to each other are made one.
+    """
+    accepted: dict[str, int] = {}
+    minutes: dict[int, _Minute] = {}
+    life_ms, failed = 0, 0
+    seen: set[str] = set()
+    for each in records:
+        if each["kind"] != "attempt" or each["queue"] != queue or each["record_id"] in seen:
+            continue
+        if subscriber not in (each.get("subscriber"), each.get("subscriber_id")) or each.get("manual"):
+            continue
+        accepted_at = epoch_ms(each["accepted_at"])
+        if not since <= accepted_at < until:
+            continue
+        seen.add(each["record_id"])
+        accepted[f"{each['queue_uid']}/{each['message_id']}"] = accepted_at
+        life_ms = max(life_ms, epoch_ms(each["expires_at"]) - accepted_at)
+        started_at = epoch_ms(each["started_at"])
+        minute = minutes.setdefault(started_at // MINUTE_MS, _Minute())
+        if each["verdict"] == "failed":
+            failed += 1
+            minute.troubles[_trouble(each)] += 1
+            minute.failed_ms += each["duration_ms"]
+            minute.failed_at.append(started_at)
+        else:
+            minute.good += 1
+            minute.good_ms += each["duration_ms"]
+            minute.good_at.append(started_at)
+    if not accepted:
+        return None
+    starts_at = min(accepted.values()) // MINUTE_MS * MINUTE_MS
+    good = sum(each.good for each in minutes.values())
+    windows = _fewer(_windows(minutes, starts_at), most_windows)
+    return History(
+        starts_at=starts_at,
+        duration_ms=max(MINUTE_MS, max(accepted.values()) - starts_at),
+        messages=len(accepted),
+        attempts=len(seen),
+        failed=failed,
+        life_ms=life_ms,
+        endpoint=Endpoint(
+            windows=tuple(windows), takes_ms=sum(each.good_ms for each in minutes.values()) // good if good else 50
+        ),
+    )
+
+
+def _trouble(record: Mapping[str, Any]) -> tuple[Trouble, int]:
+    if record["error_class"] == "timeout":
+        return Trouble.TIMES_OUT, 0
+    if record["error_class"] or not 300 <= record["status_code"] <= 599:
+        return Trouble.REFUSES, 0
+    return Trouble.ANSWERS, record["status_code"]
+
+
+def _windows(minutes: Mapping[int, _Minute], starts_at: int) -> list[Window]:
+    """A window for each run of minutes in which it failed in the same way and about as often."""
+    windows: list[Window] = []
+    open_window = False
+    for number, minute in sorted(minutes.items()):
+        if not minute.failed:
+            open_window = False
+            continue
+        (trouble, status), _ = minute.troubles.most_common(1)[0]
+        first, end, share = minute.span(number * MINUTE_MS)
+        begins = max(0, first - starts_at)
+        window = Window(
+            begins=begins,
+            ends=max(begins + 1, end - starts_at),
+            trouble=trouble,
+            status=status or 503,
+            takes_ms=minute.failed_ms // minute.failed,
+            share=1.0 if share >= WHOLE else share,
+        )
+        if open_window and _alike(windows[-1], window):
+            windows[-1] = _joined(windows[-1], window, between=windows[-1].share)
+        elif open_window:
+            # Nothing is known of the minutes in between: it goes on failing as it did.
+            windows[-1] = replace(windows[-1], ends=begins)
+            windows.append(window)
+        else:
+            windows.append(window)
+        open_window = True
+    return windows
+
+
+def _alike(one: Window, other: Window) -> bool:
+    same = (one.trouble, one.status) == (other.trouble, other.status)
+    return same and abs(one.share - other.share) <= SIMILAR
+
+
+def _joined(one: Window, other: Window, *, between: float) -> Window:
+    """One window in the place of two; of what lies between them so large a share failed."""
+    lasts, then = one.ends - one.begins, other.ends - other.begins
+    gap = other.begins - one.ends
+    share = (one.share * lasts + between * gap + other.share * then) / (lasts + gap + then)
+    return replace(one, ends=other.ends, share=min(1.0, share))
+
+
+def _fewer(windows: Sequence[Window], most: int) -> list[Window]:
+    left = [*windows]
+    while len(left) > most:
+        gaps = [other.begins - one.ends for one, other in pairwise(left)]
+        at = gaps.index(min(gaps))
+        left[at : at + 2] = [_joined(left[at], left[at + 1], between=0.0)]
+    return left
