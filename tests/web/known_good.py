@@ -150,7 +150,7 @@ IRONMQ = {
     "ironmq.show_activity": Good(query={"hours": "2"}),
     "ironmq.simulate_policy": Good(
         body={
-            "policy": {"schedule": [5, 60]},
+            "policy": {"schedule": [5, 60], "retries": None, "max_attempts": None},
             "outage": [
                 {
                     "start": 0,

@@ -61,6 +61,8 @@ def test_what_it_is_compared_with() -> None:
     assert asked.compared_with == "default"
     assert asked.compared is not None
     assert asked.compared.policy == IRONMQ.policy
+    # Null is nothing said
+    assert parse_simulation({"policy": {"retries": None, "schedule": "svix"}}).plan.policy is SCHEDULES["svix"]
     # Nothing is compared with itself
     assert parse_simulation({}).compared is None
     assert parse_simulation({"policy": {"retries": 9}, "compare": "no_circuit"}).compared is None

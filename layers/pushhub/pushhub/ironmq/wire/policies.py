@@ -123,14 +123,15 @@ def parse_simulation(fields: Fields) -> SimulationRequest:
 
 
 def _policy(given: Fields) -> tuple[Kind, RetryPolicy]:
-    known = [(kind, names & {*given}) for kind, names in ((IRONMQ, _IRONMQ), (HUB, _HUB), (WEBHOOKS, _WEBHOOKS))]
+    said = {name for name, value in given.items() if value is not None}
+    known = [(kind, names & said) for kind, names in ((IRONMQ, _IRONMQ), (HUB, _HUB), (WEBHOOKS, _WEBHOOKS))]
     named = [(kind, names) for kind, names in known if names]
     if len(named) > 1:
         raise Invalid(
             "policy mixes protocols: retries and retries_delay, or max_attempts, retry_base and retry_cap, or schedule"
         )
     if not named:
-        if given:
+        if said:
             raise Invalid("policy must have retries, retries_delay, max_attempts, retry_base, retry_cap or schedule")
         return IRONMQ, IRONMQ.policy
     kind = named[0][0]
