@@ -513,10 +513,6 @@ class Healths(Protocol):
         """Subscribers whose circuits were opened, until they leave."""
         ...
 
-    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        """Those of one project in that list; so many at most."""
-        ...
-
     def leave(self, key: SubscriberKey) -> None:
         """Take a subscriber from that list; safe to repeat."""
         ...
@@ -542,10 +538,6 @@ class WaitingOrders(Protocol):
         """Those that have waited longest, about in their order; so many at most."""
         ...
 
-    def count_waiting(self, key: SubscriberKey, most: int) -> int:
-        """How many wait; counted as far as ``most``."""
-        ...
-
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """Take orders away; one that waits again by now has another place and stays. Safe to repeat."""
         ...
@@ -556,6 +548,18 @@ class SubscriberBacklog(WaitingOrders, Protocol):
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         """Let an order wait; it takes the last place. The body is left out."""
+        ...
+
+    def count_waiting(self, key: SubscriberKey, most: int) -> int:
+        """How many wait; counted as far as ``most``."""
+        ...
+
+
+class TroubledSubscribers(Protocol):
+    """Subscribers whose circuits were opened, by project."""
+
+    def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
+        """Those of one project that :meth:`Healths.looked_after` names; so many at most."""
         ...
 
 
@@ -603,5 +607,7 @@ class SlowSubscribers(Protocol):
         ...
 
 
-class SubscriberStore(Healths, SubscriberBacklog, SeatStore, Successors, SlowSubscribers, Protocol):
+class SubscriberStore(
+    Healths, TroubledSubscribers, SubscriberBacklog, SeatStore, Successors, SlowSubscribers, Protocol
+):
     """All of them, as one table keeps them; for whoever puts the hub together."""
