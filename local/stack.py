@@ -147,17 +147,18 @@ def _close(place: Place) -> None:
         emulator.abandon(place)
 
 
-def _abandon(place: Place) -> None:
-    place.description.unlink(missing_ok=True)
-    front_door(place).stop(seconds=2)
-    emulator.abandon(place)
+def abandon(place: Place) -> None:
+    """End the stack at once, without its state; its logs stay."""
+    if place.home.exists():
+        with _only_one(place):
+            place.description.unlink(missing_ok=True)
+            front_door(place).stop(seconds=2)
+            emulator.abandon(place)
 
 
 def clean(place: Place) -> None:
     """End the stack and remove everything it has written."""
-    if place.home.exists():
-        with _only_one(place):
-            _abandon(place)
+    abandon(place)
     shutil.rmtree(place.home, ignore_errors=True)
 
 

@@ -20,7 +20,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     """The running stack. Tests keep apart by projects."""
     running = RunningStack.start(tmp_path_factory.mktemp("browser"))
     yield running
-    running.down()
+    running.discard()
 
 
 @pytest.fixture(scope="session")

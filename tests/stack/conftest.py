@@ -13,4 +13,4 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     """The running stack. Tests keep apart by queues, or projects, of their own."""
     running = RunningStack.start(tmp_path_factory.mktemp("stack"))
     yield running
-    running.down()
+    running.discard()

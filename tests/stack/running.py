@@ -120,6 +120,10 @@ class RunningStack:
         """Stop it and keep its state."""
         stack.down(self.place, self.said.append)
 
+    def discard(self) -> None:
+        """End it once nobody needs it any more; its logs stay."""
+        stack.abandon(self.place)
+
     def kill_function_workers(self, function: str) -> int:
         """Kill the processes of a function (``push``, ``ingest`` ...) with SIGKILL; returns how many there were."""
         return stack.kill_function_workers(self.place, self.outputs[f"{function.capitalize()}FunctionName"])

@@ -90,7 +90,7 @@ def test_an_emulator_that_was_killed_is_brought_up_again(tmp_path: Path) -> None
         assert running.token == token
         assert running.call("GET", "/queues").json() == {"queues": []}
     finally:
-        running.down()
+        running.discard()
 
 
 def test_changed_code_is_deployed_over_the_running_stack(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_changed_code_is_deployed_over_the_running_stack(tmp_path: Path) -> None
         assert running.call("POST", "/queues/kept/messages", json={}).status_code == 299
         assert [queue["name"] for queue in running.call("GET", "/queues").json()["queues"]] == ["kept"]
     finally:
-        running.down()
+        running.discard()
 
 
 def test_functions_under_way_at_a_stop_are_waited_for_only_so_long(
@@ -133,4 +133,4 @@ def test_functions_under_way_at_a_stop_are_waited_for_only_so_long(
         # Then the message is worked on again at once, not after its visibility timeout of minutes
         assert wait_until(lambda: begun.read_text() == "work work ", 15)
     finally:
-        running.down()
+        running.discard()

@@ -75,7 +75,7 @@ class Traffic:
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack.start(tmp_path_factory.mktemp("lost"))
     yield running
-    running.down()
+    running.discard()
 
 
 def out_of_service(own: RunningStack, *, stopped: bool) -> None:

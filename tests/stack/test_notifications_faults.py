@@ -159,4 +159,4 @@ def test_backlogs_outlive_a_restart_of_everything(tmp_path_factory: pytest.TempP
         asyncio.run(before())
         asyncio.run(after())
     finally:
-        own.down()
+        own.discard()

@@ -29,7 +29,7 @@ VISIBILITY_S = 6
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack.start(tmp_path_factory.mktemp("faults"))
     yield running
-    running.down()
+    running.discard()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.stack
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack.start(tmp_path_factory.mktemp("restart"))
     yield running
-    running.down()
+    running.discard()
 
 
 def test_what_was_stored_and_queued_is_there_after_a_restart(own: RunningStack) -> None:

@@ -44,7 +44,7 @@ print("ANSWER " + json.dumps(handler.handler(json.load(sys.stdin), context)))
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack.start(tmp_path_factory.mktemp("sam-local"))
     yield running
-    running.down()
+    running.discard()
 
 
 def invoked(own: RunningStack, name: str, event: Any) -> Any:
