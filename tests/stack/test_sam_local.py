@@ -120,6 +120,8 @@ async def play(own: RunningStack) -> Seeded:
             assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
             assert (await run("push-sqs-first-attempts"))[0] == nothing_failed
             assert await tries(hub, "shop", ids["push"]) == {"copies": 1, "closed": 1}
+            assert (await run("push-sqs-slow"))[0] == nothing_failed
+            assert await tries(hub, "shop", ids["slow"]) == {"copies": 1, "closed": 1}
             assert await routed(own, work) == "incoming"
             assert (await run("push-sqs-routing"))[0] == nothing_failed
             assert await routed(own, work) == "archived"
@@ -196,7 +198,7 @@ def test_every_event_does_something_and_everything_is_accounted_for(own: Running
                 if name != "route"
             }
             both = {"copies": 1, "closed": 2}
-            return found == {"dispatch": both, "push": both, "retry": both, "errors": {"closed": 1}}
+            return found == {"dispatch": both, "push": both, "slow": both, "retry": both, "errors": {"closed": 1}}
 
     deadline = time.monotonic() + 90
     while not asyncio.run(settled()):
