@@ -312,6 +312,17 @@ def test_messages_are_listed_with_all_that_was_said_of_them(logs: Any) -> None:
     assert logs.listed(PROJECT, APP, plain.engine_id).expunged
 
 
+def test_places_of_messages_that_came_late_are_noted(logs: Any) -> None:
+    places = [str(10**18 + number) for number in range(3)]
+    for place in places:
+        logs.note_late(MESSAGE, place)
+    logs.note_late(replace(MESSAGE, app_id=new_id(Kind.APPLICATION, NOW)), str(10**18 + 1))
+    assert list(logs.late(PROJECT, APP, Span())) == [(each, MESSAGE.engine_id) for each in places]
+    assert list(logs.late(PROJECT, APP, Span(above=places[0], below=places[2]))) == [(places[1], MESSAGE.engine_id)]
+    assert list(logs.late(PROJECT, APP, Span(above="2", below="1"))) == []
+    assert list(logs.messages(PROJECT, APP, Span())) == []
+
+
 def test_an_event_id_belongs_to_the_message_that_had_it_first(logs: Any) -> None:
     assert logs.message_of_event(PROJECT, APP, "e") is None
     assert logs.claim_event(PROJECT, APP, "e", "1", until=NOW) == "1"

@@ -198,6 +198,7 @@ class FakeWebhooksLogs:
         self._lock = threading.Lock()
         self._messages: dict[_Key, ListedMessage] = {}
         self._events: dict[_Key, str] = {}
+        self._late: dict[_Key, str] = {}
         self._attempts: dict[_Key, LoggedAttempt] = {}
 
     def list_message(self, message: ListedMessage) -> None:
@@ -215,6 +216,15 @@ class FakeWebhooksLogs:
         """See the port."""
         of_app = [each for key, each in self._messages.items() if key[:2] == (project_id, app_id)]
         return iter(taken(of_app, lambda each: each.engine_id, span))
+
+    def note_late(self, message: ListedMessage, position: str) -> None:
+        """See the port."""
+        self._late[message.project, message.app_id, position] = message.engine_id
+
+    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+        """See the port."""
+        of_app = [(key[2], each) for key, each in self._late.items() if key[:2] == (project_id, app_id)]
+        return iter(taken(of_app, lambda each: each[0], span))
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
         """See the port."""

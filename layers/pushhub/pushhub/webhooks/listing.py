@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from pushhub.base.conflicts import ROUNDS
+from pushhub.base.errors import Unavailable
+from pushhub.base.ids import time_of_message_id
+from pushhub.base.ports import Clock
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.application import queue_uid
@@ -13,7 +17,13 @@ from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import MessageLog
 
-__all__ = ["Listing"]
+__all__ = ["SETTLED_MS", "Listing"]
+
+SETTLED_MS = 2_000
+"""A message is read in order so long after its id was made: until then one with a lower id may still be on its way into the table."""
+
+LATE_MS = 1_000
+"""One that took longer is read at another place besides; the rest is for clocks that differ."""
 
 
 class StoredMessages(Protocol):
@@ -36,18 +46,41 @@ class Listing:
     Args:
         messages: Messages of the engine.
         lines: Lines, and producers' own ids of messages. What a line says of a message counts.
+        next_id: Makes an id that no message has, greater than all before.
+        clock: Time.
     """
 
-    def __init__(self, *, messages: StoredMessages, lines: MessageLog) -> None:
+    def __init__(
+        self, *, messages: StoredMessages, lines: MessageLog, next_id: Callable[[], str], clock: Clock
+    ) -> None:
         self._messages = messages
         self._lines = lines
+        self._next_id = next_id
+        self._clock = clock
+        self.note_late = lines.note_late
+        self.late = lines.late
         self.claim_event = lines.claim_event
         self.message_of_event = lines.message_of_event
 
     def list_message(self, message: ListedMessage) -> None:
-        """See the port. A message that is stored for as long as it is listed is its own line, and costs no write."""
+        """See the port. A message that is stored for as long as it is listed is its own line, and costs no write.
+
+        Raises:
+            Unavailable: Whoever reads messages in order may have passed its place, and may not be led to it; list it again.
+        """
         if message.needs_line:
             self._lines.list_message(message)
+        if message.expunged or not self._is_late(message.engine_id):
+            return
+        for _ in range(ROUNDS):
+            position = self._next_id()
+            self._lines.note_late(message, position)
+            if not self._is_late(position):
+                return
+        raise Unavailable("listing a message in time")
+
+    def _is_late(self, engine_id: str) -> bool:
+        return self._clock.now() - time_of_message_id(engine_id) > LATE_MS
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         """See the port."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import heapq
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -10,6 +11,7 @@ from typing import Protocol
 from pushhub.base.ids import first_message_id
 from pushhub.base.ports import Clock
 from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.listing import SETTLED_MS
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import wants
 from pushhub.webhooks.model.ids import engine_before, engine_id, message_id
@@ -20,9 +22,6 @@ from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 from pushhub.webhooks.wire.fields import NAME
 
 __all__ = ["Places", "Polled", "WebhooksPoller"]
-
-SETTLED_MS = 2_000
-"""A message is read so long after its id was made: until then one with a lower id may still be on its way into the table."""
 
 MOST_LOOKED = 1_000
 """Messages that one call looks at, whether they are chosen or not."""
@@ -155,10 +154,12 @@ class WebhooksPoller:
         span = Span(above=start, below=first_message_id(self._clock.now() - SETTLED_MS))
         chosen: list[ListedMessage] = []
         last, looked = start, 0
-        for each in islice(self._log.messages(project_id, app_id, span), MOST_LOOKED):
+        for place, each in islice(self._in_order(project_id, app_id, span), MOST_LOOKED):
             if len(chosen) == choice.limit:
                 return Polled(messages=chosen, iterator=message_id(last), done=False)
-            last, looked = each.engine_id, looked + 1
+            last, looked = place, looked + 1
+            if each is None:
+                continue
             fields = each.fields
             if choice.event_types and fields.event_type not in choice.event_types:
                 continue
@@ -167,6 +168,16 @@ class WebhooksPoller:
             if endpoint is None or wants(endpoint, fields.event_type, fields.channels):
                 chosen.append(each)
         return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
+
+    def _in_order(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, ListedMessage | None]]:
+        """Messages at their places, those that came late at a later one besides."""
+        listed = ((each.engine_id, each) for each in self._log.messages(project_id, app_id, span))
+        late = (
+            (place, self._log.listed(project_id, app_id, engine))
+            for place, engine in self._log.late(project_id, app_id, span)
+        )
+        both: Iterator[tuple[str, ListedMessage | None]] = heapq.merge(listed, late, key=lambda each: each[0])
+        return both
 
 
 def _place(iterator: str) -> str:

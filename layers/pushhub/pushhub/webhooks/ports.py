@@ -179,6 +179,19 @@ class MessageLog(Protocol):
         """The messages of an application with the engine's ids in a span, in its direction, page by page as they are asked for."""
         ...
 
+    def note_late(self, message: ListedMessage, position: str) -> None:
+        """Note that a message could be read only when its place in the list had long passed.
+
+        Args:
+            message: The message.
+            position: An id of the engine's, of which no message has or will have the like: the place at which it is read besides.
+        """
+        ...
+
+    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+        """Positions in a span, in its direction, each with the engine's id of the message that is read there besides."""
+        ...
+
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
         """Give a producer's own id to a message until it is no longer listed; returns the message (the engine's id) that has it."""
         ...

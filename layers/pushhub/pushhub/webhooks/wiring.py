@@ -335,7 +335,12 @@ class Webhooks:
         """Messages as they are listed."""
         from pushhub.webhooks.listing import Listing
 
-        return Listing(messages=self._outside.messages, lines=self.ports.message_log)
+        return Listing(
+            messages=self._outside.messages,
+            lines=self.ports.message_log,
+            next_id=self._engine.accept.next_id,
+            clock=self._outside.clock,
+        )
 
     @cached_property
     def operational(self) -> Operational:

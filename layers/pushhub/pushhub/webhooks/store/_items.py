@@ -12,6 +12,7 @@ its uid           ``A#{project}#{app}``    ``EPUID#{uid}``
 that it is off    ``P#{project}``          ``OFF#{app id}#{endpoint id}``
 idempotency key   ``I#{project}#{digest}`` ``KEY``
 line of a list    ``L#{project}#{app}``    ``M#{engine's id}``
+read late         ``L#{project}#{app}``    ``N#{position}``
 its event id      ``L#{project}#{app}``    ``E#{event id}``
 attempts          ``T#{project}#{ep id}``  ``T#{id of the last}``
 ================  =======================  ==================================

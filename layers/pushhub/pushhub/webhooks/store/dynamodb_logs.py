@@ -25,7 +25,7 @@ from pushhub.webhooks.store._items import between, doc, key
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_MESSAGE, _EVENT, _ATTEMPT = "M#", "E#", "T#"
+_MESSAGE, _EVENT, _LATE, _ATTEMPT = "M#", "E#", "N#", "T#"
 
 _PAGE = 100
 """Items that one call of a list reads."""
@@ -91,6 +91,19 @@ class DynamoDBWebhooksLogs:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _MESSAGE, span))
         return (each for each in map(_message, items) if span.has(each.engine_id))
+
+    def note_late(self, message: ListedMessage, position: str) -> None:
+        """See the port."""
+        item = key(_app_pk(message.project, message.app_id), _LATE + position)
+        self._table.put(item | {"id": text(message.engine_id)} | _ttl(message.listed_until))
+
+    def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
+        """See the port."""
+        if span.empty:
+            return iter(())
+        items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _LATE, span))
+        found = ((item["sk"]["S"].removeprefix(_LATE), item["id"]["S"]) for item in items)
+        return (each for each in found if span.has(each[0]))
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
         """See the port."""

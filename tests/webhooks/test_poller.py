@@ -1,0 +1,105 @@
+"""Messages read in order by whoever asks: none is passed over, however late it comes into the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.fakes import Crash, Fault, FaultPlan
+from tests.webhooks.world import Answered, WebhooksWorld
+
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.wiring import Webhooks
+
+
+def post(world: WebhooksWorld, app: str, **more: Any) -> str:
+    return str(world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, **more})["id"])
+
+
+class Reader:
+    """Reads on from where it was, until nothing more is there."""
+
+    def __init__(self, world: WebhooksWorld, app: str) -> None:
+        self._world = world
+        self._path = f"/app/{app}/poller/sink"
+        self._iterator = world.ask("GET", self._path)["iterator"]
+
+    def read(self) -> list[str]:
+        self._world.clock.advance(seconds=3)
+        ids: list[str] = []
+        for _ in range(100):
+            answer = self._world.ask("GET", self._path, iterator=self._iterator, limit=2)
+            self._iterator = answer["iterator"]
+            ids += [each["id"] for each in answer["data"]]
+            if answer["done"]:
+                return ids
+        raise AssertionError("no end")
+
+
+def test_messages_are_read_in_order_once_each() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    reader = Reader(world, app)
+    ids = [post(world, app) for _ in range(5)]
+    assert reader.read() == ids
+    ids = [post(world, app) for _ in range(2)]
+    assert reader.read() == ids
+    assert reader.read() == []
+
+
+def test_a_message_whose_write_took_long_is_read_though_others_after_it_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a message whose write takes ten seconds, while others are posted and read
+    world = WebhooksWorld()
+    app = world.make_app()
+    reader = Reader(world, app)
+    real, before = world.messages.accept, []
+
+    def slow(messages: Sequence[Message]) -> None:
+        monkeypatch.setattr(world.messages, "accept", real)
+        world.clock.advance(seconds=5)
+        before.append(post(world, app))
+        assert reader.read() == before
+        world.clock.advance(seconds=5)
+        real(messages)
+
+    monkeypatch.setattr(world.messages, "accept", slow)
+    late = post(world, app)
+    after = [post(world, app) for _ in range(3)]
+    # Then it is read when it is there, and whoever begins later reads it too
+    assert reader.read() == [late, *after]
+    assert reader.read() == []
+    # And the list shows it once
+    listed = [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]]
+    assert sorted(listed) == sorted([late, *before, *after])
+
+
+def posted_in_the_end(plan: FaultPlan) -> tuple[str, list[str]]:
+    """Post with a key, by functions that the plan strikes, again after a minute when it fails; the message, and what somebody else read meanwhile and after."""
+    world = WebhooksWorld()
+    app = world.make_app()
+    reader = Reader(world, app)
+    read: list[str] = []
+    for _ in range(4):
+        # As a cold start does.
+        struck = world.ports.build(plan).part(Webhooks).api
+        body = {"eventType": "a", "payload": {}}
+        try:
+            answer = world.call("POST", f"/app/{app}/msg", body, headers={"Idempotency-Key": "k"}, api=struck)
+        except Crash:
+            answer = Answered(500, None, {})
+        if answer.status == 202:
+            return str(answer.body["id"]), read + reader.read()
+        world.clock.advance(seconds=60)
+        post(world, app, eventType="b")
+        read += reader.read()
+    raise AssertionError("never taken")
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_whatever_fails_once_a_message_that_is_posted_again_a_minute_later_is_read(fault: Fault) -> None:
+    learned = FaultPlan()
+    posted_in_the_end(learned)
+    for number, call in enumerate(learned.calls, 1):
+        message, read = posted_in_the_end(FaultPlan(fault, at=number))
+        assert message in read, f"call {number}: {call}"
