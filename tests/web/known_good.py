@@ -689,6 +689,13 @@ WEBHOOKS = {
     "webhooks.logout": Good(_in_a_portal),
     "webhooks.expire_portal": Good(_application, {"expiry": 60, "sessionIds": ["s"]}),
     "webhooks.export_environment": Good(_event_type),
+    "webhooks.import_openapi": Good(
+        body={
+            "spec": {"webhooks": {"user.created": {"post": {"description": "A user was created"}}}},
+            "dryRun": False,
+            "replaceAll": False,
+        }
+    ),
     "webhooks.import_environment": Good(body={"eventTypes": [EVENT_TYPE], "settings": {}, "connectors": []}),
 }
 

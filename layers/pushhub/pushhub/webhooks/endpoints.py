@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Protocol
 
 from pushhub.base.conflicts import ROUNDS
@@ -31,10 +31,13 @@ from pushhub.webhooks.wire.endpoint import (
     parse_headers,
     parse_secret,
 )
-from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 __all__ = ["Tell", "WebhooksEndpoints", "found_endpoint"]
 
+
+MAX_BYTES = 300_000
+"""An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""
 
 _PROJECT = re.compile("[0-9a-f]{24}")
 
@@ -298,6 +301,8 @@ class WebhooksEndpoints:
         self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
     ) -> None:
         """See that its URL leads somewhere, and that the event types exist that it chooses; those it has may have been archived since."""
+        if size_of(asdict(given)) > MAX_BYTES:
+            raise fields.refuse(f"An endpoint may take {MAX_BYTES} bytes", "description")
         if not is_http(given.url):
             try:
                 self._targets().registered(given.url)

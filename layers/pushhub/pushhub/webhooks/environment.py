@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
+from pushhub.base.errors import Invalid
 from pushhub.base.ports import Clock
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.page import Page, Window
-from pushhub.webhooks.wire.event_type import event_type_view, parse_event_type
-from pushhub.webhooks.wire.fields import Fields
+from pushhub.webhooks.wire.event_type import event_type_view
+from pushhub.webhooks.wire.fields import Fields, bad_request
+from pushhub.webhooks.wire.openapi import event_types_of, parse_openapi
 
 __all__ = ["Environments", "TypesOfProjects"]
 
@@ -29,9 +31,37 @@ class TypesOfProjects(Protocol):
         """A part of them."""
         ...
 
+    def check(self, fields: Fields) -> None:
+        """See that one could be made of some fields. Raises ``Unprocessable`` when it could not."""
+        ...
+
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
         """Replace all fields of one, or make it."""
         ...
+
+    def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
+        """Archive one, or remove it for good."""
+        ...
+
+
+def _differs(stored: EventType | None, described: Mapping[str, Any]) -> bool:
+    """Whether an event type is not as a document describes it."""
+    if stored is None or stored.archived:
+        return True
+    shown = event_type_view(stored, with_schemas=True)
+    names = {
+        "description",
+        "deprecated",
+        "schemas",
+        *(each for each in ("groupName", "featureFlags") if each in described),
+    }
+    return any(shown.get(name) != described.get(name) for name in names)
+
+
+def _as_shown(described: Mapping[str, Any]) -> dict[str, Any]:
+    """An event type that would be made or changed; its fields are in snake case, as clients read them."""
+    names = {"groupName": "group_name", "featureFlags": "feature_flags"}
+    return {names.get(name, name): value for name, value in described.items()}
 
 
 class Environments:
@@ -69,10 +99,46 @@ class Environments:
             raise fields.refuse(f"A list of at most {MAX_IMPORTED} event types is required", "eventTypes")
         given = [Fields(each, "body", "eventTypes", str(number)) for number, each in enumerate(listed)]
         for each in given:
-            each.name("name")
-            parse_event_type(each)
+            self._event_types.check(each)
         for each in given:
             self._event_types.replace(project_id, each.name("name"), each)
+
+    def take_in_openapi(self, project_id: str, fields: Fields) -> tuple[list[str], list[dict[str, Any]] | None]:
+        """Make and change event types as an OpenAPI document describes them; archived ones that are in it are revived.
+
+        Returns:
+            The names of those that were made, changed or archived, and, where nothing was to be done (``dryRun``), those that would be made or changed.
+
+        Raises:
+            Refused: Neither ``spec`` nor ``specRaw`` is there, or both (400).
+            Unprocessable: The document cannot be read, or an event type in it breaks a rule; then none is taken.
+        """
+        if (fields.raw("spec") is None) is (fields.raw("specRaw") is None):
+            raise bad_request("Give either spec or specRaw")
+        try:
+            described = event_types_of(parse_openapi(fields))
+        except Invalid as error:
+            raise fields.refuse(error.message, "spec") from error
+        dry, replace_all = (fields.raw(name) is True for name in ("dryRun", "replaceAll"))
+        stored = {each.name: each for each in self._all(project_id)}
+        wanted = [each for each in described if _differs(stored.get(each["name"]), each)]
+        given = [self._checked(each, stored.get(each["name"])) for each in wanted]
+        names = {each["name"] for each in described}
+        gone = [name for name, each in stored.items() if replace_all and not each.archived and name not in names]
+        if dry:
+            return [], [_as_shown(each) for each in wanted]
+        for each in given:
+            self._event_types.replace(project_id, each.name("name"), each)
+        for name in gone:
+            self._event_types.delete(project_id, name, expunge=False)
+        return [*(each["name"] for each in wanted), *gone], None
+
+    def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> Fields:
+        """The fields of an event type; whether its schema is enforced stays as it is."""
+        kept = {"schemaEnforcement": stored.enforcement.value} if stored else {}
+        fields = Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"]))
+        self._event_types.check(fields)
+        return fields
 
     def _all(self, project_id: str) -> Iterator[EventType]:
         after: str | None = None

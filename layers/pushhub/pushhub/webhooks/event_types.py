@@ -15,9 +15,13 @@ from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import conflict, not_found
 from pushhub.webhooks.ports import EventTypes
 from pushhub.webhooks.wire.event_type import EventTypeFields, parse_event_type, parse_event_type_patch
-from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 __all__ = ["WebhooksEventTypes"]
+
+
+MAX_BYTES = 350_000
+"""Description and schemas of an event type, in bytes of JSON: it is kept in one item."""
 
 
 class WebhooksEventTypes:
@@ -95,6 +99,16 @@ class WebhooksEventTypes:
 
         return self._changed(project_id, name, change, fields), made
 
+    def check(self, fields: Fields) -> None:
+        """See that an event type could be made of some fields.
+
+        Raises:
+            Unprocessable: A field breaks a rule.
+        """
+        checked = self._new("", fields.name("name"), parse_event_type(fields))
+        _check_size(checked, fields)
+        _check_schemas(checked, fields)
+
     def patch(self, project_id: str, name: str, fields: Fields) -> EventType:
         """Change the fields of an event type that were sent.
 
@@ -167,12 +181,19 @@ class WebhooksEventTypes:
         for _ in range(ROUNDS):
             after = change(self._store.event_type(project_id, name))
             if fields is not None:
+                _check_size(after, fields)
                 _check_schemas(after, fields)
             try:
                 return self._store.put_event_type(after)
             except Conflict:
                 continue
         raise Unavailable("changing an event type")
+
+
+def _check_size(event_type: EventType, fields: Fields) -> None:
+    size = len(event_type.description.encode()) + size_of(event_type.schemas)
+    if size > MAX_BYTES:
+        raise fields.refuse(f"Description and schemas may take {MAX_BYTES} bytes together", "schemas")
 
 
 def _check_schemas(event_type: EventType, fields: Fields) -> None:

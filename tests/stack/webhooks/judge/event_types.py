@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 
 from svix import models
 from svix.models import EventTypeIn, EventTypePatch
-from tests.stack.webhooks.judge.stage import OLD, Stage, is_invalid, options, refused, unprocessable
+from tests.stack.webhooks.judge.stage import OLD, Stage, is_invalid, options, refused, today, unprocessable
 
 SCHEMA = {"1": {"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "b"}]}}
 
@@ -69,3 +70,19 @@ def check_42_event_types_are_changed_and_checked(stage: Stage) -> None:
     refused(404, client.get, "never.made")
     refused(404, client.patch, "never.made", EventTypePatch(description="x"))
     refused(404, client.delete, "never.made")
+
+
+@today
+def check_42_event_types_come_out_of_openapi_documents(stage: Stage) -> None:
+    name = f"t.{secrets.token_hex(4)}"
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    spec = {"webhooks": {name: {"post": {"summary": "d", "requestBody": body}}}}
+    client = stage.svix.event_type
+    planned = client.import_openapi(models.EventTypeImportOpenApiIn(spec=spec, dry_run=True)).data
+    assert planned.to_modify is not None
+    assert [(each.name, each.description, each.schemas) for each in planned.to_modify] == [(name, "d", {"1": schema})]
+    done = client.import_openapi(models.EventTypeImportOpenApiIn(spec_raw=json.dumps(spec))).data
+    assert done.modified == [name]
+    assert client.get(name).schemas == {"1": schema}
+    refused(400, client.import_openapi, models.EventTypeImportOpenApiIn())

@@ -790,6 +790,46 @@ _ROUTES: Mapping[str, Described] = {
         ),
         answered={"version": 1, "createdAt": _AT, "eventTypes": [_EVENT_TYPE], "settings": None, "connectors": []},
     ),
+    "webhooks.import_openapi": Described(
+        means="Of `webhooks` (OpenAPI 3.1) or `x-webhooks`: a name is an event type, and what is posted its schema, with all that it refers to within the document. Archived ones come back. "
+        "YAML is not read: convert it to JSON first.",
+        request=request(
+            {
+                "spec": nullable(obj("The document.")),
+                "specRaw": nullable(text("The document as text, in place of it.")),
+                "dryRun": nullable(boolean("Whether it is only said what would be made and changed.")),
+                "replaceAll": nullable(boolean("Whether event types that are not in it are archived.")),
+            }
+        ),
+        sent={
+            "spec": {"openapi": "3.1.0", "webhooks": {"user.created": {"post": {"description": "A user was created"}}}}
+        },
+        answer=answer(
+            {
+                "data": answer(
+                    {
+                        "modified": array(text(), "Those that were made, changed or archived."),
+                        "to_modify": array(
+                            answer(
+                                {
+                                    "name": text(),
+                                    "description": text(),
+                                    "deprecated": boolean(),
+                                    "schemas": obj(),
+                                    "group_name": text(),
+                                    "feature_flags": array(text()),
+                                },
+                                lacks=("schemas", "group_name", "feature_flags"),
+                            ),
+                            "Those that would be made or changed, where only that was asked.",
+                        ),
+                    },
+                    lacks=("to_modify",),
+                )
+            }
+        ),
+        answered={"data": {"modified": ["user.created"]}},
+    ),
     "webhooks.import_environment": Described(
         means="Event types are added or replaced, none is deleted. Settings and connectors are left aside.",
         request=request(

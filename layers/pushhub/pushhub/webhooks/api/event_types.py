@@ -51,6 +51,12 @@ def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return Response(status=204, body={})
 
 
+def _import_openapi(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    modified, to_modify = hub.environments.take_in_openapi(call.project, call.fields)
+    data = {"modified": modified, **({} if to_modify is None else {"to_modify": to_modify})}
+    return Response(status=200, body={"data": data})
+
+
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     Route(
         "POST",
@@ -69,6 +75,14 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         summary="List event types",
         auth=Auth.PROJECT_OR_CAPABILITY,
         query=("limit", "iterator", "order", "include_archived", "with_content"),
+    ),
+    Route(
+        "POST",
+        TYPES + "/import/openapi",
+        _import_openapi,
+        name="webhooks.import_openapi",
+        summary="Make and change event types as an OpenAPI document describes them",
+        body=Body.JSON,
     ),
     Route(
         "GET",

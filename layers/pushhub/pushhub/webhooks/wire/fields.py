@@ -24,6 +24,7 @@ __all__ = [
     "names_in_query",
     "parse_body",
     "raw_members",
+    "size_of",
 ]
 
 METADATA_BYTES = 4_096
@@ -73,6 +74,11 @@ def _too_deep(text: str) -> bool:
         if depth > MAX_DEPTH:
             return True
     return False
+
+
+def size_of(value: Any) -> int:
+    """Bytes that a value takes as compact JSON."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def raw_members(text: str) -> dict[str, str]:
@@ -292,7 +298,7 @@ class Fields:
             return {}
         if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
             raise self.refuse("An object of texts is required", name)
-        if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > METADATA_BYTES:
+        if size_of(value) > METADATA_BYTES:
             raise self.refuse(f"The object may take {METADATA_BYTES} bytes as JSON", name)
         return dict(value)
 

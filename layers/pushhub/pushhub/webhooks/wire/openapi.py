@@ -1,0 +1,185 @@
+"""Event types in an OpenAPI document: its ``webhooks`` (3.1) or ``x-webhooks``, each with the schema of what it posts.
+
+A schema is taken out of the document with all that it refers to, as JSON schemas of draft 7 have it: what stood under ``components`` stands under
+``definitions`` then. What differs in OpenAPI 3.0 (``nullable``, bounds that are flags) is rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from pushhub.base.errors import Invalid
+from pushhub.webhooks.model.refusals import Unprocessable
+from pushhub.webhooks.wire.fields import Fields, parse_body
+
+__all__ = ["MAX_EVENT_TYPES", "event_types_of", "parse_openapi"]
+
+MAX_EVENT_TYPES = 1_000
+"""Event types that one document brings."""
+
+MAX_NODES = 300_000
+"""Values looked at in one document: references can make a small one stand for a huge one."""
+
+MOST_REFERENCES = 10
+"""References that lead to one another."""
+
+_SCHEMAS = "#/components/schemas/"
+_BOUNDS = ("exclusiveMaximum", "exclusiveMinimum")
+
+
+def parse_openapi(fields: Fields) -> Mapping[str, Any]:
+    """The document of a request: ``spec``, or ``specRaw`` as text.
+
+    Raises:
+        Refused: Neither or both of them are there (400).
+        Unprocessable: It is no JSON object.
+    """
+    given, raw = fields.raw("spec"), fields.optional_text("specRaw", most=2_097_152)
+    if raw is not None:
+        try:
+            given = parse_body(raw.encode())
+        except Unprocessable as error:
+            raise fields.refuse("Not a JSON document; YAML has to be converted first", "specRaw") from error
+    where = "specRaw" if raw is not None else "spec"
+    if not isinstance(given, dict):
+        raise fields.refuse("An OpenAPI document is a JSON object", where)
+    return given
+
+
+def event_types_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The event types that a document describes, as the API takes them.
+
+    Raises:
+        Invalid: It describes none, too many, or one that cannot be read.
+    """
+    webhooks = document.get("webhooks", document.get("x-webhooks"))
+    if not isinstance(webhooks, dict) or not webhooks:
+        raise Invalid("The document has neither webhooks nor x-webhooks")
+    if len(webhooks) > MAX_EVENT_TYPES:
+        raise Invalid(f"The document describes more than {MAX_EVENT_TYPES} event types")
+    reader = _Reader(document)
+    return [reader.event_type(name, item) for name, item in webhooks.items()]
+
+
+class _Reader:
+    """Reads one document.
+
+    Args:
+        document: As parsed.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._nodes = 0
+
+    def event_type(self, name: str, item: Any) -> dict[str, Any]:
+        """One event type; its name is checked by whoever stores it."""
+        item = self._resolved(item, name)
+        operation = self._resolved(next((item[each] for each in ("post", "put", "patch") if each in item), {}), name)
+        texts = [each.get(key) for each in (operation, item) for key in ("description", "summary")]
+        event_type: dict[str, Any] = {
+            "name": name,
+            "description": next((each for each in texts if isinstance(each, str) and each), name),
+            "deprecated": operation.get("deprecated") is True,
+        }
+        schema = self._posted(operation, name)
+        if schema is not None:
+            event_type["schemas"] = {"1": schema}
+        for key, extension in (("groupName", "x-svix-group-name"), ("featureFlags", "x-svix-feature-flags")):
+            value = operation.get(extension, item.get(extension))
+            if value is not None:
+                event_type[key] = value
+        return event_type
+
+    def _posted(self, operation: Mapping[str, Any], name: str) -> Any:
+        """The schema of what is posted; None where there is none."""
+        body = self._resolved(operation.get("requestBody", {}), name)
+        content = body.get("content")
+        media = next(iter(_json_media(content)), None) if isinstance(content, dict) else None
+        schema = media.get("schema") if isinstance(media, dict) else None
+        return None if schema is None else self._closed(schema, name)
+
+    def _resolved(self, value: Any, name: str) -> Mapping[str, Any]:
+        """A value, or what it refers to."""
+        for _ in range(MOST_REFERENCES):
+            if not isinstance(value, dict):
+                raise Invalid(f"The description of {name} cannot be read")
+            if not isinstance(value.get("$ref"), str):
+                return value
+            value = self._target(value["$ref"], name)
+        raise Invalid(f"The references of {name} lead nowhere")
+
+    def _target(self, reference: str, name: str) -> Any:
+        value: Any = self._document
+        if not reference.startswith("#/"):
+            raise Invalid(f"{name} refers to another document")
+        for step in reference.split("/")[1:]:
+            value = value.get(_unescaped(step)) if isinstance(value, dict) else None
+        return value
+
+    def _closed(self, schema: Any, name: str) -> Any:
+        """A schema with everything that it refers to."""
+        definitions: dict[str, Any] = {}
+        wanted: list[str] = []
+        found = self._rewritten(schema, name, wanted)
+        while wanted:
+            reference = wanted.pop()
+            key = _unescaped(reference.removeprefix(_SCHEMAS))
+            if key in definitions:
+                continue
+            target = self._target(reference, name)
+            if not isinstance(target, dict | bool):
+                raise Invalid(f"{name} refers to a schema that is not there")
+            definitions[key] = self._rewritten(target, name, wanted)
+        if not definitions:
+            return found
+        if not isinstance(found, dict) or definitions.keys() & found.get("definitions", {}).keys():
+            raise Invalid(f"The schema of {name} has definitions of the same names as the document")
+        return {**found, "definitions": {**found.get("definitions", {}), **definitions}}
+
+    def _rewritten(self, value: Any, name: str, wanted: list[str]) -> Any:
+        """A schema as draft 7 has it; what it refers to is noted in ``wanted``."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise Invalid("The document's schemas are too large together")
+        if isinstance(value, list):
+            return [self._rewritten(each, name, wanted) for each in value]
+        if not isinstance(value, dict):
+            return value
+        written = {key: self._rewritten(each, name, wanted) for key, each in value.items()}
+        reference = written.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            token = reference.removeprefix(_SCHEMAS)
+            if token == reference or "/" in token:
+                raise Invalid(f"{name} refers to something else than components/schemas")
+            wanted.append(reference)
+            written["$ref"] = f"#/definitions/{token}"
+        return _as_draft_7(written)
+
+
+def _as_draft_7(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without what only OpenAPI 3.0 has."""
+    if schema.get("nullable") is True and isinstance(schema.get("type"), str):
+        schema = {**schema, "type": [schema["type"], "null"]}
+    for bound in _BOUNDS:
+        if isinstance(schema.get(bound), bool):
+            inclusive = "maximum" if bound == "exclusiveMaximum" else "minimum"
+            strict = {bound: schema[inclusive]} if schema[bound] and inclusive in schema else {}
+            dropped = (bound, inclusive) if strict else (bound,)
+            schema = {**{key: value for key, value in schema.items() if key not in dropped}, **strict}
+    if "example" in schema and "examples" not in schema and ("type" in schema or "properties" in schema):
+        schema = {**schema, "examples": [schema["example"]]}
+    return schema
+
+
+def _json_media(content: Mapping[str, Any]) -> Iterator[Any]:
+    """What is described for JSON, then for anything else."""
+    is_json = {each: each.partition(";")[0].strip().endswith(("/json", "+json")) for each in content}
+    yield from (content[each] for each in content if is_json[each])
+    yield from (content[each] for each in content if not is_json[each])
+
+
+def _unescaped(step: str) -> str:
+    return unquote(step).replace("~1", "/").replace("~0", "~")

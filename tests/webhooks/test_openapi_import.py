@@ -1,0 +1,205 @@
+"""Event types taken out of OpenAPI documents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.webhooks.world import Answered, WebhooksWorld
+
+from pushhub.webhooks.event_types import MAX_BYTES
+from pushhub.webhooks.wire.openapi import MAX_EVENT_TYPES, MAX_NODES
+
+PATH = "/event-type/import/openapi"
+USER = {"type": "object", "properties": {"id": {"type": "string"}, "address": {"$ref": "#/components/schemas/Address"}}}
+ADDRESS = {"type": "object", "properties": {"city": {"type": "string"}, "of": {"$ref": "#/components/schemas/User"}}}
+SPEC: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "webhooks": {
+        "user.created": {
+            "post": {
+                "description": "A user was created",
+                "deprecated": True,
+                "x-svix-group-name": "user",
+                "x-svix-feature-flags": ["beta"],
+                "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/User"}}}},
+            }
+        },
+        "user.deleted": {"summary": "A user was deleted", "post": {}},
+    },
+    "components": {"schemas": {"User": USER, "Address": ADDRESS, "Other": {"type": "null"}}},
+}
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def imported(world: WebhooksWorld, spec: Any = SPEC, **more: Any) -> Any:
+    return world.ask("POST", PATH, {"spec": spec, **more})["data"]
+
+
+def stored(world: WebhooksWorld, name: str) -> Any:
+    return world.ask("GET", f"/event-type/{name}")
+
+
+def posting(schema: Any, **components: Any) -> dict[str, Any]:
+    """A document with one event type that posts this."""
+    body = {"content": {"application/json": {"schema": schema}}}
+    return {"webhooks": {"a": {"post": {"requestBody": body}}}, "components": {"schemas": components}}
+
+
+def test_a_document_makes_event_types_with_all_that_their_schemas_refer_to(world: WebhooksWorld) -> None:
+    assert imported(world) == {"modified": ["user.created", "user.deleted"]}
+    made = stored(world, "user.created")
+    assert (made["description"], made["deprecated"], made["groupName"]) == ("A user was created", True, "user")
+    assert made["featureFlags"] == ["beta"]
+    inner = {"$ref": "#/definitions/Address"}
+    user = {"type": "object", "properties": {"id": {"type": "string"}, "address": inner}}
+    address = {"type": "object", "properties": {"city": {"type": "string"}, "of": {"$ref": "#/definitions/User"}}}
+    assert made["schemas"] == {"1": {"$ref": "#/definitions/User", "definitions": {"User": user, "Address": address}}}
+    assert stored(world, "user.deleted")["description"] == "A user was deleted"
+
+
+def test_a_schema_that_was_imported_can_be_enforced(world: WebhooksWorld) -> None:
+    imported(world)
+    world.ask("PATCH", "/event-type/user.created", {"schemaEnforcement": "reject"})
+    app = world.make_app()
+    good, bad = ({"eventType": "user.created", "payload": {"address": {"city": city}}} for city in ("Ulm", 1))
+    assert world.call("POST", f"/app/{app}/msg", good).status == 202
+    assert world.call("POST", f"/app/{app}/msg", bad).status == 422
+    # And the next document leaves that as it is
+    spec = json.loads(json.dumps(SPEC))
+    spec["webhooks"]["user.created"]["post"]["description"] = "changed"
+    assert imported(world, spec) == {"modified": ["user.created"]}
+    assert stored(world, "user.created")["schemaEnforcement"] == "reject"
+
+
+def test_the_same_document_again_changes_nothing(world: WebhooksWorld) -> None:
+    imported(world)
+    before = stored(world, "user.created")
+    world.clock.advance(seconds=60)
+    assert imported(world) == {"modified": []}
+    assert stored(world, "user.created") == before
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(world: WebhooksWorld) -> None:
+    found = imported(world, dryRun=True)
+    assert found["modified"] == []
+    assert [each["name"] for each in found["to_modify"]] == ["user.created", "user.deleted"]
+    assert found["to_modify"][0]["group_name"] == "user"
+    assert world.ask("GET", "/event-type")["data"] == []
+
+
+def test_what_is_not_in_the_document_is_archived_if_that_is_asked_for_and_what_is_comes_back(
+    world: WebhooksWorld,
+) -> None:
+    world.ask("POST", "/event-type", {"name": "old", "description": "x"})
+    imported(world)
+    assert stored(world, "old")["archived"] is False
+    world.ask("DELETE", "/event-type/user.deleted")
+    assert imported(world, replaceAll=True) == {"modified": ["user.deleted", "old"]}
+    assert stored(world, "old")["archived"] is True
+    assert stored(world, "user.deleted")["archived"] is False
+
+
+def test_a_document_may_be_text_and_its_webhooks_an_extension(world: WebhooksWorld) -> None:
+    text = json.dumps({"swagger": "2.0", "x-webhooks": {"a.b": {"post": {"summary": "x"}}}})
+    assert world.ask("POST", PATH, {"specRaw": text})["data"] == {"modified": ["a.b"]}
+
+
+def test_what_openapi_30_has_of_its_own_is_rewritten(world: WebhooksWorld) -> None:
+    schema = {
+        "type": "object",
+        "example": {"n": 1},
+        "properties": {
+            "n": {"type": "integer", "nullable": True, "minimum": 0, "exclusiveMinimum": True},
+            "m": {"type": "integer", "maximum": 5, "exclusiveMaximum": False},
+        },
+    }
+    imported(world, posting(schema))
+    found = stored(world, "a")["schemas"]["1"]
+    assert found["examples"] == [{"n": 1}]
+    assert found["properties"]["n"] == {"type": ["integer", "null"], "nullable": True, "exclusiveMinimum": 0}
+    assert found["properties"]["m"] == {"type": "integer", "maximum": 5}
+
+
+@pytest.mark.parametrize("body", [{}, {"spec": {}, "specRaw": "{}"}, {"spec": None, "specRaw": None}])
+def test_one_document_is_given(world: WebhooksWorld, body: dict[str, Any]) -> None:
+    assert world.call("POST", PATH, body).status == 400
+
+
+def refused(world: WebhooksWorld, spec: Any) -> Answered:
+    answer = world.call("POST", PATH, {"spec": spec})
+    assert answer.status == 422, answer
+    assert world.ask("GET", "/event-type", include_archived="true")["data"] == []
+    return answer
+
+
+DEEP = posting(
+    {"$ref": "#/components/schemas/S0"},
+    **{f"S{n}": {"not": {"$ref": f"#/components/schemas/S{n + 1}"}} for n in range(9)},
+)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("text", [], {}, {"webhooks": []}, {"webhooks": {}}, {"webhooks": {"a": 1}}, {"webhooks": {"a": {"post": 1}}}),
+        {"webhooks": {"no name": {"post": {}}}},
+        {"webhooks": {"good": {"post": {}}, "ü": {"post": {}}}},
+        {"webhooks": {"a": {"post": {"x-svix-group-name": 1}}}},
+        {"webhooks": {"a": {"post": {"x-svix-feature-flags": "beta"}}}},
+        {"webhooks": {"a": {"$ref": "#/webhooks/a"}}},
+        {"webhooks": {"a": {"$ref": "https://elsewhere.example/x"}}},
+        {"webhooks": {"a": {"$ref": "#/nowhere"}}},
+        posting({"$ref": "#/components/schemas/Missing"}),
+        posting({"$ref": "#/components/responses/X"}),
+        posting({"$ref": "#/components/schemas/User/properties/id"}, User=USER, Address=ADDRESS),
+        posting({"type": "nonsense"}),
+        posting({"definitions": {"A": {}}, "$ref": "#/components/schemas/A"}, A={}),
+        posting({"type": "string", "description": "x" * MAX_BYTES}),
+        DEEP,
+    ],
+)
+def test_a_document_that_cannot_be_read_is_refused_whole(world: WebhooksWorld, spec: Any) -> None:
+    refused(world, spec)
+
+
+def test_yaml_is_refused_in_words(world: WebhooksWorld) -> None:
+    answer = world.call("POST", PATH, {"specRaw": "openapi: 3.1.0\nwebhooks: {}"})
+    assert answer.status == 422
+    assert "YAML" in answer.body["detail"][0]["msg"]
+
+
+def test_a_small_document_that_stands_for_a_huge_one_is_refused(world: WebhooksWorld) -> None:
+    many = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(2_000)}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Many"}}}}
+    assert MAX_NODES < 2_000 * 3 * 200
+    webhooks = {f"a{number}": {"post": {"requestBody": body}} for number in range(200)}
+    refused(world, {"webhooks": webhooks, "components": {"schemas": {"Many": many}}})
+
+
+def test_more_event_types_than_one_request_may_bring_are_refused(world: WebhooksWorld) -> None:
+    refused(world, {"webhooks": {f"a{number}": {"post": {}} for number in range(MAX_EVENT_TYPES + 1)}})
+
+
+@pytest.mark.parametrize(
+    "schemas", [{"1": {"description": "x" * MAX_BYTES}}, {"1": {"enum": ["ü" * (MAX_BYTES // 2)]}}]
+)
+def test_an_event_type_that_would_not_fit_is_refused(world: WebhooksWorld, schemas: Any) -> None:
+    body = {"name": "a", "description": "x", "schemas": schemas}
+    assert world.call("POST", "/event-type", body).status == 422
+    assert world.call("PUT", "/event-type/a", body).status == 422
+
+
+def test_an_endpoint_that_would_not_fit_is_refused(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    huge = {"url": "https://a.example/" + "x" * 60_000, "description": "\U0001f600" * 65_000}
+    answer = world.call("POST", f"/app/{app}/endpoint", huge)
+    assert answer.status == 422
+    # Nor does it become one step by step
+    endpoint = world.make_endpoint(app, description=huge["description"])
+    assert world.call("PATCH", f"/app/{app}/endpoint/{endpoint}", {"url": huge["url"]}).status == 422
