@@ -44,18 +44,18 @@ LINEAR = 0.15
 
 def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
     """Read every column of every record; do nothing."""
-    spark = _session()
+    spark = spark_session()
     from glue_jobs.delivery_report.schema import RAW  # noqa: PLC0415 (Java first)
 
     started = time.monotonic()
     read = spark.read.schema(RAW).option("recursiveFileLookup", "true").option("pathGlobFilter", "*.json.gz")
     read.json(f"file://{records}").write.format("noop").mode("overwrite").save()
-    return {"seconds": time.monotonic() - started, **_spent(spark)}
+    return {"seconds": time.monotonic() - started, **spent(spark)}
 
 
 def run_job(records: Path, out: Path) -> dict[str, Any]:
     """The whole job, as ``make report`` runs it."""
-    spark = _session()
+    spark = spark_session()
     from glue_jobs.delivery_report import job  # noqa: PLC0415
     from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
     from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
@@ -85,7 +85,7 @@ def run_job(records: Path, out: Path) -> dict[str, Any]:
         "files": len(files),
         "parquet_bytes": sum(files),
         "page_bytes": Path(results.page.removeprefix("file://")).stat().st_size,
-        **_spent(spark),
+        **spent(spark),
     }
 
 
@@ -199,7 +199,8 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
     }
 
 
-def _session() -> Any:
+def spark_session() -> Any:
+    """Spark as the job has it, with so many threads."""
     from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
@@ -207,7 +208,7 @@ def _session() -> Any:
     return open_session(f"local[{THREADS}]")
 
 
-def _spent(spark: Any) -> dict[str, float]:
+def spent(spark: Any) -> dict[str, float]:
     """CPU seconds and peak memory of the JVM."""
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

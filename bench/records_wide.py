@@ -1,0 +1,99 @@
+"""The delivery report over very many subscribers and three weeks: whether it finishes within its memory, and what a second run over the same days costs.
+
+    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000] [--save docs/bench-records-wide.md]
+
+Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one queue and one subscriber after the other, all alike busy: the widest tables
+that so many records can make. The counts must be the generator's, and everything must be conserved. The second run is given a later ``--now`` and finds all its days unchanged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.records_generate import Plan, generate
+from bench.records_report import STANDINGS, THREADS, spark_session, spent
+from bench.tables import save, table
+
+DAYS = 21
+LAST_DAY = date(2026, 11, 20)
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+
+
+def run(spark: Any, records: Path, out: Path, now: datetime) -> dict[str, Any]:
+    """One run of the job; its seconds by stage, and what it counted."""
+    from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
+    from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
+    from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
+
+    steps = Steps()
+    started = time.monotonic()
+    results = job.run(
+        spark,
+        Arguments(
+            input=f"file://{records}",
+            output=f"file://{out}",
+            date_from=LAST_DAY - timedelta(days=DAYS - 1),
+            date_to=LAST_DAY,
+            now=now,
+        ),
+        steps,
+    )
+    seconds = time.monotonic() - started
+    page = Path(results.page.removeprefix("file://")).stat().st_size
+    counted = {each: results.verdict[each] for each in (*STANDINGS, "messages")}
+    return {
+        "seconds": seconds,
+        "stages": dict(steps.seconds),
+        "counted": counted,
+        "conserved": results.verdict["conserved"],
+        "page": page,
+        **spent(spark),
+    }
+
+
+def main() -> None:
+    """Generate, run twice, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--subscribers", type=int, default=1_000_000)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    work = options.work or Path(tempfile.mkdtemp(prefix="records-wide-"))
+    records, out = work / "records", work / "out"
+    plan = Plan(records=options.records, days=DAYS, last_day=LAST_DAY, subscribers=options.subscribers)
+    truth = generate(plan, records, processes=THREADS)
+    (records / "truth.json").unlink()
+    print(f"{truth['records']:,} records in {truth['objects']:,} objects", flush=True)
+    spark = spark_session()
+    runs = [run(spark, records, out, NOW), run(spark, records, out, NOW + timedelta(days=1))]
+    expected = {each: truth.get(each, 0) for each in (*STANDINGS, "messages")}
+    for each in runs:
+        if each["counted"] != expected or not each["conserved"]:
+            raise SystemExit(f"counted {each['counted']}, conserved: {each['conserved']}; but it is {expected}")
+    first, second = runs
+    rows = [
+        [stage, *(f"{each['stages'].get(stage, 0):.1f}" for each in runs)]
+        for stage in dict.fromkeys([*first["stages"], *second["stages"]])
+    ]
+    rows.append(["all, seconds", *(f"**{each['seconds']:.0f}**" for each in runs)])
+    rows.append(["CPU of the JVM so far, seconds", *(f"{each['cpu']:.0f}" for each in runs)])
+    rows.append(["peak memory of the JVM so far", *(f"{each['peak_mb']:,.0f} MB" for each in runs)])
+    rows.append(["page", *(f"{each['page'] / 1024:,.0f} KB" for each in runs)])
+    text = (
+        f"{truth['records']:,} records of {options.subscribers:,} subscribers over {DAYS} days, in {truth['objects']:,} objects. Every count is the generator's; everything is conserved.\n\n"
+        + table(["stage", "first run", "second run, nothing changed"], rows)
+    )
+    print(text)
+    save(options.save, "The delivery report over a million subscribers", __doc__ or "", text)
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()
