@@ -28,6 +28,7 @@ class Meter:
     Attributes:
         units: By name of the price.
         calls: API calls by operation.
+        bytes_put: Into S3, until somebody sets it back.
         cpu_seconds: Spent inside the SDK and whatever answers it in this process.
     """
 
@@ -35,6 +36,7 @@ class Meter:
         self.units: defaultdict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
         self.cpu_seconds = 0.0
+        self.bytes_put = 0
         self._runs = False
 
     @contextmanager
@@ -126,6 +128,7 @@ class Meter:
 
     def _PutObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["s3_put"] += 1
+        self.bytes_put += len(parameters["Body"])
 
     def _GetObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["s3_get"] += 1

@@ -12,6 +12,8 @@ messages, and for some that clients would notice:
   Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under way, gives the
   messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
+* MiniStack hands out a queue's messages in their order. AWS has fair queues: of messages with groups, those of a group that has many in flight come
+  after those of others. Here those of the group with the fewest in flight come first.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub answers browsers itself.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands, and hands a WebSocket
   API's frames on one at a time. Functions that answer requests seldom log, so each request would take 50 ms more, and a few consumers would have
@@ -29,13 +31,14 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import lambda_runtime, persistence  # type: ignore[import-not-found]
-from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler  # type: ignore[import-not-found]
+from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
@@ -97,6 +100,22 @@ def answer_soon() -> None:
         return drain(worker, *args, **waits)
 
     lambda_runtime.Worker._drain_stderr_bounded = drain_soon
+
+
+def hand_out_fairly() -> None:
+    """Hand out messages of standard queues as AWS's fair queues do: nobody's backlog stands before another group's messages."""
+    collect = sqs._collect_msgs
+
+    def collect_fairly(queue: dict[str, Any], most: int, *rest: Any) -> Any:
+        messages = queue["messages"]
+        if not queue["is_fifo"] and len(messages) > most:
+            now = time.time()
+            held = [each for each in messages if each.get("receive_count") and each["visible_at"] > now]
+            in_flight = Counter(each.get("group_id") for each in held)
+            queue = {**queue, "messages": sorted(messages, key=lambda each: in_flight[each.get("group_id")])}
+        return collect(queue, most, *rest)
+
+    sqs._collect_msgs = collect_fairly
 
 
 def hand_on_preflights() -> None:
@@ -216,6 +235,7 @@ def main() -> None:
     keep_streams()
     keep_objects_or_fail()
     answer_soon()
+    hand_out_fairly()
     hand_on_preflights()
     pause_work_when_draining()
     every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))

@@ -19,6 +19,8 @@ PRICES: Final[dict[str, float]] = {
     "dynamodb_write_unit": 0.625 / 1e6,
     "dynamodb_read_unit": 0.125 / 1e6,
     "dynamodb_stream_read_by_lambda": 0.0,
+    "dynamodb_gb_month": 0.25,
+    "dynamodb_history_gb_month": 0.20,
     "sqs_standard_request": 0.40 / 1e6,
     "sqs_fifo_request": 0.50 / 1e6,
     "s3_put": 5.00 / 1e6,
@@ -29,4 +31,5 @@ PRICES: Final[dict[str, float]] = {
     "glue_dpu_hour": 0.44,
     "data_out_gb": 0.09,
 }
-"""Price of one unit. A write unit is 1 KB, a read unit 4 KB (strongly consistent; half when eventual), an SQS request 64 KB."""
+"""Price of one unit. A write unit is 1 KB, a read unit 4 KB (strongly consistent; half when eventual), an SQS request 64 KB. History is
+point-in-time recovery, paid for by the table's size."""
