@@ -128,7 +128,8 @@ class Meter:
 
     def _PutObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["s3_put"] += 1
-        self.bytes_put += len(parameters["Body"])
+        # The SDK makes a file of the bytes that it is given.
+        self.bytes_put += parameters["Body"].getbuffer().nbytes
 
     def _GetObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["s3_get"] += 1

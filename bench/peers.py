@@ -1,0 +1,251 @@
+"""The hub beside what a Python team would build: Celery and Dramatiq on Redis, each posting with requests and retrying; in one run.
+
+    make up && .venv/bin/python -m bench.peers --redis redis-server [--save docs/bench-peers.md]
+
+Their environment is made by ``uv venv .venv-bench-peers`` and ``uv pip install --require-hashes -r requirements/bench-peers.txt``; the Redis is Debian's
+``redis-server``. All deliver the same messages of 1 KB to the same endpoint, which takes 20 ms, on the same cores. Celery runs eight processes, Dramatiq two
+of eight threads (its default on two cores); the hub runs as ``make up`` starts it, emulator and all.
+
+*Throughput*: messages posted as fast as it goes (to the hub: one hundred a post, on two connections), from the first post until the last arrives.
+*Latency*: ten messages a second, from before the post until it arrives. *Lost*: messages are posted, and when a third have arrived, workers are killed
+(``kill -9``), or workers and broker, and started again; counted is what has not arrived within a minute after that. The hub's broker is the emulator,
+which stands for AWS and saves its state once a minute; on AWS there is no such process to kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+from local.place import Place
+
+from bench.local_hub import Tenant, tenant
+from bench.sink import sink
+from bench.tables import save, table
+from local import emulator, stack
+
+ROOT = Path(__file__).parents[1]
+PEERS = ROOT / ".venv-bench-peers/bin"
+PORT = 6390
+DELAY_MS = 20
+PER_POST = 100
+WITHIN_S = 60
+WORKERS = {
+    "celery": [PEERS / "celery", "-A", "peers_tasks:celery_app", "worker", "--concurrency", "8", "--loglevel", "ERROR"],
+    "dramatiq": [PEERS / "dramatiq", "peers_tasks", "--processes", "2", "--threads", "8"],
+}
+
+
+@dataclass
+class Endpoint:
+    """The sink, and what it has seen."""
+
+    url: str
+    seen: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> int:
+        """Ask it; how many messages arrived so far."""
+        for body, times in requests.get(f"{self.url}/stamps", timeout=30).json().items():
+            self.seen.setdefault(body, times[0])
+        return len(self.seen)
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> None:
+        """Look until it is so, or the time is over."""
+        until = time.time() + seconds
+        while not done() and time.time() < until:
+            time.sleep(0.2)
+            self.look()
+
+
+class Peer:
+    """Celery or Dramatiq, with a Redis of its own.
+
+    Args:
+        kind: Which.
+        redis: The server's program.
+        careful: Late acknowledgements, and a Redis that appends each write to a file that is synced each second.
+    """
+
+    def __init__(self, kind: str, redis: str, *, careful: bool) -> None:
+        self._kind = kind
+        self._redis = redis
+        self._careful = careful
+        self._home = tempfile.mkdtemp(prefix="peers-")
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._env = {**os.environ, "PYTHONPATH": str(ROOT / "bench"), "PEERS_BROKER": f"redis://127.0.0.1:{PORT}/0"}
+        if careful:
+            self._env["PEERS_CAREFUL"] = "1"
+
+    def start(self) -> None:
+        """Broker, then workers."""
+        if "broker" not in self._processes:
+            kept = ["--appendonly", "yes", "--appendfsync", "everysec"] if self._careful else []
+            self._run("broker", [self._redis, "--port", str(PORT), "--dir", self._home, *kept])
+            time.sleep(1)
+        self._run("workers", [str(each) for each in WORKERS[self._kind]])
+        time.sleep(5)
+
+    def post(self, url: str, count: int, rate: float) -> dict[str, float]:
+        """Post messages; when each was."""
+        command = [str(PEERS / "python"), str(ROOT / "bench/peers_tasks.py"), self._kind, url, str(count), str(rate)]
+        made = subprocess.run(command, env=self._env, capture_output=True, check=True)
+        told: dict[str, float] = json.loads(made.stdout)
+        return told
+
+    def kill(self, *, broker: bool) -> None:
+        """``kill -9``."""
+        for name in ("workers", "broker") if broker else ("workers",):
+            process = self._processes.pop(name)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+
+    def close(self) -> None:
+        """End everything."""
+        self.kill(broker=True)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _run(self, name: str, command: list[str]) -> None:
+        log = (Path(self._home) / f"{name}.log").open("ab")
+        self._processes[name] = subprocess.Popen(
+            command, env=self._env, cwd=self._home, stdout=log, stderr=log, start_new_session=True
+        )
+
+
+class Hub:
+    """The local stack that runs here."""
+
+    def __init__(self, url: str) -> None:
+        self._place = Place.from_environment()
+        self._owner = tenant("peers")
+        self._owner.push_queue("peers", url)
+
+    def start(self) -> None:
+        """Bring up what was killed."""
+        said: list[str] = []
+        stack.up(self._place, said.append)
+
+    def post(self, url: str, count: int, rate: float) -> dict[str, float]:  # noqa: ARG002 (the queue knows it)
+        """Post messages; when each was."""
+        posted: dict[str, float] = {}
+        begun = time.time()
+        bodies = [f"hub-{begun:.3f}-{number}-" + "x" * 1000 for number in range(count)]
+        if rate:
+            for number, body in enumerate(bodies):
+                time.sleep(max(0.0, begun + number / rate - time.time()))
+                posted[body] = time.time()
+                self._owner.post("peers", [body])
+            return posted
+        owners = [Tenant(self._owner.base_url, self._owner.project_id, self._owner.token) for _ in range(2)]
+
+        def some(chunk: tuple[int, list[str]]) -> None:
+            posted.update(dict.fromkeys(chunk[1], time.time()))
+            owners[chunk[0] % 2].post("peers", chunk[1])
+
+        chunks = [bodies[start : start + PER_POST] for start in range(0, count, PER_POST)]
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(some, enumerate(chunks)))
+        return posted
+
+    def kill(self, *, broker: bool) -> None:
+        """``kill -9``."""
+        outputs = stack.describe(self._place).outputs
+        stack.kill_function_workers(self._place, outputs["PushFunctionName"])
+        if broker:
+            emulator.abandon(self._place)
+
+    def close(self) -> None:
+        """It belongs to who started it."""
+
+
+def lost(peer: Any, endpoint: Endpoint, count: int, *, broker: bool) -> str:
+    """What has not arrived a minute after a kill, of so many messages."""
+    posted = peer.post(f"{endpoint.url}/stamp", count, 0)
+    endpoint.wait(lambda: len(posted.keys() & endpoint.seen.keys()) >= count // 3, WITHIN_S)
+    there = len(posted.keys() & endpoint.seen.keys())
+    peer.kill(broker=broker)
+    peer.start()
+    endpoint.wait(lambda: posted.keys() <= endpoint.seen.keys(), WITHIN_S)
+    return f"{len(posted.keys() - endpoint.seen.keys())} (killed after {there} of {count})"
+
+
+def measured(peer: Any, endpoint: Endpoint, options: argparse.Namespace) -> list[str]:
+    """One row."""
+    peer.start()
+    url = f"{endpoint.url}/stamp"
+    warm = peer.post(url, 20, 5)
+    endpoint.wait(lambda: warm.keys() <= endpoint.seen.keys(), WITHIN_S)
+    paced = peer.post(url, round(10 * options.seconds), 10)
+    endpoint.wait(lambda: paced.keys() <= endpoint.seen.keys(), WITHIN_S)
+    waits = sorted(1000 * (endpoint.seen[each] - at) for each, at in paced.items())
+    posted = peer.post(url, options.messages, 0)
+    endpoint.wait(lambda: posted.keys() <= endpoint.seen.keys(), 3 * WITHIN_S)
+    took = max(endpoint.seen[each] for each in posted) - min(posted.values())
+    p50, p95 = (f"{waits[int(share * len(waits))]:.0f}" for share in (0.5, 0.95))
+    return [
+        f"{options.messages / took:.0f}",
+        p50,
+        p95,
+        lost(peer, endpoint, options.messages, broker=False),
+        lost(peer, endpoint, options.messages, broker=True),
+    ]
+
+
+@contextmanager
+def closing(peer: Any) -> Iterator[Any]:
+    """End it, whatever happens."""
+    try:
+        yield peer
+    finally:
+        peer.close()
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--redis", default="redis-server")
+    parser.add_argument("--messages", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    load = os.getloadavg()[0]
+    with sink(DELAY_MS) as port:
+        endpoint = Endpoint(f"http://127.0.0.1:{port}")
+        peers: list[tuple[str, Callable[[], Any]]] = [
+            ("Celery 5, as it comes", lambda: Peer("celery", options.redis, careful=False)),
+            ("Celery 5, late acknowledgements, AOF", lambda: Peer("celery", options.redis, careful=True)),
+            ("Dramatiq, as it comes", lambda: Peer("dramatiq", options.redis, careful=False)),
+            ("Dramatiq, AOF", lambda: Peer("dramatiq", options.redis, careful=True)),
+            ("the hub, local stack", lambda: Hub(f"{endpoint.url}/stamp")),
+        ]
+        for name, make in peers:
+            with closing(make()) as peer:
+                rows.append([name, *measured(peer, endpoint, options)])
+            print(rows[-1], flush=True)
+    head = ["", "messages/s", "p50 at 10/s, ms", "p95", "lost: workers killed", "lost: workers and broker killed"]
+    text = table(head, rows)
+    print(text)
+    save(
+        options.save,
+        "The hub beside Celery and Dramatiq",
+        __doc__ or "",
+        f"{options.messages} messages. The machine's load before was {load:.1f} (2 cores; others worked beside).",
+        text,
+    )
+
+
+if __name__ == "__main__":
+    main()
