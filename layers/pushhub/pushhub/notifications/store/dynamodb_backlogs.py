@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import zlib
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.ports import Clock
@@ -24,7 +27,13 @@ from pushhub.notifications.store._items import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_IDLE_SHARD = "connections"
+IDLE_SHARDS = 8
+"""Partitions of the index of connections to be checked: one takes 1,000 writes a second, and a check is two."""
+
+
+def _idle_shards() -> list[str]:
+    """The first has the name that the only one had."""
+    return ["connections", *(f"connections#{number}" for number in range(1, IDLE_SHARDS))]
 
 
 class DynamoDBBacklogStore:
@@ -76,9 +85,11 @@ class DynamoDBConnectionStore:
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._table = Table(client, table, clock)
+        self._clock = clock
 
     def open(self, connection: Connection, *, check_at: int) -> None:
-        idle = {"idle_shard": text(_IDLE_SHARD), "check_at": number(check_at)}
+        shard = _idle_shards()[zlib.crc32(connection.connection_id.encode()) % IDLE_SHARDS]
+        idle = {"idle_shard": text(shard), "check_at": number(check_at)}
         self._table.put(encode_connection(connection) | idle)
 
     def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
@@ -118,15 +129,18 @@ class DynamoDBConnectionStore:
         )
 
     def everyone(self) -> Iterator[Connection]:
-        """A page of the index, then the connections it names."""
-        pages = self._table.pages(
-            IndexName="idle",
-            KeyConditionExpression="idle_shard = :shard",
-            ExpressionAttributeValues={":shard": text(_IDLE_SHARD)},
-        )
-        for page in pages:
-            keys = [{name: each[name] for name in ("pk", "sk")} for each in page["Items"]]
-            yield from map(decode_connection, self._table.get_many(keys))
+        """A page of the index, then the connections it names; another partition first each minute, for those who have not the time for all."""
+        shards = _idle_shards()
+        first = self._clock.now() // 60_000 % IDLE_SHARDS
+        for shard in shards[first:] + shards[:first]:
+            pages = self._table.pages(
+                IndexName="idle",
+                KeyConditionExpression="idle_shard = :shard",
+                ExpressionAttributeValues={":shard": text(shard)},
+            )
+            for page in pages:
+                keys = [{name: each[name] for name in ("pk", "sk")} for each in page["Items"]]
+                yield from map(decode_connection, self._table.get_many(keys))
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
         self._change(
@@ -141,13 +155,16 @@ class DynamoDBConnectionStore:
         return decode_connection(item) if item else None
 
     def idle(self, now: int, limit: int) -> list[str]:
-        items = self._table.items(
+        due = heapq.merge(*(self._idle_in(each, now, limit) for each in _idle_shards()), key=_check_at)
+        return [each["pk"]["S"].removeprefix("C#") for each in islice(due, limit)]
+
+    def _idle_in(self, shard: str, now: int, limit: int) -> Iterator[Item]:
+        return self._table.items(
             IndexName="idle",
             KeyConditionExpression="idle_shard = :shard AND check_at <= :now",
-            ExpressionAttributeValues={":shard": text(_IDLE_SHARD), ":now": number(now)},
-            Limit=limit,
+            ExpressionAttributeValues={":shard": text(shard), ":now": number(now)},
+            Limit=-(-limit // IDLE_SHARDS),
         )
-        return [each["pk"]["S"].removeprefix("C#") for each, _ in zip(items, range(limit), strict=False)]
 
     def check_again(self, connection_id: str, check_at: int) -> None:
         self._change(
@@ -162,6 +179,10 @@ class DynamoDBConnectionStore:
             return decode_connection(self._table.update(connection_key(connection_id), **update))
         except ConditionRefused:
             return None
+
+
+def _check_at(item: Item) -> int:
+    return int(item["check_at"]["N"])
 
 
 def _numbers(positions: Iterable[int]) -> Item:
