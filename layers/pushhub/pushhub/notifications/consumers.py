@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Set
+from contextlib import suppress
 from dataclasses import replace
 
-from pushhub.base.conflicts import ROUNDS, until_saved
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
@@ -160,7 +161,8 @@ class Consumers:
             Unavailable: Nothing may be assumed; the client has to connect again.
         """
         claims = self._tokens.check(token)
-        for _ in range(ROUNDS):
+
+        def once() -> tuple[Connection, Backlog]:
             backlog = self._subscriber(claims)
             if claims.shared and backlog.shared:
                 backlog = self._without_long_dead(claims, backlog)
@@ -178,11 +180,17 @@ class Consumers:
                 self._backlogs.save(joined)
             except Conflict:
                 self._clear_up(joined)
-                continue
-            self._waker.these([joined])
-            return connection
-        self._connections.close(connection_id)
-        raise Unavailable("joining a backlog")
+                raise
+            return connection, joined
+
+        try:
+            connection, joined = until_saved(once, doing="joining a backlog")
+        except Unavailable:
+            with suppress(Unavailable):
+                self._connections.close(connection_id)
+            raise
+        self._waker.these([joined])
+        return connection
 
     def _clear_up(self, joined: Backlog) -> None:
         """After a lost race: nothing may be owed to a subscriber that was removed meanwhile."""

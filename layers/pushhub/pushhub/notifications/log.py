@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ports import Clock
 from pushhub.notifications.model.backlog import Backlog
@@ -93,24 +94,24 @@ class TopicLog:
         """Write one commit; False when nobody is owed it."""
         notifications = tuple(each.notification for each in lines)
         part = Part(key=key, up_to=lines[-1].number + 1) if key else None
-        for _ in range(_ROUNDS):
+
+        def once() -> bool:
             place = self._place(topic, sum(each.size for each in notifications), admitted=admitted)
             if place is None:
                 return False
             commit = self._filled(topic, place, notifications)
             # Late by this much, the place may have been passed by readers who need not mark what nobody can be writing any more.
             if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
-                continue
+                raise Conflict("the place was taken too long ago")
             try:
                 self._topics.append(commit, part)
-            except Conflict:
-                continue
             except AlreadyAppended:
                 # A repeat of the request was quicker. Readers need not wait at the place taken in vain.
                 with suppress(Conflict):
                     self._topics.append(replace(commit, notifications=(), owed_to=()))
             return True
-        raise Unavailable("appending to a topic")
+
+        return until_saved(once, doing="appending to a topic")
 
     def _filled(self, topic: Topic, place: Reservation, notifications: tuple[Notification, ...]) -> Commit:
         return Commit(
