@@ -36,6 +36,7 @@ COMMANDS = {
     "retry": "cli.commands.messages:retry",
     "replay": "cli.commands.messages:replay",
     "expunge": "cli.commands.messages:expunge",
+    "import": "cli.commands.migrate:migrate",
     "simulate": "cli.commands.simulate:simulate",
     "report": "cli.commands.tools:report",
     "rebuild": "cli.commands.rebuild:rebuild",

@@ -9,10 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 from tests.stack.webhooks import clients
 from tests.webhooks.live import LiveWorld
 from tests.webhooks.served import ServedWorld
@@ -182,26 +180,3 @@ def test_the_first_steps_in_javascript(hub: LiveWorld, tmp_path: Path, capsys: p
     (tmp_path / "first.mjs").write_text(written("js", "First steps"))
     message, key = shown(hub, tmp_path, ["node", "first.mjs"], "").split()
     assert (message[:4], key[:6]) == ("msg_", "whsec_")
-
-
-def test_what_another_server_has_moves_here(hub: LiveWorld, tmp_path: Path) -> None:
-    """Given a project with an application, when it is copied as the documentation says, then the other has it, with the secrets."""
-    tokens = [hub.make_token() for _ in range(2)]
-
-    def api(token: str, method: str, path: str, body: object = None) -> Any:
-        headers = {"Authorization": f"Bearer {token}"}
-        answer = requests.request(method, f"{hub.base_url}/api/v1{path}", json=body, headers=headers, timeout=60)
-        assert answer.ok, answer.text
-        return answer.json()
-
-    api(tokens[0], "POST", "/event-type", {"name": "a.b", "description": "d", "schemas": {"1": {"type": "object"}}})
-    api(tokens[0], "POST", "/app", {"name": "Acme", "uid": "acme", "metadata": {"a": "b"}})
-    api(tokens[0], "POST", "/app/acme/endpoint", {"url": "http://127.0.0.1:9/", "uid": "crm", "eventTypes": ["a.b"]})
-    places = {"SVIX_TOKEN": tokens[0], "SVIX_SERVER_URL": hub.base_url}
-    places |= {"PUSHHUB_TOKEN": tokens[1], "PUSHHUB_URL": hub.base_url}
-    shown(hub, tmp_path, [clients.python(2), "-"], written("python", "Moving from Svix"), **places)
-    for path in ("/app/acme/endpoint/crm/secret", "/app/acme", "/event-type/a.b", "/app/acme/endpoint/crm"):
-        before, after = (api(token, "GET", path) for token in tokens)
-        for name in ("id", "createdAt", "updatedAt"):
-            before.pop(name, None), after.pop(name, None)
-        assert after == before
