@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.fakes import Crash, Fault, FaultPlan
+from tests.fakes import Crash, Fault, FaultPlan, Reply
 from tests.webhooks.world import WebhooksWorld
+
+from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
 
@@ -156,3 +158,80 @@ def test_an_attempt_that_cannot_be_logged_is_not_made_again() -> None:
     world.run(seconds=3600)
     assert len(world.sender.requests) == 1
     assert world.telemetry.counts["AttemptsUnlogged"] == 1
+
+
+@pytest.mark.parametrize("fault", [None, *Fault])
+@pytest.mark.parametrize(("status", "stands"), [(200, "success"), (500, "fail")])
+def test_an_endpoint_that_is_disabled_while_it_is_asked_is_asked_no_more(
+    fault: Fault | None, status: int, stands: str
+) -> None:
+    def run(plan: FaultPlan) -> tuple[WebhooksWorld, list[str]]:
+        # Given a message, and an owner who disables the endpoint while it is sent
+        world, app, endpoint = prepared(plan)
+        calm = world.ports.build(FaultPlan()).part(Webhooks).api
+        path = f"/app/{app}/endpoint/{endpoint}"
+
+        def disable(_: object) -> None:
+            world.ask("PATCH", path, {"disabled": True}, api=calm)
+
+        world.sender.script(URL, Reply(status_code=status, meanwhile=disable), 200)
+        world.ask("POST", f"/app/{app}/msg", BODY, api=calm)
+        # When days pass
+        world.run(seconds=72 * 3600)
+        return world, [each["statusText"] for each in world.ask("GET", f"{path}/msg", api=calm)["data"]]
+
+    learned, shown = run(FaultPlan())
+    assert shown == [stands]
+    assert len(learned.sender.requests) == 1
+    for number in range(1, len(learned.plan.calls) + 1) if fault else ():
+        world, shown = run(FaultPlan(fault, at=number))
+        told = f"call {number}: {world.plan.calls[number - 1]}"
+        # Then it was asked once, and nothing is left that looks as if it would be tried again
+        assert len(world.sender.requests) == 1, told
+        assert "sending" not in shown, told
+        assert not [each for each in world.messages.all_deliveries() if not each.settled], told
+
+
+@pytest.mark.parametrize("fault", [None, *Fault])
+def test_a_resend_in_the_middle_of_a_retry_is_made_besides_and_the_message_arrives(fault: Fault | None) -> None:
+    def run(plan: FaultPlan) -> tuple[WebhooksWorld, list[tuple[int, str]], str]:
+        # Given a message whose first try failed, and a person who asks for another one while the second is under way
+        world, app, endpoint = prepared(plan)
+        calm = world.ports.build(FaultPlan()).part(Webhooks).api
+        message = str(world.ask("POST", f"/app/{app}/msg", BODY, api=calm)["id"])
+
+        def resend(_: object) -> None:
+            world.ask("POST", f"/app/{app}/msg/{message}/endpoint/{endpoint}/resend", api=calm)
+
+        world.sender.script(URL, 500, Reply(status_code=500, meanwhile=resend), 200)
+        # When time passes
+        world.run(seconds=6 * 3600)
+        attempts = world.ask("GET", f"/app/{app}/attempt/msg/{message}", api=calm)["data"]
+        [stands] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg", api=calm)["data"]
+        assert "nextAttempt" not in stands
+        return world, [(each["triggerType"], each["statusText"]) for each in attempts], stands["statusText"]
+
+    learned, attempts, stands = run(FaultPlan())
+    assert sorted(attempts) == [(0, "fail"), (0, "fail"), (1, "success")]
+    assert stands == "success"
+    for number in range(1, len(learned.plan.calls) + 1) if fault else ():
+        world, attempts, stands = run(FaultPlan(fault, at=number))
+        told = f"call {number}: {world.plan.calls[number - 1]}"
+        assert stands == "success", told
+        # A try whose outcome was lost is made again; nothing more comes of it.
+        assert len(world.sender.requests) <= 4, told
+        assert sum(trigger for trigger, _ in attempts) <= 2, told
+
+
+def test_resends_that_are_asked_for_before_one_begins_are_one() -> None:
+    world, app, endpoint = prepared(FaultPlan())
+    message = str(world.ask("POST", f"/app/{app}/msg", BODY)["id"])
+    world.run(seconds=5)
+    path = f"/app/{app}/msg/{message}/endpoint/{endpoint}/resend"
+    assert {each.status for each in together(5, lambda _: world.call("POST", path))} == {202}
+    world.run(seconds=600)
+    assert len(world.sender.requests) == 2
+    # When one was made, then the next is another
+    world.ask("POST", path)
+    world.run(seconds=5)
+    assert len(world.sender.requests) == 3
