@@ -1,0 +1,245 @@
+"""A webhook endpoint that is dead, among healthy ones: what it is spared, what its neighbours notice, and how it catches up.
+
+    make up && .venv/bin/python -m bench.webhooks [--messages 2000] [--rate 15] [--save docs/bench-webhooks.md]
+
+Against the running local stack. First messages go to an application with three healthy endpoints; then, at the same pace, to one with the same and a fourth that answers 503 to
+everything. Half of the messages have one of twenty ordering keys. A neighbour's time is from the request that posts a message until the endpoint has it. When all are posted and the
+neighbours have theirs, the fourth endpoint is mended, and everything that it is owed is awaited; what it was sent in each minute is read out of its own list of attempts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import requests
+from local.place import Place
+
+from bench.tables import save, table
+
+HEALTHY = 3
+KEYS = 20
+BASELINE = 4
+"""Of so many messages to the dead endpoint one is posted without it first."""
+
+PATIENCE_S = 900
+"""How long a part of the run is awaited."""
+
+
+@dataclass
+class Receiver:
+    """Takes deliveries.
+
+    Attributes:
+        down: Whether the fourth endpoint is dead.
+        refused: Requests made to it meanwhile.
+        got: When each endpoint had each message first, by path and id; monotonic seconds.
+        order: By ordering key: the sequences that the fourth endpoint took, in order.
+    """
+
+    down: bool = True
+    refused: int = 0
+    got: dict[tuple[str, str], float] = field(default_factory=dict)
+    order: dict[str, list[int]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, path: str, headers: Any) -> int:
+        """A delivery; the status of the answer."""
+        message = headers["webhook-id"]
+        with self.lock:
+            if path == "/fourth" and self.down:
+                self.refused += 1
+                return 503
+            if (path, message) not in self.got:
+                self.got[path, message] = time.monotonic()
+                if path == "/fourth" and "webhook-sequence" in headers:
+                    self.order.setdefault(headers["webhook-ordering-key"], []).append(int(headers["webhook-sequence"]))
+        return 200
+
+    def count(self, path: str) -> int:
+        """Messages that an endpoint has."""
+        with self.lock:
+            return sum(each == path for each, _ in self.got)
+
+
+class Api:
+    """The hub's API."""
+
+    def __init__(self) -> None:
+        description = json.loads((Place.from_environment().home / "local.json").read_text())
+        self._base = f"{description['base_url']}/api/v1"
+        self._session = requests.Session()
+        self._session.headers["Authorization"] = f"Bearer {description['token']}"
+
+    def ask(self, method: str, path: str, body: object = None, **query: Any) -> Any:
+        """A request that must go well; its body."""
+        answer = self._session.request(method, self._base + path, json=body, params=query, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+
+@dataclass(frozen=True)
+class Posted:
+    """An application whose messages are posted."""
+
+    app: str
+    begun: dict[str, float]
+    """When the request that posted a message began, by its id; monotonic seconds."""
+
+
+def posted(api: Api, app: str, count: int, rate: float) -> Posted:
+    """Post messages at a pace, every second one with an ordering key."""
+    begun: dict[str, float] = {}
+    start = time.monotonic()
+
+    def post(number: int) -> None:
+        time.sleep(max(0.0, start + number / rate - time.monotonic()))
+        body = {"eventType": "order.paid", "payload": {"number": number, "note": "x" * 300}}
+        if number % 2:
+            body["orderingKey"] = f"customer-{number // 2 % KEYS}"
+        at = time.monotonic()
+        begun[api.ask("POST", f"/app/{app}/msg", body)["id"]] = at
+
+    # One after the other as far as the pace allows: so the order of a key is that of its numbers.
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(post, range(count)))
+    return Posted(app, begun)
+
+
+def times(receiver: Receiver, made: Posted) -> list[float]:
+    """Seconds until each healthy endpoint had each message, sorted; all of them are awaited."""
+    paths = [f"/{made.app}/{number}" for number in range(HEALTHY)]
+    awaited(lambda: all(receiver.count(path) == len(made.begun) for path in paths), "the healthy endpoints")
+    return sorted(receiver.got[path, each] - at for path in paths for each, at in made.begun.items())
+
+
+def awaited(done: Any, what: str) -> float:
+    """Wait for something; seconds it took."""
+    start = time.monotonic()
+    while time.monotonic() - start < PATIENCE_S:
+        if done():
+            return time.monotonic() - start
+        time.sleep(0.5)
+    raise TimeoutError(what)
+
+
+def p95(sorted_times: list[float]) -> float:
+    """The 95th percentile, in seconds."""
+    return sorted_times[int(len(sorted_times) * 0.95)]
+
+
+def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
+    """What the list of attempts says of an endpoint: minute, failures, successes."""
+    counts: Counter[tuple[int, bool]] = Counter()
+    query: dict[str, Any] = {"limit": 250, "with_content": "false"}
+    first = 0.0
+    while True:
+        page = api.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}", **query)
+        for each in page["data"]:
+            first = datetime.fromisoformat(each["timestamp"]).timestamp()
+            counts[int(first // 60), each["status"] == 0] += 1
+        if page["done"]:
+            break
+        query["iterator"] = page["iterator"]
+    minutes = sorted({minute for minute, _ in counts})
+    return [(minute - minutes[0], counts[minute, False], counts[minute, True]) for minute in minutes]
+
+
+def application(api: Api, port: int, *, fourth: bool) -> tuple[str, str]:
+    """A new application with its endpoints; the ids of it and of the fourth endpoint."""
+    app = str(api.ask("POST", "/app", {"name": "bench"})["id"])
+    for number in range(HEALTHY):
+        api.ask("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/{app}/{number}"})
+    if not fourth:
+        return app, ""
+    return app, str(api.ask("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/fourth"})["id"])
+
+
+def serve(receiver: Receiver) -> ThreadingHTTPServer:
+    """The endpoints."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(receiver.take(self.path, self.headers))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing is logged."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=2_000)
+    parser.add_argument("--rate", type=float, default=15)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    api, receiver = Api(), Receiver()
+    server = serve(receiver)
+    port = server.server_port
+    plain, _ = application(api, port, fourth=False)
+    times(receiver, posted(api, plain, 50, options.rate))  # warms up
+    plain, _ = application(api, port, fourth=False)
+    without = times(receiver, posted(api, plain, options.messages // BASELINE, options.rate))
+    print(f"without it: p95 {p95(without):.2f} s", flush=True)
+    app, fourth = application(api, port, fourth=True)
+    made = posted(api, app, options.messages, options.rate)
+    beside = times(receiver, made)
+    refused = receiver.refused
+    print(f"beside it: p95 {p95(beside):.2f} s, {refused} requests made to it", flush=True)
+    receiver.down = False
+    took = awaited(lambda: receiver.count("/fourth") == options.messages, "the fourth endpoint")
+    in_order = sum(sequences == list(range(1, len(sequences) + 1)) for sequences in receiver.order.values())
+    ramp = per_minute(api, app, fourth)
+    server.shutdown()
+    figures = table(
+        ["", "", "aim"],
+        [
+            ["requests made to the dead endpoint", str(refused), "fewer than 50"],
+            ["neighbours' p95 without it, s", f"{p95(without):.2f}", ""],
+            ["neighbours' p95 beside it, s", f"{p95(beside):.2f}", f"{1.5 * p95(without):.2f} (1.5 x)"],
+            [
+                "neighbours' median without it and beside it, s",
+                f"{statistics.median(without):.2f}, {statistics.median(beside):.2f}",
+                "",
+            ],
+            ["messages it has in the end", f"{receiver.count('/fourth')} of {options.messages}", "all"],
+            ["minutes from being mended until it has all", f"{took / 60:.1f}", ""],
+            ["ordering keys whose messages came in order", f"{in_order} of {len(receiver.order)}", "all"],
+        ],
+    )
+    log = table(
+        ["minute", "failed attempts", "successful attempts"], [[str(value) for value in minute] for minute in ramp]
+    )
+    print(figures, log, sep="\n\n")
+    save(
+        options.save,
+        "A dead webhook endpoint among healthy ones",
+        __doc__ or "",
+        f"{options.messages} messages at {options.rate:g} a second to {HEALTHY} healthy endpoints and the dead one.",
+        figures,
+        "What its list of attempts shows:",
+        log,
+    )
+
+
+if __name__ == "__main__":
+    main()
