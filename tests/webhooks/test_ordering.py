@@ -136,3 +136,34 @@ def _until_taken(world: WebhooksWorld, app: str, number: int) -> str:
         if answer.status == 202:
             return str(answer.body["id"])
     raise AssertionError("never taken")
+
+
+@pytest.mark.parametrize("fault", [None, *Fault])
+def test_a_message_whose_content_is_destroyed_lets_the_next_one_go(fault: Fault | None) -> None:
+    def run(plan: FaultPlan) -> tuple[WebhooksWorld, list[str]]:
+        # Given a key that is stuck at its first message
+        world, app, _ = prepared(FaultPlan())
+        world.sender.script(URL, 500, 200)
+        ids = [post(world, app, "k") for _ in range(3)]
+        world.run(seconds=2)
+        assert sent(world) == ids[:1]
+        # When that one is erased, again until it goes well
+        world.plan = plan
+        for _ in range(3):
+            for made in ("hub", "api"):
+                world.__dict__.pop(made, None)
+            try:
+                if world.call("DELETE", f"/app/{app}/msg/{ids[0]}/content").status == 204:
+                    break
+            except Crash:
+                continue
+        return world, ids
+
+    learned, ids = run(FaultPlan())
+    learned.run(seconds=2)
+    assert sent(learned) == ids
+    for number in range(1, len(learned.plan.calls) + 1) if fault else ():
+        world, ids = run(FaultPlan(fault, at=number))
+        # Then the rest follows in order, within the minutes that a lost order costs
+        world.run(seconds=1800)
+        assert list(dict.fromkeys(sent(world))) == ids, f"call {number}: {world.plan.calls[number - 1]}"

@@ -320,6 +320,8 @@ class Deliver:
     def _without_message(self, delivery: Delivery | None) -> Following:
         """The message itself is no longer stored: its time was over."""
         if delivery is None or delivery.settled:
+            if delivery is not None and delivery.order_key is not None:
+                self._let_next_go(delivery.key)
             return Following(Follow.NOTHING)
         return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
 

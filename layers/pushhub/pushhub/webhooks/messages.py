@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import DeliveryState, close, opening
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.ids import engine_id
@@ -70,6 +71,7 @@ class WebhooksMessages:
         log: Lists messages.
         messages: Messages of the engine.
         bodies: Large bodies.
+        retry_queue: Gives the queue where deliveries are looked at again, when it is needed: who takes messages has none.
         clock: Time.
     """
 
@@ -80,12 +82,14 @@ class WebhooksMessages:
         log: MessageLog,
         messages: MessageStore,
         bodies: BodyStore,
+        retry_queue: Callable[[], WorkQueue],
         clock: Clock,
     ) -> None:
         self._applications = applications
         self._log = log
         self._messages = messages
         self._bodies = bodies
+        self._retry_queue = retry_queue
         self._clock = clock
 
     def page(self, project_id: str, app: str, window: Window, query: MessageQuery) -> Page[ListedMessage]:
@@ -192,6 +196,12 @@ class WebhooksMessages:
         stored, deliveries = found
         for subscriber_id in {*stored.delivery_subscribers, *(each.subscriber_id for each in deliveries)}:
             self._cancel(stored, subscriber_id)
+        if stored.ordering is not None:
+            # Whoever looks at them next lets those go that wait behind them.
+            orders = [
+                WorkOrder(key=each, queue=stored.queue) for each in map(stored.delivery_key, stored.subscriber_ids)
+            ]
+            self._retry_queue().send([(order, 0) for order in orders])
         if stored.body_ref is not None:
             self._bodies.erase(stored.body_ref)
         self._messages.delete(stored)

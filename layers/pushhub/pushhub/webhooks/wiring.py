@@ -448,6 +448,7 @@ class Webhooks:
             log=self.listing,
             messages=outside.messages,
             bodies=ports.webhook_bodies,
+            retry_queue=lambda: outside.retry_queue,
             clock=outside.clock,
         )
 
