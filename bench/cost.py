@@ -206,7 +206,12 @@ def run(hub: Hub, posted: Iterable[dict[str, Any]], urls: dict[str, str], *, pus
         payload = sum(len(each["Body"].encode()) for each in batch)
         account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
     keep(hub, account)
-    for item in scan(hub.dynamodb):
+    stored = scan(hub.dynamodb)
+    delivered = sum(item["kind"]["S"] == "delivery" and item["state"]["S"] == "delivered" for item in stored)
+    assert delivered == MESSAGES, (
+        f"{delivered} of {MESSAGES} delivered: the machine is too busy, and endpoints seem slow"
+    )
+    for item in stored:
         hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
     return account
 
