@@ -8,6 +8,7 @@ import { logout } from "./webhooks.js";
 import { Application, Applications, EventTypes } from "./pages/applications.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
 import { QueueMessage } from "./pages/message.js";
+import { PolicySimulator } from "./pages/policy.js";
 import { Queue, Queues, QueueSubscriber } from "./pages/queues.js";
 import { Reports } from "./pages/reports.js";
 import { Search } from "./pages/search.js";
@@ -37,6 +38,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "topics") return html`<${Topics} ...${shown} />`;
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
   if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
+  if (first === "reports" && one === "policy") return html`<${PolicySimulator} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "reports") return html`<${Reports} ...${shown} />`;
   return html`<${Page} title="Not found"><${Notice} kind="warn">The console has no such page.<//><//>`;
 }

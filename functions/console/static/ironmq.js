@@ -20,3 +20,6 @@ export const clearQueue = (name) => call("ironmq", "DELETE", queues(name, "messa
 export const showMessage = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id), { signal }).then((told) => told.message);
 export const statuses = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "subscribers"), { signal }).then((told) => told.subscribers);
 export const deleteMessage = (name, id) => call("ironmq", "DELETE", queues(name, "messages", id), { body: {} });
+
+/** What a retry policy would do to an outage (docs/policy-simulator.md). */
+export const simulatePolicy = (request) => call("ironmq", "POST", `/3/projects/${path(session().project, "policies", "simulate")}`, { body: request });

@@ -48,7 +48,8 @@ const shown = (value) => (value === null || value === undefined ? "–" : typeof
 export function Reports({ segments: [tab = "queues"] }) {
   const verdict = useLoad((signal) => report.verdict(signal), []);
   const name = Object.hasOwn(TABLES, tab) ? tab : "queues";
-  return html`<${Page} title="Reports" lead="From the delivery records: whether every accepted message was delivered, given up or is still on its way.">
+  return html`<${Page} title="Reports" lead="From the delivery records: whether every accepted message was delivered, given up or is still on its way."
+    actions=${html`<a class="button" href=${href("reports", "policy")}>Policy simulator</a>`}>
     <${Loaded} from=${verdict}>${(told) => (told ? html`<${Fragment}>
       <${Verdict} of=${told} />
       <${Tabs} label="Tables of the report" current=${name} tabs=${Object.entries(TABLES).map(([key, [title]]) => [key, title, href("reports", key)])} />
