@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -127,3 +128,9 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
         following.kill()
     # Then the message is seen accepted and delivered
     assert kinds == ["accepted", "attempt"]
+    # And a policy can be tried against what is recorded of its subscriber
+    since = f"{datetime.now(UTC) - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}"
+    replay = ("--replay", "copies", "--queue", "tailed", "--since", since)
+    told = cli(stack, "simulate", "policy", *replay, "--schedule", "svix")
+    assert told["outage"] == []
+    assert told["forecast"]["delivered"] == told["forecast"]["accepted"] == 1
