@@ -21,16 +21,13 @@ from cli.pictures import as_svg, sparkline
 from cli.windows import OutageWindow
 from pushhub.base.errors import Invalid
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.engine.forecast import forecast
 from pushhub.engine.history import history
 from pushhub.engine.store.s3_records import S3Records
+from pushhub.ironmq.policy_simulation import simulate as run_simulation
 from pushhub.ironmq.wire.policies import (
     MAX_DURATION_S,
     MAX_WINDOWS,
-    notes,
-    parse_simulation,
     render_forecast,
-    render_plan,
     render_windows,
     request_of,
 )
@@ -127,35 +124,23 @@ def policy(
     if replay is not None:
         request = _replayed(hub, replay, queue, since, until) | request
     try:
-        asked = parse_simulation(request)
-        found = forecast(asked.plan, work=WORK)
-        other = forecast(asked.compared, work=WORK) if asked.compared else None
+        done = run_simulation(request, work=WORK)
     except Invalid as error:
         raise click.ClickException(error.message) from error
-    shown = {"forecast": render_forecast(found)} | ({asked.compared_with: render_forecast(other)} if other else {})
+    beside = done.asked.compared_with
     if svg is not None:
-        svg.write_text(as_svg(found.series, "Attempts at the endpoint"))
+        svg.write_text(as_svg(done.forecast.series, "Attempts at the endpoint"))
     if hub.as_json:
-        compared = {"with": asked.compared_with, "forecast": render_forecast(other)} if other else None
-        click.echo(
-            json.dumps(
-                {
-                    "plan": render_plan(asked.plan),
-                    "outage": render_windows(asked.plan.endpoint),
-                    "forecast": render_forecast(found),
-                    "compared": compared,
-                    "notes": notes(found),
-                }
-            )
-        )
+        click.echo(json.dumps(done.answer() | {"outage": render_windows(done.asked.plan.endpoint)}))
         return 0
-    _show(hub, shown)
-    for name, each in (("forecast", found), (asked.compared_with, other)):
-        if each is not None:
-            every = worded(each.series.every_ms)
-            click.echo(f"{name}: attempts, one column each {every}\n  {sparkline(each.series.attempts)}")
-            click.echo(f"  {sparkline(each.series.failed, max(each.series.attempts, default=0))}  failed")
-    for note in notes(found):
+    forecasts = {"forecast": done.forecast} | ({beside: done.compared} if done.compared else {})
+    _show(hub, {name: render_forecast(each) for name, each in forecasts.items()})
+    for name, each in forecasts.items():
+        click.echo(
+            f"{name}: attempts, one column each {worded(each.series.every_ms)}\n  {sparkline(each.series.attempts)}"
+        )
+        click.echo(f"  {sparkline(each.series.failed, max(each.series.attempts, default=0))}  failed")
+    for note in done.notes:
         hub.note(note)
     return 0
 

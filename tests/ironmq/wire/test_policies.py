@@ -175,7 +175,7 @@ def test_no_request_but_its_own_pays_for_the_simulator() -> None:
     script = "import sys, json, pushhub.ironmq.api.api; print(json.dumps([*sys.modules]))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(json.loads(run.stdout))
-    assert not loaded & {"pushhub.engine.forecast", "pushhub.engine.model.forecast", "pushhub.ironmq.wire.policies"}
+    assert not loaded & {"pushhub.engine.forecast", "pushhub.ironmq.policy_simulation", "pushhub.ironmq.wire.policies"}
 
 
 def test_the_simulator_has_no_rule_of_its_own() -> None:

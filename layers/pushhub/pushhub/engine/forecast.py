@@ -49,7 +49,7 @@ from pushhub.engine.ports import Waiting
 WORK = 6_000
 """Attempts of lots that a run may make, about; what else takes time counts as a part of one."""
 
-LOOK, OUTCOME = 0.3, 0.2
+LOOK, OUTCOME = 0.5, 0.2
 """What a look at a delivery, and an outcome that the circuit is told, count as."""
 
 PILOT = 30
@@ -75,7 +75,7 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
 
     Args:
         plan: The policy, the traffic, the outage.
-        work: What a run may take, in attempts.
+        work: What a run may take, in attempts of lots; four times as much where it cannot be less.
 
     Raises:
         Invalid: Even a few lots would take more work than that.
@@ -88,11 +88,16 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
         return pilot.forecast()
     else:
         lots = max(FEWEST, min(MOST, int(PILOT * work / max(1, pilot.work))))
-    for most in dict.fromkeys((lots, FEWEST)):
-        run = _Run(plan, most, most_work=work * 3 // 2)
+    if lots > FEWEST:
+        run = _Run(plan, lots, most_work=work * 3 // 2)
         run.run()
         if not run.cut:
             return run.forecast()
+    # What is left takes its time by itself: retries a second apart, or a ramp of days.
+    run = _Run(plan, FEWEST, most_work=work * 4)
+    run.run()
+    if not run.cut:
+        return run.forecast()
     raise Invalid(
         "This takes too much work to simulate: let messages live or come for a shorter time, or wait longer between tries"
     )

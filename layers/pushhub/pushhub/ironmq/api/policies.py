@@ -13,21 +13,9 @@ WORK = 2_500
 
 def _simulate(_: IronUseCases, call: IronCall) -> Response:
     # Few ask for it: no other request should pay for its imports.
-    from pushhub.engine.forecast import forecast  # noqa: PLC0415
-    from pushhub.ironmq.wire.policies import notes, parse_simulation, render_forecast, render_plan  # noqa: PLC0415
+    from pushhub.ironmq.policy_simulation import simulate  # noqa: PLC0415
 
-    asked = parse_simulation(call.fields)
-    found = forecast(asked.plan, work=WORK)
-    body: dict[str, object] = {
-        "plan": render_plan(asked.plan),
-        "forecast": render_forecast(found),
-        "compared": None,
-        "notes": notes(found),
-    }
-    if asked.compared is not None:
-        other = render_forecast(forecast(asked.compared, work=WORK))
-        body["compared"] = {"with": asked.compared_with, "forecast": other}
-    return Response(status=200, body=body)
+    return Response(status=200, body=simulate(call.fields, work=WORK).answer())
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
