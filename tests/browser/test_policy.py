@@ -23,7 +23,7 @@ def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
     page.get_by_role("button", name="Simulate").click()
     # Then what is lost is said, the load is drawn, and the protocol's own policy stands beside it
     table = page.get_by_role("region", name="In figures")
-    expect(table.get_by_role("columnheader", name="With the default policy")).to_be_visible()
+    expect(table.get_by_role("columnheader", name="Default policy")).to_be_visible()
     expect(table.get_by_role("row", name="Accepted").get_by_role("cell").nth(1)).to_have_text("1,800")
     expect(page.get_by_role("img", name="This policy: ")).to_be_visible()
     expect(page.get_by_text("Cost is calculated from list prices")).to_be_visible()

@@ -69,7 +69,7 @@ function Trial({ past }) {
   <//>`;
 }
 
-const COMPARED = { no_circuit: "Without the circuit", default: "With the default policy" };
+const COMPARED = { no_circuit: "No circuit", default: "Default policy" };
 
 function Found({ of: { forecast, compared, notes } }) {
   const columns = [["This policy", forecast], ...(compared ? [[COMPARED[compared.with], compared.forecast]] : [])];
@@ -82,8 +82,8 @@ function Found({ of: { forecast, compared, notes } }) {
     ]} />
     ${columns.map(([name, each]) => html`<${Card} title="${name}: attempts at the endpoint"><${Attempts} label=${name} of=${each.over_time} />
       <p class="legend">Each bar ${duration(each.over_time.every)}. Green: taken. Red: failed.</p><//>`)}
-    <${Card} title="In figures" flush><${Table} label="In figures" rows=${ROWS} keyed=${([name]) => name} columns=${[
-      ["", ([name]) => name], ...columns.map(([name, each]) => [name, ([, shown]) => shown(each), { number: true }]),
+    <${Card} title="In figures" flush><${Table} label="In figures" rows=${ROWS.filter(([, shown, always = true]) => always || columns.some(([, each]) => shown(each) !== "0"))} keyed=${([name]) => name} columns=${[
+      ["Figure", ([name]) => name], ...columns.map(([name, each]) => [name, ([, shown]) => shown(each), { number: true }]),
     ]} /><//>
     ${notes.map((each) => html`<p class="hint">${each}</p>`)}
   <//>`;
@@ -96,9 +96,9 @@ const delay = (name) => (each) => (each.delay ? duration(each.delay[name]) : "â€
 
 const ROWS = [
   ["Accepted", count("accepted")], ["Delivered", count("delivered")], ["Expired", count("expired")], ["Given up", count("given_up")],
-  ["Left to a person", count("held")], ["Still on their way", count("waiting")], ["Attempts", count("attempts")], ["Failed attempts", count("failed_attempts")],
+  ["Left to a person", count("held"), false], ["Still on their way", count("waiting"), false], ["Attempts", count("attempts")], ["Failed attempts", count("failed_attempts")],
   ["Busiest minute", count("peak_per_minute")], ["Half arrive within", delay("p50")], ["90 %", delay("p90")], ["99 %", delay("p99")], ["All", delay("max")],
-  ["Circuit opened", count("circuit_opened")], ["Cost", (each) => dollars(each.dollars)],
+  ["Circuit opened", count("circuit_opened"), false], ["Cost", (each) => dollars(each.dollars)],
 ];
 
 /** Attempts over time as bars, failed ones at the foot. */
