@@ -1,0 +1,63 @@
+"""What every store of messages does to have all of them again, and to take back what was lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import pytest
+from tests.contract.samples import (
+    first,
+    message,
+    tried,
+)
+
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.delivery import opening
+from pushhub.engine.ports import MessageSink, Outstanding, Restored, StoredMessages
+
+
+class Kept(MessageSink, StoredMessages, Outstanding, Restored, Protocol):
+    """Takes messages, tells all that it keeps, and takes back what was lost."""
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_every_message_is_in_one_part_with_its_deliveries(message_store: Kept, parts: int) -> None:
+    # Given messages of which one was tried
+    messages = [message(message_id=str(10**18 + number)) for number in range(20)]
+    message_store.accept(messages)
+    tried = replace(opening(messages[3], messages[3].delivery_subscribers[0]), version=1)
+    message_store.save(tried)
+    # And one that was deleted
+    message_store.delete(messages.pop())
+    # When all parts are read
+    found = [each for part in range(parts) for each in message_store.outstanding(part, parts)]
+    # Then each message is there once, and the one delivery with its message
+    assert sorted(each.message_id for each, _ in found) == [each.message_id for each in messages]
+    assert [(each.message_id, deliveries) for each, deliveries in found if deliveries] == [
+        (messages[3].message_id, [tried])
+    ]
+
+
+def test_what_was_lost_is_put_back_and_what_is_there_stays(message_store: Kept) -> None:
+    # Given a message that is there with a delivery, and one that is not
+    there, lost = message(), message()
+    message_store.accept([there])
+    newer = tried(first(there, Verdict.FAILED), Verdict.FAILED)
+    message_store.save(first(there, Verdict.FAILED))
+    message_store.save(newer)
+    # When both are put back, a delivery as it stood with its version
+    stood = tried(first(lost, Verdict.FAILED), Verdict.FAILED)
+    message_store.restore(lost, [stood])
+    message_store.restore(there, [first(there, Verdict.FAILED)])
+    # Then the one that was lost is as it was, and goes on from there
+    assert message_store.message(lost.key) == lost
+    assert message_store.delivery(stood.key) == stood
+    message_store.save(tried(stood, Verdict.DELIVERED))
+    # And the other has not changed
+    assert message_store.delivery(newer.key) == newer
+    # And a delivery is put back without its message, when that is not known
+    alone = first(message(), Verdict.DELIVERED)
+    message_store.restore(None, [alone])
+    assert message_store.delivery(alone.key) == alone
+    assert message_store.message(alone.key.message) is None

@@ -1,0 +1,72 @@
+"""What every store of projects and tokens does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+
+from pushhub.engine.model.queue import Project
+from pushhub.engine.ports import Projects
+
+
+def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
+    # Given a stored project
+    project = Project(project_id=PROJECT, name="Café", created_at=NOW, allowed_targets=("10.0.0.0/8", "intern"))
+    config_store.put_project(project)
+    # Then it is found, and no other one
+    assert config_store.project(PROJECT) == project
+    assert config_store.project(OTHER_PROJECT) is None
+    # When it is stored again with another name, then that is what is found
+    renamed = replace(project, name="Tea")
+    config_store.put_project(renamed)
+    assert config_store.project(PROJECT) == renamed
+
+
+def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Projects) -> None:
+    # Given a token of one project
+    token_hash = "ab" * 32
+    config_store.put_token(PROJECT, token_hash, "laptop", NOW)
+    # Then it acts for that project only, and others do not
+    assert config_store.has_token(PROJECT, token_hash)
+    assert not config_store.has_token(OTHER_PROJECT, token_hash)
+    assert not config_store.has_token(PROJECT, "cd" * 32)
+    # When it is removed (twice), then it does not act any more
+    config_store.remove_token(PROJECT, token_hash)
+    config_store.remove_token(PROJECT, token_hash)
+    assert not config_store.has_token(PROJECT, token_hash)
+
+
+def test_a_token_that_expired_does_not_act(config_store: Projects) -> None:
+    # Given tokens that expire at the moment, a second later, and never
+    for token_hash, expires_at in (("ab" * 32, NOW), ("cd" * 32, NOW + 1_000), ("ef" * 32, None)):
+        config_store.put_token(PROJECT, token_hash, "", NOW, expires_at=expires_at)
+    # Then only the others act, and all are listed
+    assert [config_store.has_token(PROJECT, each * 32) for each in ("ab", "cd", "ef")] == [False, True, True]
+    assert config_store.project_of("ab" * 32) is None
+    assert [each.expires_at for each in config_store.tokens(PROJECT)] == [NOW, NOW + 1_000, None]
+
+
+def test_tokens_are_listed_by_age_for_their_own_project(config_store: Projects) -> None:
+    config_store.put_token(PROJECT, "cd" * 32, "new", NOW + 1)
+    config_store.put_token(PROJECT, "ef" * 32, "old", NOW)
+    config_store.put_token(OTHER_PROJECT, "ab" * 32, "other", NOW)
+    assert [(each.token_id, each.label) for each in config_store.tokens(PROJECT)] == [
+        ("ef" * 6, "old"),
+        ("cd" * 6, "new"),
+    ]
+
+
+def test_projects_are_listed_by_age(config_store: Projects) -> None:
+    for project_id, created_at in ((PROJECT, NOW + 1), (OTHER_PROJECT, NOW)):
+        config_store.put_project(Project(project_id=project_id, created_at=created_at))
+    config_store.put_token(PROJECT, "ab" * 32, "", NOW)
+    assert [each.project_id for each in config_store.projects()] == [OTHER_PROJECT, PROJECT]
+
+
+def test_a_token_tells_its_project(config_store: Projects) -> None:
+    config_store.put_token(PROJECT, "ab" * 32, "laptop", NOW)
+    assert config_store.project_of("ab" * 32) == PROJECT
+    assert config_store.project_of("cd" * 32) is None
+    config_store.remove_token(PROJECT, "ab" * 32)
+    assert config_store.project_of("ab" * 32) is None

@@ -1,0 +1,102 @@
+"""What every store of queues does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_pull_queue, full_push_queue, queue
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.ports import ConfigStore, QueueStore
+
+
+@pytest.mark.parametrize("given", [queue(), full_push_queue(), full_pull_queue(), queue("x" * 600)])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_queue_is_found_again_with_every_field(config_store: QueueStore, given: Queue, fresh: bool) -> None:
+    config_store.create_queue(given)
+    assert config_store.queue(PROJECT, given.name, fresh=fresh) == replace(given, version=1)
+    assert config_store.queue(OTHER_PROJECT, given.name, fresh=fresh) is None
+
+
+def test_a_name_is_given_once(config_store: QueueStore) -> None:
+    # Given a queue
+    config_store.create_queue(queue(uid="first0000000"))
+    # When another of that name is created, then that fails and the first one stays
+    with pytest.raises(Conflict):
+        config_store.create_queue(queue(uid="second000000"))
+    stored = config_store.queue(PROJECT, "orders", fresh=True)
+    assert stored is not None
+    assert stored.uid == "first0000000"
+    # When another project uses the name, then that is no conflict
+    config_store.create_queue(queue(project=OTHER_PROJECT))
+
+
+def test_creating_the_very_same_queue_again_is_harmless(config_store: QueueStore) -> None:
+    config_store.create_queue(queue())
+    config_store.create_queue(queue())
+    assert config_store.queue(PROJECT, "orders") == queue(version=1)
+
+
+def test_an_update_wins_only_on_the_version_it_was_made_from(config_store: QueueStore) -> None:
+    # Given a queue read by two
+    config_store.create_queue(queue())
+    read = config_store.queue(PROJECT, "orders", fresh=True)
+    assert read is not None
+    # When both change it, then the second is told
+    changed = config_store.update_queue(replace(read, message_timeout=10))
+    assert changed == replace(read, message_timeout=10, version=2)
+    with pytest.raises(Conflict):
+        config_store.update_queue(replace(read, message_timeout=20))
+    # Then the first change stands, for cached and fresh readers, and can be built upon
+    assert config_store.queue(PROJECT, "orders") == changed
+    assert config_store.queue(PROJECT, "orders", fresh=True) == changed
+    assert config_store.update_queue(replace(changed, message_timeout=20)).version == 3
+
+
+def test_a_queue_that_is_gone_is_not_updated(config_store: QueueStore) -> None:
+    config_store.create_queue(queue())
+    assert config_store.delete_queue(PROJECT, "orders")
+    with pytest.raises(Conflict):
+        config_store.update_queue(queue(version=1))
+    assert config_store.queue(PROJECT, "orders") is None
+
+
+def test_deleting_says_whether_there_was_a_queue(config_store: QueueStore) -> None:
+    config_store.create_queue(queue())
+    assert config_store.queue(PROJECT, "orders") is not None
+    assert config_store.delete_queue(PROJECT, "orders")
+    assert not config_store.delete_queue(PROJECT, "orders")
+    assert config_store.queue(PROJECT, "orders") is None
+
+
+def test_names_are_listed_in_byte_order_by_page_and_prefix(config_store: ConfigStore) -> None:
+    # Given queues of two projects, besides tokens, totals and a project
+    names = ["B", "a", "a-1", "a b", "aé", "a\U0001f600", "b", "z+y", "ä"]
+    for name in names:
+        config_store.create_queue(queue(name))
+    config_store.create_queue(queue("a-2", project=OTHER_PROJECT))
+    config_store.put_project(Project(project_id=PROJECT, created_at=NOW))
+    config_store.put_token(PROJECT, "ab" * 32, "", NOW)
+    config_store.add_to_total(PROJECT, "a", 1)
+    in_order = sorted(names, key=str.encode)
+
+    def listed(prefix: str = "", after: str = "", limit: int = 100) -> list[str]:
+        return config_store.queues(PROJECT, prefix=prefix, after=after, limit=limit)
+
+    # Then all are listed in byte order
+    assert listed() == in_order
+    # And pages join without gap or repetition
+    assert listed(limit=4) == in_order[:4]
+    assert listed(limit=4, after=in_order[3]) == in_order[4:8]
+    assert listed(limit=4, after=in_order[7]) == in_order[8:]
+    # And a prefix restricts, also together with a page that starts before, inside or behind it
+    with_prefix = [name for name in in_order if name.startswith("a")]
+    assert listed("a") == with_prefix
+    assert listed("a", after="B") == with_prefix
+    assert listed("a", after="a b") == [name for name in with_prefix if name > "a b"]
+    assert listed("a", after="b") == []
+    assert listed("nothing") == []
+    # And the name to start after need not exist
+    assert listed(after="a-0", limit=1) == ["a-1"]

@@ -1,0 +1,83 @@
+"""What every list of unsettled deliveries does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from tests.contract.samples import (
+    NOW,
+    OTHER_PROJECT,
+    PROJECT,
+    QUEUE_UID,
+    first,
+    message,
+    tried,
+)
+
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
+from pushhub.engine.ports import Deliveries, Unsettled
+
+
+class Failing(Deliveries, Unsettled, Protocol):
+    """Deliveries, and those among them that are not settled."""
+
+
+def test_an_untried_delivery_can_be_scheduled(message_store: Failing) -> None:
+    # Given a message with a delay of days, whose delivery dispatch schedules
+    given = message(due_at=NOW + 86_400_000)
+    scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
+    message_store.save(scheduled)
+    # Then it does not count as failing
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+
+
+def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(message_store: Failing) -> None:
+    # Given one delivery in each state
+    at_once = FixedDelay(retries=0, delay_s=3)
+    exhausted = first(message(), Verdict.FAILED, policy=at_once)
+    retrying = first(message(), Verdict.FAILED)
+    reserved = first(message(), Verdict.RESERVED)
+    polling = first(message(), Verdict.POLL)
+    left_to_a_person = close(first(message(), Verdict.FAILED, version=0), DeliveryState.HELD, NOW)
+    delivered = first(message(), Verdict.DELIVERED)
+    expired = close(first(message(), Verdict.FAILED, version=0), DeliveryState.EXPIRED, NOW)
+    elsewhere = first(message(queue_uid="another00000"), Verdict.FAILED)
+    for each in (exhausted, retrying, reserved, polling, left_to_a_person, delivered, expired, elsewhere):
+        message_store.save(each)
+    # Then the waiting ones come first, then those given up; the others do not come
+    waiting, given_up = [retrying, reserved, polling], [exhausted, left_to_a_person]
+    assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == (waiting + given_up, None)
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 3
+    assert message_store.unsettled(OTHER_PROJECT, QUEUE_UID, limit=10) == ([], None)
+    # When the waiting ones settle, then they are gone
+    message_store.save(tried(retrying, Verdict.DELIVERED))
+    message_store.save(tried(polling, Verdict.DELIVERED))
+    lapsed = close(reserved, DeliveryState.EXHAUSTED, NOW)
+    message_store.save(lapsed)
+    assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == ([exhausted, lapsed, left_to_a_person], None)
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 0
+
+
+def test_unsettled_deliveries_come_in_pages(message_store: Failing) -> None:
+    # Given seven waiting deliveries
+    waiting = [first(message(), Verdict.FAILED) for _ in range(7)]
+    for each in waiting:
+        message_store.save(each)
+    # When read three at a time
+    pages: list[list[Delivery]] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = message_store.unsettled(PROJECT, QUEUE_UID, limit=3, after=cursor)
+        pages.append(page)
+        if cursor is None:
+            break
+    # Then the pages join to the whole
+    assert pages == [waiting[:3], waiting[3:6], waiting[6:]]
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 7
+
+
+def _due_at(delivery: Delivery) -> int:
+    return delivery.due_at or 0
