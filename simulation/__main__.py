@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
 from simulation.shrink import shrunk
@@ -28,26 +30,35 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--only", default="", help="storms and producers that take part, by name, with commas between; all if empty"
     )
+    parser.add_argument("--minutes", type=float, default=0, help="begin no run after so many minutes; 0 for no end")
+    parser.add_argument("--go-on", action="store_true", help="name runs that break a promise, and go on with the next")
     given = parser.parse_args(arguments)
     only = frozenset(given.only.split(",")) if given.only else None
     worlds = list(WORLDS) if given.world == "all" else [given.world]
     totals: Counter[str] = Counter()
     hours = seconds = 0.0
-    for seed in range(given.seed, given.seed + given.seeds):
-        for world in worlds:
-            result = simulate(Plan(seed, world, given.hours, given.rate, only), progress=_told)
-            print(_summary(result), flush=True)
-            if result.violations:
-                _explain(result)
-                return 1
-            hours, seconds = hours + result.simulated_hours, seconds + result.seconds
-            totals.update(result.figures)
+    runs, broken, began = 0, [], time.monotonic()
+    for seed, world in product(range(given.seed, given.seed + given.seeds), worlds):
+        if given.minutes and time.monotonic() - began > given.minutes * 60:
+            break
+        result = simulate(Plan(seed, world, given.hours, given.rate, only), progress=_told)
+        print(_summary(result), flush=True)
+        if result.violations and not given.go_on:
+            _explain(result)
+            return 1
+        if result.violations:
+            broken.append(f"{world} {seed}")
+            for each in result.violations[:SHOWN_VIOLATIONS]:
+                print(f"  {each}")
+        runs, hours, seconds = runs + 1, hours + result.simulated_hours, seconds + result.seconds
+        totals.update(result.figures)
+    kept = f"promises broken in {', '.join(broken)}" if broken else "all promises kept"
     print(
-        f"{hours:.0f} simulated hours in {seconds:.0f} s: {hours / max(seconds, 0.001):.1f} hours a second; all promises kept"
+        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s: {hours / max(seconds, 0.001):.1f} hours a second; {kept}"
     )
     for name, count in sorted(totals.items()):
         print(f"  {name}: {count}")
-    return 0
+    return 1 if broken else 0
 
 
 def _told(line: str) -> None:

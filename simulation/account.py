@@ -399,15 +399,20 @@ def _environment() -> Environment:
     return environment
 
 
-def _streamed(value: Any) -> Any:
-    """An item, or an attribute value, as a stream record has it: bytes as base64."""
-    if isinstance(value, list):
-        return [_streamed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1 and isinstance(value.get("B"), bytes):
-        return {"B": base64.b64encode(value["B"]).decode()}
-    return {name: _streamed(each) if isinstance(each, (dict, list)) else each for name, each in value.items()}
+def _streamed(item: Item) -> Item:
+    """An item as a stream record has it: bytes as base64."""
+    return {name: _streamed_value(value) for name, value in item.items()}
+
+
+def _streamed_value(value: Any) -> Any:
+    ((kind, content),) = value.items()
+    if kind == "B":
+        return {"B": base64.b64encode(content).decode()}
+    if kind == "M":
+        return {"M": _streamed(content)}
+    if kind == "L":
+        return {"L": [_streamed_value(each) for each in content]}
+    return value
 
 
 class Lambda:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from simulation.account import Account
 from simulation.conservation import judged
@@ -241,6 +242,13 @@ def _figures(account: Account, truth: Truth) -> Counter[str]:
     figures["deliveries"] = len(truth.deliveries)
     for history in truth.deliveries.values():
         figures[f"ended {history[-1].state}"] += 1
+        states = [each.state for each in history]
+        for before, after in pairwise(["accepted", *states]):
+            figures[f"step {before} to {after}"] += 1
+    for changes in truth.circuits.values():
+        for before, after in pairwise(["closed", *(each.state.value for _, each in changes)]):
+            if before != after:
+                figures[f"circuit {before} to {after}"] += 1
     for kind, count in account.weather.struck.items():
         figures[f"fault {kind}"] += count
     for name, count in account.telemetry.counts.items():
