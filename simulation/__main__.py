@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     worlds = list(WORLDS) if given.world == "all" else [given.world]
     totals: Counter[str] = Counter()
     hours = seconds = 0.0
-    runs, broken, began = 0, [], time.monotonic()
+    runs, broken, began, worked = 0, [], time.monotonic(), time.process_time()
     for seed, world in product(range(given.seed, given.seed + given.seeds), worlds):
         if given.minutes and time.monotonic() - began > given.minutes * 60:
             break
@@ -53,8 +53,9 @@ def main(arguments: Sequence[str]) -> int:
         runs, hours, seconds = runs + 1, hours + result.simulated_hours, seconds + result.seconds
         totals.update(result.figures)
     kept = f"promises broken in {', '.join(broken)}" if broken else "all promises kept"
+    worked = time.process_time() - worked
     print(
-        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s: {hours / max(seconds, 0.001):.1f} hours a second; {kept}"
+        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s, {worked:.0f} s of CPU: {hours / max(worked, 0.001):.1f} hours a second of CPU; {kept}"
     )
     for name, count in sorted(totals.items()):
         print(f"  {name}: {count}")

@@ -119,7 +119,7 @@ class Account:
         self.calls = 0
         self.asked = 0
         self.troubles: dict[str, list[int]] = defaultdict(list)
-        self._circuits = 0
+        self._circuits = self._waiting = 0
         self._wakes_at = self._woken_at = 0
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
@@ -252,8 +252,13 @@ class Account:
                 self._woken_at = minute
 
     def _nothing_wakes(self) -> bool:
-        """Whether a run of wake would find nothing, in good weather: then it is left out, as it costs most of what idle hours cost."""
-        return self.scheduler.now >= self.weather.over and not self._circuits and self._wakes_at < self._woken_at
+        """Whether a run of wake would find nothing, in good weather: then it is left out, as it costs most of what idle hours cost.
+
+        Of circuits from which nothing waits one in half an hour is left in.
+        """
+        if self.scheduler.now < self.weather.over or self._waiting or self._wakes_at >= self._woken_at:
+            return False
+        return not self._circuits or self.now_ms() // 60_000 < self._woken_at + 30
 
     def _note_waits(self, before: Item | None, after: Item | None) -> None:
         """Remember what wake has to look for in the schedule's table."""
@@ -261,6 +266,8 @@ class Account:
         kind = pk.partition("#")[0]
         if kind == "CIRCUITS":
             self._circuits += (after is not None) - (before is not None)
+        elif kind == "WAITING":
+            self._waiting += (after is not None) - (before is not None)
         elif kind.isdigit():
             self._wakes_at = max(self._wakes_at, int(kind))
 

@@ -262,6 +262,24 @@ class Environment:
         self.pause(latency)
         now = account.scheduler.now
         account.calls += 1
+        if now < weather.over:
+            return self._in_weather(service, operation, real, parameters)
+        return self._made(operation, real, parameters)
+
+    def _made(self, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        """A call that is made, and noted."""
+        account = self.account
+        if self.settings.name == "sweep" and operation == "send_message_batch":
+            for entry in parameters["Entries"]:
+                for told in account.sweeps:
+                    told(entry["MessageBody"])
+        account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
+        self._read(operation, parameters)
+        return real(**parameters)
+
+    def _in_weather(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        account, weather = self.account, self.account.weather
+        now = account.scheduler.now
         if weather.strikes(Kind.CRASH, self.settings.name, now):
             if account.random.random() < 0.5:
                 real(**parameters)
@@ -279,13 +297,7 @@ class Environment:
             account.ignoring_refusals(lambda: real(**parameters))
             self.pause(account.random.randrange(50_000, 10_000_000))
         lost = weather.strikes(Kind.LOST, service, now)
-        if self.settings.name == "sweep" and operation == "send_message_batch":
-            for entry in parameters["Entries"]:
-                for told in account.sweeps:
-                    told(entry["MessageBody"])
-        account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
-        self._read(operation, parameters)
-        answer = real(**parameters)
+        answer = self._made(operation, real, parameters)
         if lost:
             account.trouble(self.settings.name, f"{self.name} {operation} unanswered")
             self.pause(account.random.randrange(1_000_000, 40_000_000))

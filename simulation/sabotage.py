@@ -46,7 +46,7 @@ from simulation.run import Plan, Result, simulate
 
 Change = tuple[object, str, object]
 
-HOURS = 3.0
+HOURS = 2.0
 
 
 @dataclass(frozen=True)
@@ -343,6 +343,7 @@ ALL: tuple[Sabotage, ...] = (
         "ironmq",
         1,
         LOST,
+        rate=40.0,
     ),
     Sabotage(
         "all done",

@@ -15,7 +15,7 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS
 from simulation.account import START_MS, HttpAnswer
-from simulation.endpoints import Asked, Endpoint, life
+from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Violation, Written
 from simulation.worlds.world import Owed, PushWorld, moment
@@ -30,6 +30,7 @@ CHANGES_AN_HOUR = 1.5
 """How often the owner does something."""
 
 QUEUES = 6
+MOODS = (*Mood, Mood.LATER, Mood.LATER)
 
 
 @dataclass
@@ -121,7 +122,7 @@ class IronMqWorld(PushWorld):
         return queue
 
     def _subscriber(self, queue: PushQueue, name: str) -> dict[str, Any]:
-        endpoint = self._account.endpoints.add(f"{name}.example", life(self._random, self._hours))
+        endpoint = self._account.endpoints.add(f"{name}.example", life(self._random, self._hours, MOODS))
         endpoint.later = self._acknowledge_later
         endpoint.about = lambda headers, _: self._delivery_of(headers["iron-message-id"], name)
         queue.endpoints[name] = endpoint
@@ -230,7 +231,7 @@ class IronMqWorld(PushWorld):
         random = self._random
         if random.random() < 0.15:
             return
-        after = random.choice((0, 1, 2, 20, 200))
+        after = random.choice((0, 0, 1, 20, 200))
         self._account.scheduler.spawn(lambda: self._acknowledge(seen), after=after * SECOND)
 
     def _acknowledge(self, seen: Asked) -> None:

@@ -33,7 +33,7 @@ MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mo
 
 KEYS = ("a", "b", "c", "stuck")
 STUCK = "stuck"
-"""Messages of this key are refused, however well an endpoint is."""
+"""Messages of this key are refused by the endpoints of the first queue, however well they are."""
 
 FASTER = 4
 """Producers post so many times as often as those of other worlds: a circuit needs traffic."""
@@ -91,7 +91,8 @@ class PoliciesWorld(IronMqWorld):
         given = super()._subscriber(queue, name)
         endpoint = queue.endpoints[name]
         endpoint.moods = life(self._random, self._hours, MOODS)
-        endpoint.answers = _refuses_stuck
+        if name.startswith("s0"):
+            endpoint.answers = _refuses_stuck
         if name.startswith("s3"):
             given["timeout"] = 30
             endpoint.answers = _takes_its_time

@@ -12,9 +12,11 @@ from typing import Any
 from simulation.account import START_MS, HttpAnswer
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Violation
+from simulation.weather import MINUTE
 from simulation.worlds.world import World, moment
 
 NAMES = ("pull-0", "pull-1", "pull-2")
+BY_THE_CLOCK = "pull-1"
 CONSUMERS = 3
 CLEARS_AN_HOUR = 0.2
 MAX_RESERVATIONS = 4
@@ -108,10 +110,13 @@ class PullWorld(World):
     def _consume(self, queue: str, name: str, random: Random) -> None:
         account = self._account
         while True:
-            account.scheduler.sleep(round(random.expovariate(1 / (60 * SECOND))))
+            now = account.scheduler.now
+            # Those of one queue ask by the clock, all at the full minute.
+            sleeps = MINUTE - now % MINUTE if queue == BY_THE_CLOCK else round(random.expovariate(1 / (90 * SECOND)))
+            account.scheduler.sleep(sleeps)
             timeout = random.choice((30, 60, 120))
             asked_at = account.scheduler.now
-            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 0, 30))}
+            ask = {"n": random.choice((1, 5, 20)), "timeout": timeout, "wait": random.choice((0, 0, 10, 30))}
             answer = self._ask("POST", queue, "/reservations", ask)
             if answer.status != 200:
                 continue

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def fingerprints(seed: int, *, hash_seed: int) -> list[str]:
     """What a run of each world in a process of their own leaves."""
     run = subprocess.run(
-        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", "all", "--hours", "1"],
+        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", "all", "--hours", "0.5"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": "layers/pushhub:.", "PYTHONHASHSEED": str(hash_seed)},
         capture_output=True,

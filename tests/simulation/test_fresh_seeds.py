@@ -20,9 +20,9 @@ FIRST = int(os.environ.get("SIMULATED_FROM", datetime.now(UTC).strftime("%Y%m%d0
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_all_promises_are_kept(seed: int, world: str) -> None:
-    # Given a world of three hours, with whatever goes wrong in it
+    # Given a world of two hours, with whatever goes wrong in it
     run = subprocess.run(
-        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", world, "--hours", "3"],
+        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", world, "--hours", "2"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": "layers/pushhub:."},
         capture_output=True,
