@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import Counter
@@ -128,7 +129,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         actors = [each for each in world.actors() if plan.takes(each)]
         world.begin(actors)
         start = account.scheduler.now
-        for hour in range(1, round(plan.hours) + 1):
+        for hour in range(1, math.ceil(plan.hours) + 1):
             account.scheduler.run(start + round(min(hour, plan.hours) * HOUR))
             progress(
                 f"hour {hour}: {account.calls} calls, {sum(account.weather.struck.values())} faults, {world.open()} open"

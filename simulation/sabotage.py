@@ -410,7 +410,7 @@ ALL: tuple[Sabotage, ...] = (
         ("probed before its time", "two probes at a time"),
     ),
     Sabotage(
-        "given up, not put aside",
+        "given up instead of put aside",
         "what is owed to a subscriber whose circuit is open is given up without a place in its list",
         lambda: [(DynamoDBSubscribers, "add", lambda *_: None)],
         "policies",
@@ -418,7 +418,7 @@ ALL: tuple[Sabotage, ...] = (
         LOST,
     ),
     Sabotage(
-        "a flood, not a ramp",
+        "a flood instead of a ramp",
         "when a subscriber is back, all that waited is let go at once",
         lambda: [(Health, "release", property(lambda _: 5_000))],
         "policies",

@@ -182,3 +182,14 @@ def test_a_transaction_repeated_with_its_token_is_made_once(clock: FakeClock) ->
     for _ in range(2):
         service.transact_write_items(TransactItems=[update], ClientRequestToken="same")
     assert service.tables["t"].item({"pk": {"S": "a"}, "sk": {"S": "b"}})["used"] == {"N": "1"}  # type: ignore[index]
+
+
+def test_a_wait_in_flight_of_more_than_a_minute_is_noted(clock: FakeClock) -> None:
+    # Given two messages that were received
+    waiting = queue(clock, visibility_s=30)
+    waiting.send("short")
+    waiting.send("long")
+    handles = {each.body: each.handle for each in waiting.receive(10)}
+    # When one is hidden for a minute, and one for ten, then the second is noted with its time
+    assert waiting.defer(handles["short"], 60) == waiting.defer(handles["long"], 600) == ""
+    assert waiting.long == [(clock.now(), 600, "long")]

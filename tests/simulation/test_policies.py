@@ -1,0 +1,151 @@
+"""The simulator's rules about circuits, limits, waits and order see what they are there for, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from simulation.account import START_MS
+from simulation.endpoints import Asked, Endpoint
+from simulation.lost import Lost
+from simulation.policies import UNDER_WAY, in_order, left_alone, waits_obeyed, within_limits
+from simulation.scheduler import SECOND
+from simulation.truth import Violation, Written
+
+from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.message import Message, Ordering
+from pushhub.engine.model.seats import Limits
+from pushhub.engine.model.work import WorkOrder
+
+KEY = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="s")
+OPEN_AT = 1_000 * SECOND
+LATER = OPEN_AT + UNDER_WAY + SECOND
+
+
+def endpoint(*asked: Asked) -> Endpoint:
+    account: Any = SimpleNamespace(seed="x")
+    made = Endpoint(account, "e", [])
+    for each in asked:
+        made.log.append(each)
+        made.about_message[each.message_id].append(each)
+    return made
+
+
+def request(at: int, message_id: str = "1", *, lasts: int = SECOND, **more: Any) -> Asked:
+    return Asked(at, {}, b"", message_id, at, "push-1", ended_at=at + lasts, **more)
+
+
+def opened() -> Health:
+    """A circuit that has opened, with a probe due in a minute."""
+    return Health(key=KEY, state=CircuitState.OPEN, version=1, probe_at=START_MS + OPEN_AT // 1000 + 60_000)
+
+
+def truth(*healths: tuple[int, Health], let_go: tuple[int, ...] = ()) -> Any:
+    return SimpleNamespace(circuits={"s": [*healths]}, let_go={"s": [*let_go]})
+
+
+def rules(violations: Any) -> list[str]:
+    return [each.rule for each in violations]
+
+
+def test_a_request_while_the_circuit_is_open_needs_a_probe_that_was_taken() -> None:
+    # Given a circuit that opened, and a probe that was taken when it was due
+    probed_at = OPEN_AT + 61 * SECOND
+    claimed = replace(opened(), version=2, probe_at=opened().probe_at + 90_000)
+    history = [(OPEN_AT, opened()), (probed_at, claimed)]
+    # Then a request right after it is the probe, and another one is not, nor is one that came before
+    assert rules(left_alone(truth(*history), endpoint(request(probed_at + SECOND)), "s", 0)) == []
+    for own in (LATER, probed_at + 3 * SECOND):
+        asked = endpoint(*sorted([request(own), request(probed_at + SECOND)], key=lambda each: each.at))
+        assert rules(left_alone(truth(*history), asked, "s", 0)) == ["asked while its circuit was open"]
+    # And what began while all still took it for closed is excused
+    assert rules(left_alone(truth(*history), endpoint(request(OPEN_AT + SECOND)), "s", 0)) == []
+
+
+def test_a_probe_that_is_not_due_is_one_too_many() -> None:
+    claimed = replace(opened(), version=2, probe_at=opened().probe_at + 90_000)
+    history = [(OPEN_AT, opened()), (OPEN_AT + 50 * SECOND, claimed)]
+    assert rules(left_alone(truth(*history), endpoint(), "s", 0)) == ["probed before its time"]
+    # But for clocks that are as far apart
+    assert rules(left_alone(truth(*history), endpoint(), "s", 11_000)) == []
+
+
+@pytest.mark.parametrize(("count", "broken"), [(20, []), (21, ["more let go than its ramp allows"])])
+def test_a_ramp_begins_with_ten_in_a_minute(count: int, broken: list[str]) -> None:
+    # Given a circuit that ramps: ten a minute, of which two runs may fall together
+    history = [(OPEN_AT, opened()), (LATER, replace(opened(), state=CircuitState.RAMPING, version=2))]
+    times = tuple(LATER + 120 * SECOND + place for place in range(count))
+    assert rules(left_alone(truth(*history, let_go=times), endpoint(), "s", 0)) == broken
+
+
+def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
+    # Given three requests, of which two at most are under way together
+    asked = endpoint(request(0, lasts=5 * SECOND), request(SECOND, lasts=3 * SECOND), request(4 * SECOND))
+    # Then limits of two at a time, and of three a minute, are kept; lower ones are not
+    assert rules(within_limits(asked, Limits(concurrency=2))) == []
+    assert rules(within_limits(asked, Limits(concurrency=1))) == ["too many at a time", "too many at a time"]
+    assert rules(within_limits(asked, Limits(rate_per_s=1 / 60))) == []
+    assert rules(within_limits(asked, Limits(rate_per_s=1 / 120))) == ["too many a minute"]
+
+
+def test_what_retry_after_asked_for_is_waited() -> None:
+    # Given an answer that asks for a minute, written a second later, and a next request
+    first = request(0, answered_at=SECOND, wait_s=60)
+    written = Written(2 * SECOND, "retrying", settled=False, due_at=0, tries=1, attempts=1, version=1)
+    early, late = request(31 * SECOND), request(61 * SECOND)
+    assert rules(waits_obeyed(endpoint(first, early), {"1": [written]}, 0)) == ["Retry-After not waited"]
+    assert rules(waits_obeyed(endpoint(first, late), {"1": [written]}, 0)) == []
+    # And an answer that was never written binds nobody
+    assert rules(waits_obeyed(endpoint(first, early), {"1": []}, 0)) == []
+
+
+def message(number: int, before: str | None) -> Message:
+    return Message(
+        project="p",
+        queue="q",
+        queue_uid="u",
+        message_id=str(number),
+        body=b"",
+        accepted_at=0,
+        due_at=0,
+        expires_at=1,
+        body_size=0,
+        subscriber_ids=("s",),
+        ordering=Ordering(key="k", sequence=number, previous={"s": before} if before else {}),
+    )
+
+
+def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> None:
+    # Given two messages of one key, the first of which ended at ten seconds
+    ended = 10 * SECOND
+    told: Any = SimpleNamespace(settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)})
+    both = [message(1, None), message(2, "1")]
+    # Then the second may be asked about after that, not before; and no place may be left out
+    assert rules(in_order(told, both, {("2", "s"): [request(ended + 1, "2")]})) == []
+    assert rules(in_order(told, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
+    assert rules(in_order(told, both[1:], {})) == ["a place left out"]
+
+
+def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
+    # Given an account in which the order for one delivery is queued, that for another was purged, and that for a third is nowhere
+    keys = [DeliveryKey("p", "u", f"{number:019d}", "s") for number in range(3)]
+    bodies = [WorkOrder(key=each, queue="q").encode() for each in keys]
+    account: Any = SimpleNamespace(
+        sweeps=[],
+        purged={keys[1].message_id},
+        queues={"RetryQueue": SimpleNamespace(bodies=lambda: [bodies[0]])},
+        streamed=lambda: iter(()),
+        dynamodb=SimpleNamespace(tables={"ScheduleTable": SimpleNamespace(everything=lambda: iter(()))}),
+        scheduler=SimpleNamespace(now=0),
+    )
+    lost = Lost(account)
+    # When the sweeper queues all three again
+    for body in bodies:
+        account.sweeps[0](body)
+    # Then one of them is told of
+    [told] = lost.violations()
+    assert isinstance(told, Violation)
+    assert (lost.swept, told.rule, told.about) == (3, "lost without a reason", keys[2].message_id)
