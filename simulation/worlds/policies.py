@@ -16,7 +16,7 @@ from typing import Any
 
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import Circuit
-from pushhub.engine.model.message import Message, NewMessage
+from pushhub.engine.model.message import Message, NewMessage, Ordering
 from pushhub.engine.model.seats import Limits
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
@@ -47,6 +47,9 @@ PROMPT = 15 * MINUTE
 
 LATE_AT_MOST = 4
 """Deliveries that may be late in a run without heavy storms: environments die now and then, which hides their orders for three quarters of an hour."""
+
+FOREVER = 10**18
+NO_ORDER = Ordering(key="")
 
 HEAVY = frozenset({"purged", "stopped", "throttled", "crash", "refused", "lost", "slow", "clocks"})
 
@@ -190,17 +193,21 @@ class PoliciesWorld(IronMqWorld):
     def _prompt(self) -> Iterator[Violation]:
         """Nothing holds up a message whose endpoint is well and which waits behind none of its key: not another key that is stuck, nor a ramp."""
         late: list[tuple[str, str]] = []
-        for accepted, owed in self._owed():
+        last: dict[tuple[str, str, str], str] = {}
+        by_place = sorted(self._owed(), key=lambda pair: (pair[0].message.ordering or NO_ORDER).sequence)
+        for accepted, owed in by_place:
             message, name = accepted.message, self._name(accepted.message.queue, owed[1])
             number = int(message.queue.removeprefix("queue-"))
-            if number in (1, 2, 4) or json.loads(self._body(message) if number == 0 else b"{}").get("key") == STUCK:
+            # The key as its producer said it, not as it was stored.
+            key = json.loads(self._body(message))["key"] if number == 0 else ""
+            before = last.get((message.queue_uid, owed[1], key)) if key else None
+            last[message.queue_uid, owed[1], key] = message.message_id
+            if number in (1, 2, 4) or key == STUCK:
                 continue
             due = max(accepted.at, self._account.moment(message.due_at))
-            before = message.ordering.previous.get(owed[1]) if message.ordering else None
-            ended = None if before is None else self._truth.settled_at(before, owed[1])
-            free = due if before is None else max(due, ended or 10**18)
+            free = due if before is None else max(due, self._truth.settled_at(before, owed[1]) or FOREVER)
             endpoint = self._by_name[message.queue].endpoints[name]
-            if free == 10**18 or not endpoint.well_between(free - PROMPT, free + PROMPT):
+            if free == FOREVER or not endpoint.well_between(free - PROMPT, free + PROMPT):
                 continue
             settled_at = self._truth.settled_at(*owed)
             if settled_at is None or settled_at > free + PROMPT:
