@@ -120,7 +120,8 @@ def test_a_scheduler_a_parameter_and_an_integration_are_made_and_removed(console
         console.open("store", kind)
         page.get_by_role("button", name="Remove").click()
         page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-        expect(page.get_by_text("is removed.")).to_be_visible()
+        expect(page.get_by_text("is removed.").last).to_be_visible()
+        expect(page.get_by_role("button", name="Remove")).to_have_count(0)
         assert project.hub("GET", f"/{kind}") == []
 
 

@@ -134,3 +134,25 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
     told = cli(stack, "simulate", "policy", *replay, "--schedule", "svix")
     assert told["outage"] == []
     assert told["forecast"]["delivered"] == told["forecast"]["accepted"] == 1
+
+
+def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: RunningStack) -> None:
+    # Given the stack as AWS shows it, and a project's token
+    described = stack.description
+    made = stack.make_project("examined")
+    environment = {
+        **os.environ,
+        "AWS_ENDPOINT_URL": described.aws_endpoint_url,
+        "AWS_DEFAULT_REGION": described.region,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "PUSHHUB_URL": stack.base_url,
+        "PUSHHUB_PROJECT": made.project_id,
+        "PUSHHUB_TOKEN": made.token,
+    }
+    # When it is examined
+    command = [sys.executable, "-m", "cli", "--json", "--stack", "pushhub", "deploy", "doctor"]
+    run = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    found = {each["check"]: each for each in json.loads(run.stdout)}
+    # Then every look was possible, and a message went round
+    assert found == {}, run.stderr

@@ -412,8 +412,8 @@ export function Facts({ of }) {
   </dl>`;
 }
 
-export function Figures({ of }) {
-  return html`<dl class="figures">
+export function Figures({ of, wide = false }) {
+  return html`<dl class="figures ${wide ? "wide" : ""}">
     ${of.map(([name, value, unit]) => html`<div><dt>${name}</dt><dd>${value}${unit && html` <small>${unit}</small>`}</dd></div>`)}
   </dl>`;
 }
@@ -436,7 +436,7 @@ export function Ahead({ times }) {
   const wide = 600 / BUCKETS.length;
   const name = (index) => (index === 0 ? "now" : index === BUCKETS.length - 1 ? "later" : `within ${BUCKETS[index][0]}`);
   const said = counts.map((count, index) => count && `${name(index)}: ${count}`).filter(Boolean).join("; ");
-  return html`<svg class="picture" viewBox="0 0 600 120" role="img" aria-label="Retries ahead. ${said || "None"}">
+  return html`<svg class="picture course" viewBox="0 0 600 120" role="img" aria-label="Retries ahead. ${said || "None"}">
     <line class="axis" x1="0" x2="600" y1="95.5" y2="95.5" />
     ${counts.map((count, index) => html`<g key=${index}>
       ${count > 0 && html`<rect class="bar" x=${index * wide + 8} width=${wide - 16} y=${95 - (count / most) * 70} height=${(count / most) * 70} rx="2" />
@@ -450,13 +450,13 @@ export function Ahead({ times }) {
 export function ActivityChart({ hours }) {
   const most = Math.max(1, ...hours.map((each) => Math.max(each.accepted, each.delivered + each.failed)));
   const wide = 600 / hours.length;
-  const y = (count) => 115 - (count / most) * 95;
+  const y = (count) => 115 - (count / most) * 91;
   const sum = (name) => hours.reduce((total, each) => total + each[name], 0);
   const line = hours.map((each, index) => `${index ? "L" : "M"}${(index + 0.5) * wide} ${y(each.accepted)}`).join(" ");
-  return html`<svg class="picture" viewBox="0 0 600 140" role="img" aria-label="The last ${hours.length} hours: ${sum("accepted")} accepted, ${sum("delivered")} delivered, ${sum("failed")} attempts failed">
+  return html`<svg class="picture course" viewBox="0 0 600 140" role="img" aria-label="The last ${hours.length} hours: ${sum("accepted")} accepted, ${sum("delivered")} delivered, ${sum("failed")} attempts failed">
     <line class="axis" x1="0" x2="600" y1="115.5" y2="115.5" />
-    <line class="axis" x1="0" x2="600" y1="19.5" y2="19.5" />
-    <text class="soft" x="0" y="13">${most.toLocaleString()}</text>
+    <line class="axis" x1="0" x2="600" y1="23.5" y2="23.5" />
+    <text class="soft" x="0" y="17">${most.toLocaleString()}</text>
     ${hours.map((each, index) => html`<g key=${each.hour}>
       <title>${hourName(each.hour)}: ${each.accepted} accepted, ${each.delivered} delivered, ${each.failed} failed</title>
       <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116" />
@@ -473,7 +473,7 @@ export function Bars({ label, items }) {
   const most = Math.max(1, ...items.map((each) => each.good + each.bad));
   const wide = 600 / items.length;
   const said = items.filter((each) => each.good + each.bad).map((each) => `${each.label}: ${each.good} good, ${each.bad} failed`).join("; ");
-  return html`<svg class="picture" viewBox="0 0 600 130" role="img" aria-label="${label}. ${said || "Nothing"}">
+  return html`<svg class="picture course" viewBox="0 0 600 130" role="img" aria-label="${label}. ${said || "Nothing"}">
     <line class="axis" x1="0" x2="600" y1="105.5" y2="105.5" />
     ${items.map((each, index) => {
       const good = (each.good / most) * 95;

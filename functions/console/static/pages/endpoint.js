@@ -82,7 +82,7 @@ export function Endpoint({ segments: [app, , id] }) {
         </div>
       </div>
       <${Card} title="Attempts" flush>
-        <${Loaded} from=${attempts}>${(told) => html`<${Table} label="Attempts" rows=${told.data.slice(0, 50)} keyed=${(each) => each.id} empty="None in the last day." columns=${[
+        <${Loaded} from=${attempts}>${(told) => html`<${Table} label="Attempts" rows=${told.data.slice(0, 25)} keyed=${(each) => each.id} empty="None in the last day." columns=${[
           ["When", (each) => html`<${Time} at=${each.timestamp} />`],
           ["Result", (each) => html`<${Badge} state=${stateOf(each)} />`],
           ["Answer", (each) => html`<span class="answer">${answered(each)}</span>`],

@@ -15,7 +15,6 @@ const TABLES = {
   queues: ["Queues", [
     ["Queue", (row) => row.queue],
     ["Messages", (row) => count(row.messages), number],
-    ["Deliveries", (row) => count(row.deliveries), number],
     ["Delivered", (row) => count((row.delivered ?? 0) + (row.acknowledged ?? 0)), number],
     ["Given up", (row) => count((row.exhausted ?? 0) + (row.expired ?? 0)), number],
     ["Open", (row) => count(row.open), number],
@@ -40,7 +39,7 @@ const TABLES = {
 /** Columns for a table of which nothing else is said: those that its rows have, few first. */
 function columnsOf(rows) {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => rows.some((row) => row[name] !== null && row[name] !== 0 && row[name] !== ""));
-  return names.slice(0, 9).map((name) => [name.replaceAll("_", " "), (row) => shown(row[name]), typeof rows[0][name] === "number" ? number : undefined]);
+  return names.slice(0, 9).map((name) => [name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), (row) => shown(row[name]), typeof rows[0][name] === "number" ? number : undefined]);
 }
 
 const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "number" ? value.toLocaleString() : typeof value === "object" ? JSON.stringify(value) : String(value));
@@ -71,7 +70,7 @@ function Verdict({ of: { from, to, as_of: asOf, verdict } }) {
       ["Messages", count(verdict.messages)], ["Deliveries owed", count(verdict.owed)],
       ["Delivered", count((verdict.delivered ?? 0) + (verdict.acknowledged ?? 0))],
       ["Given up", count((verdict.exhausted ?? 0) + (verdict.expired ?? 0))], ["Cancelled", count(verdict.cancelled)],
-      ["On their way", count(waits)], ["Missing", count(verdict.missing)],
+      ["On their way", count(waits)],
     ]} />
   <//>`;
 }

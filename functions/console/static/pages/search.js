@@ -35,6 +35,8 @@ export function Search({ query }) {
           <${Field} label="Application" hint="Its id or uid: messages of webhooks. Of the store when left empty." value=${values.app} onValue=${set("app")} />
           <${Field} label="Type" hint="Such as order:new." value=${values.type} onValue=${set("type")} />
           <${Field} label="State" hint="Of the store." type="choice" options=${STATES.map((each) => [each, each ? each.replace("_", " ") : "Any"])} value=${values.state} onValue=${set("state")} />
+        </div>
+        <div class="row">
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
           <${Field} label="To" type="datetime-local" value=${values.to} onValue=${set("to")} />
         </div>

@@ -63,7 +63,7 @@ export function Today() {
       const day = (name) => told.hours.reduce((total, each) => total + each[name], 0).toLocaleString();
       const [oldest] = told.oldest;
       return html`<${Fragment}>
-        <${Figures} of=${[
+        <${Figures} wide of=${[
           ["Accepted, last day", day("accepted")],
           ["Delivered, last day", day("delivered")],
           ["Given up, last day", day("given_up")],
@@ -112,7 +112,7 @@ export function Today() {
             ["Queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
             ["Failing", (each) => each.size, { number: true }],
             ["Oldest", (each) => html`<${Time} at=${told.oldest.find((other) => other.queue === each.name)?.at} />`],
-            ["Tried again", (each) => `${each.push.retries} times, ${each.push.retries_delay} s apart`],
+            ["Tried again", (each) => `${each.push.retries === 1 ? "once" : `${each.push.retries} times`}, ${each.push.retries_delay} s apart`],
           ]} />
         <//>
       <//>`;

@@ -17,7 +17,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format", "default")
 
 _STYLE = """
-:root{color-scheme:light dark;--line:#8884;--soft:#8881;--link:light-dark(#0b57d0,#8ab4f8)}
+:root{color-scheme:light dark;--line:#8884;--soft:#8881;--link:light-dark(#0b57d0,#8ab4f8);background:light-dark(#fff,#12151b);color:light-dark(#16181d,#e6e9ef)}
 *{box-sizing:border-box}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem}
 a{color:var(--link)}h2{border-bottom:1px solid var(--line);margin-top:3rem}h3{font-size:1rem;margin:0;display:inline}
 code,pre{font-family:ui-monospace,monospace;font-size:.875rem;overflow-wrap:anywhere}
@@ -45,8 +45,8 @@ def page(document: Mapping[str, Any]) -> str:
     info = document["info"]
     tags = document["tags"]
     parts = [
-        f"<h1>{escape(info['title'])} API</h1>",
-        f"<p>{_prose(info['description'])} The same for programs: <a href='/openapi.json'>openapi.json</a>.</p>",
+        f"<header><h1>{escape(info['title'])} API</h1>",
+        f"<p>{_prose(info['description'])} The same for programs: <a href='/openapi.json'>openapi.json</a>.</p></header>",
         "<nav aria-label='APIs'><ul>",
         *(f"<li><a href='#{_anchor(tag['name'])}'>{escape(tag['name'])}</a></li>" for tag in tags),
         "</ul></nav><main>",
