@@ -51,6 +51,28 @@ def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, An
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://Example.COM", "http://example.com/"),
+        ("HTTP://Example.com/Foo?Bar=Baz", "http://example.com/Foo?Bar=Baz"),
+        ("http://example.com?A=b", "http://example.com/?A=b"),
+        ("https://Shop:Secret@Example.com:443/A", "https://Shop:Secret@example.com/A"),
+        ("http://example.com:80/a", "http://example.com/a"),
+        ("http://example.com:443/a", "http://example.com:443/a"),
+        ("http://example.com:/a", "http://example.com/a"),
+        ("http://[2001:DB8::1]:8080/a", "http://[2001:db8::1]:8080/a"),
+        ("https://example.com#top", "https://example.com/"),
+    ],
+)
+def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, given: str, kept: str) -> None:
+    app = world.make_app()
+    made = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
+    assert made["url"] == kept
+    # And written so it stays so
+    assert world.ask("PATCH", f"/app/{app}/endpoint/{made['id']}", {"url": kept})["url"] == kept
+
+
 def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
     # Given an endpoint made as old clients make it
     world.ask("POST", "/event-type", {"name": "a", "description": "x"})

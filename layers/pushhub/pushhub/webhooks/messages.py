@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
+from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
 from pushhub.base.ids import first_message_id
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
@@ -172,20 +172,21 @@ class WebhooksMessages:
         self._expunge(self.message(project_id, app, name))
 
     def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
-        """Destroy the bytes of several messages; whether each was there, by its name.
+        """Destroy the bytes of several messages; whether each had any, by its id or its producer's own.
 
         Raises:
             NotFound: No such application.
         """
         application = found_application(self._applications, project_id, app)
-        done: dict[str, bool] = {}
-        for name in names:
-            engine = engine_id(name)
-            listed = self._log.listed(project_id, application.app_id, engine) if engine else None
-            if listed is not None:
-                self._expunge(listed)
-            done[name] = listed is not None
-        return done
+        return {name: self._expunge_if_there(application, name) for name in names}
+
+    def _expunge_if_there(self, application: Application, name: str) -> bool:
+        try:
+            found = self.of(application, name)
+        except NotFound:
+            return False
+        self._expunge(found)
+        return found.has_payload(self._clock.now())
 
     def _expunge(self, message: ListedMessage) -> None:
         """The list first: from then on nobody is shown the bytes, whatever of the rest has to be repeated."""

@@ -123,7 +123,7 @@ def _counted(hub: WebhooksUseCases, call: WebhooksCall) -> Stats:
 
 def _example(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     posted = hub.examples.send(call.project, call.app, call.endpoint, call.fields)
-    return Response(status=202, body=message_view(posted.message, {}))
+    return Response(status=200, body=message_view(posted.message, {}))
 
 
 _route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
@@ -224,6 +224,5 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         name="webhooks.send_example",
         summary="Send an example of an event type to an endpoint",
         body=Body.JSON,
-        status=202,
     ),
 )

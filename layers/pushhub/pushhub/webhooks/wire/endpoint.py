@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
@@ -200,8 +200,18 @@ def _url(fields: Fields) -> str:
         return text
     if not parts.hostname:
         raise fields.refuse("The URL must be a valid http or https URL", "url")
-    # As browsers write it: a host alone has the path "/".
-    return text if parts.path or parts.query else f"{text.partition('#')[0]}/"
+    return _as_browsers_write_it(text, parts)
+
+
+def _as_browsers_write_it(text: str, parts: SplitResult) -> str:
+    """A URL of HTTP by the rules of WHATWG that change what it says least: scheme and host in small letters, no usual port, a path."""
+    scheme = parts.scheme
+    user, at, place = parts.netloc.rpartition("@")
+    place = place.lower().removesuffix(":").removesuffix(":443" if scheme == "https" else ":80")
+    rest = text[text.index("://") + 3 + len(parts.netloc) :]
+    if not parts.path and not parts.query:
+        rest = ""
+    return f"{scheme}://{user}{at}{place}{rest if rest.startswith('/') else f'/{rest}'}"
 
 
 def is_http(url: str) -> bool:

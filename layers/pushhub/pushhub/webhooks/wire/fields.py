@@ -36,6 +36,9 @@ MAX_DEPTH = 100
 NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 """What uids and names of event types look like."""
 
+_OFFSET = re.compile(r"(:\S+) +([+-]?)(\d\d:?\d\d)$")
+_MOST_OF_A_TIME = 64
+"""Characters."""
 _CONTROL = re.compile(r"[\x00-\x08]")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
@@ -112,10 +115,16 @@ def bad_request(detail: str) -> Refused:
 
 
 def moment(text: str) -> int | None:
-    """A time as clients write it, epoch milliseconds; without an offset it is UTC. None when it is none."""
+    """A time as clients write it, epoch milliseconds; without an offset it is UTC. None when it is none.
+
+    Besides RFC 3339 also as Rust and Go write it: ``2026-01-01 00:00:00.5 UTC``, ``2026-01-01 00:00:00 +00:00``.
+    """
+    if len(text) > _MOST_OF_A_TIME:
+        return None
     try:
         # A plus sign that was not escaped arrives as a space.
-        read = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text.strip())
+        named = re.sub(r" *(UTC|Z|z)$", "+00:00", text.strip())
+        read = datetime.fromisoformat(_OFFSET.sub(lambda found: f"{found[1]}{found[2] or '+'}{found[3]}", named))
         aware = read if read.tzinfo else read.replace(tzinfo=UTC)
         return max(0, round(aware.timestamp() * 1000))
     except (ValueError, OverflowError):
