@@ -1,0 +1,161 @@
+"""What endpoints that hang cost another project's healthy delivery, in the simulator's model of AWS.
+
+    PYTHONHASHSEED=0 .venv/bin/python -m bench.neighbours_model [--save docs/bench-neighbours-model.md]
+
+The real functions run in the simulator's account, as template.yaml has them (with as many runs at a time as its default allows), in virtual time: no
+figure depends on the machine. Its queues are not fair: a message stands behind those that came before it, whosesoever they are. A victim posts five
+messages a second; after ten seconds another project posts 5,000, a hundred at a time, to endpoints that are prompt, or take every request and answer
+none. Latency is from the answer to the post until the endpoint has the request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from simulation.account import Account, Operator
+from simulation.endpoints import Asked, Reply
+from simulation.functions import Environment
+from simulation.scheduler import SECOND
+from simulation.template import stack
+from simulation.weather import Weather
+
+from bench.tables import save, table
+from pushhub.base.ports import PushRequest
+from pushhub.engine.projects import Projects
+
+PER_POST = 100
+RATE = 5
+BEGINS_S = 10
+POSTS_EACH_S = 10
+"""Posts a second of the neighbour: its 5,000 messages are there within five seconds."""
+
+
+@dataclass
+class Seen:
+    """An endpoint that is prompt, or takes every request and answers none."""
+
+    account: Account
+    hangs: bool
+    at: dict[str, int] = field(default_factory=dict)
+    times: int = 0
+
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+        """A request."""
+        now = self.account.scheduler.now
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.at.setdefault(headers["iron-message-id"], now)
+        self.times += 1
+        seen = Asked(now, headers, b"", headers["iron-message-id"], 0, environment.name)
+        return seen, Reply(takes=10_000 * SECOND if self.hangs else 20_000)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run told: the victim's latencies (ms), how many never came, tries at the neighbour's endpoints, and runs of push."""
+
+    latencies: list[float]
+    lost: int
+    tries: int
+
+
+def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int) -> Measured:
+    """A victim beside a neighbour with so many endpoints; none is no neighbour."""
+    seed = "neighbours/1"
+    deployed = stack()
+    functions = tuple(
+        replace(each, queues=tuple(replace(queue, concurrency=min(queue.concurrency, runs)) for queue in each.queues))
+        for each in deployed.functions
+    )
+    account = Account(seed, replace(deployed, functions=functions), Weather((), seed))
+    with account.installed():
+        operator = Operator(account)
+        projects = Projects(config=operator.config, clock=operator.clock)
+        ours, theirs = projects.make("victim").project_id, projects.make("neighbour").project_id
+        tokens = {each: projects.make_token(each) for each in (ours, theirs)}
+        victim = Seen(account, hangs=False)
+        sick = Seen(account, hangs=hangs)
+        known: Any = account.endpoints.known
+        known["victim.example"] = victim
+        names = [f"n{number}" for number in range(endpoints)]
+        known.update({f"{each}.example": sick for each in names})
+        for project, name in ((ours, "victim"), *((theirs, each) for each in names)):
+            push = {"subscribers": [{"name": "only", "url": f"https://{name}.example/in"}], "retries_delay": 60}
+            queue = {"queue": {"type": "multicast", "push": push}}
+            path = f"/3/projects/{project}/queues/{name}"
+            account.scheduler.spawn(partial(account.http, "PUT", path, queue, token=tokens[project]))
+        account.scheduler.run(60 * SECOND)
+        account.begin_schedules()
+        posted: dict[str, int] = {}
+
+        def post() -> None:
+            body = {"messages": [{"body": "x"}]}
+            answer = account.http("POST", f"/3/projects/{ours}/queues/victim/messages", body, token=tokens[ours])
+            posted[answer.body["ids"][0]] = account.scheduler.now
+
+        def flood(name: str) -> None:
+            body = {"messages": [{"body": "x" * 1000}] * PER_POST}
+            account.http("POST", f"/3/projects/{theirs}/queues/{name}/messages", body, token=tokens[theirs])
+
+        start = account.scheduler.now
+        for number in range(seconds * RATE):
+            account.scheduler.spawn(post, after=number * SECOND // RATE)
+        for number in range(messages // PER_POST if names else 0):
+            after = BEGINS_S * SECOND + number * SECOND // POSTS_EACH_S
+            account.scheduler.spawn(partial(flood, names[number % len(names)]), after=after)
+        account.scheduler.run(start + (seconds + 120) * SECOND)
+        watched = [each for each, at in posted.items() if at >= start + BEGINS_S * SECOND]
+        latencies = [(victim.at[each] - posted[each]) / 1000 for each in watched if each in victim.at]
+        return Measured(sorted(latencies), len(posted.keys() - victim.at.keys()), sick.times)
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=5_000)
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    for runs in (4, 50):
+        alone = 0.0
+        for name, endpoints, hangs in (
+            ("nobody", 0, False),
+            ("a prompt endpoint", 1, False),
+            ("one that hangs", 1, True),
+            ("fifty that hang", 50, True),
+        ):
+            made = run(endpoints, hangs=hangs, messages=options.messages, seconds=options.seconds, runs=runs)
+            p50, p95 = (made.latencies[int(share * len(made.latencies))] for share in (0.5, 0.95))
+            alone = alone or p95
+            rows.append(
+                [
+                    str(runs),
+                    name,
+                    *(f"{each:.0f}" for each in (p50, p95, made.latencies[-1])),
+                    f"{p95 / alone:.2f}",
+                    str(made.lost),
+                    str(made.tries),
+                ]
+            )
+            print(rows[-1], flush=True)
+    head = [
+        *("runs at a time", "neighbour posts to", "p50, ms", "p95, ms", "longest, ms", "p95 to alone (aim: 1.5)"),
+        *("not come", "tries at the neighbour's"),
+    ]
+    text = table(head, rows)
+    print(text)
+    about = f"{RATE} messages a second for {options.seconds} s; the neighbour posts {options.messages}."
+    save(options.save, "A victim beside endpoints that hang, in the simulator", __doc__ or "", about, text)
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        again = [sys.executable, "-m", "bench.neighbours_model", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+    main()
