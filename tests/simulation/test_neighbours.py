@@ -1,0 +1,22 @@
+"""Endpoints that hang, by the dozen and of one project: the others' messages are delivered as if they were not there, on queues that are not fair."""
+
+from __future__ import annotations
+
+import pytest
+from bench.neighbours_model import run
+
+MOST_MS = 2_500
+"""The longest that a victim's message may take, of virtual time: the stream is read, a run has half a second to find out who is slow, and looks into
+its queue each second. It was 102 s for fifty of them before they had a lane of their own."""
+
+
+@pytest.mark.parametrize("endpoints", [1, 50])
+def test_a_neighbour_whose_endpoints_hang_takes_nobodys_runs(endpoints: int) -> None:
+    # Given four runs at a time, and a thousand messages for endpoints that take every request and answer none
+    made = run(endpoints, hangs=True, messages=1_000, seconds=30, runs=4)
+    # Then another project's messages are all delivered, and none was held up
+    assert made.lost == 0
+    assert len(made.latencies) == 100
+    assert max(made.latencies) < MOST_MS
+    # And those that hang were asked, each now and then
+    assert endpoints <= made.tries < 500
