@@ -2,8 +2,8 @@
 
     make up && .venv/bin/python -m bench.webhooks [--messages 2000] [--rate 15] [--save docs/bench-webhooks.md]
 
-Against the running local stack. First messages go to an application with three healthy endpoints; then, at the same pace, to one with the same and a fourth that answers 503 to
-everything. Half of the messages have one of twenty ordering keys. A neighbour's time is from the request that posts a message until the endpoint has it. When all are posted and the
+Against the running local stack. Messages go to an application with three healthy endpoints and, at the same pace, to one with the same and a fourth that answers 503 to everything; in
+turn, in blocks, so that both have the machine as it is. Half of the messages have one of twenty ordering keys. A neighbour's time is from the request that posts a message until the endpoint has it. When all are posted and the
 neighbours have theirs, the fourth endpoint is mended, and everything that it is owed is awaited; what it was sent in each minute is read out of its own list of attempts.
 """
 
@@ -30,7 +30,9 @@ from bench.tables import save, table
 HEALTHY = 3
 KEYS = 20
 BASELINE = 4
-"""Of so many messages to the dead endpoint one is posted without it first."""
+"""For so many messages to the dead endpoint one is posted without it."""
+
+BLOCKS = 5
 
 PATIENCE_S = 900
 """How long a part of the run is awaited."""
@@ -117,10 +119,10 @@ def posted(api: Api, app: str, count: int, rate: float) -> Posted:
 
 
 def times(receiver: Receiver, made: Posted) -> list[float]:
-    """Seconds until each healthy endpoint had each message, sorted; all of them are awaited."""
-    paths = [f"/{made.app}/{number}" for number in range(HEALTHY)]
-    awaited(lambda: all(receiver.count(path) == len(made.begun) for path in paths), "the healthy endpoints")
-    return sorted(receiver.got[path, each] - at for path in paths for each, at in made.begun.items())
+    """Seconds until each healthy endpoint had each message; all of them are awaited."""
+    owed = [(f"/{made.app}/{number}", each) for number in range(HEALTHY) for each in made.begun]
+    awaited(lambda: all(each in receiver.got for each in owed), "the healthy endpoints")
+    return [receiver.got[path, each] - made.begun[each] for path, each in owed]
 
 
 def awaited(done: Any, what: str) -> float:
@@ -133,9 +135,9 @@ def awaited(done: Any, what: str) -> float:
     raise TimeoutError(what)
 
 
-def p95(sorted_times: list[float]) -> float:
-    """The 95th percentile, in seconds."""
-    return sorted_times[int(len(sorted_times) * 0.95)]
+def p95(seconds: list[float]) -> float:
+    """The 95th percentile."""
+    return sorted(seconds)[int(len(seconds) * 0.95)]
 
 
 def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
@@ -197,14 +199,17 @@ def main() -> None:
     port = server.server_port
     plain, _ = application(api, port, fourth=False)
     times(receiver, posted(api, plain, 50, options.rate))  # warms up
-    plain, _ = application(api, port, fourth=False)
-    without = times(receiver, posted(api, plain, options.messages // BASELINE, options.rate))
-    print(f"without it: p95 {p95(without):.2f} s", flush=True)
     app, fourth = application(api, port, fourth=True)
-    made = posted(api, app, options.messages, options.rate)
-    beside = times(receiver, made)
+    without: list[float] = []
+    beside: list[float] = []
+    for _ in range(BLOCKS):
+        for where, count, taken in (
+            (plain, options.messages // BASELINE // BLOCKS, without),
+            (app, options.messages // BLOCKS, beside),
+        ):
+            taken += times(receiver, posted(api, where, count, options.rate))
+        print(f"p95 {p95(without):.2f} s without it, {p95(beside):.2f} s beside it", flush=True)
     refused = receiver.refused
-    print(f"beside it: p95 {p95(beside):.2f} s, {refused} requests made to it", flush=True)
     receiver.down = False
     took = awaited(lambda: receiver.count("/fourth") == options.messages, "the fourth endpoint")
     in_order = sum(sequences == list(range(1, len(sequences) + 1)) for sequences in receiver.order.values())
