@@ -207,7 +207,7 @@ def main() -> None:
             (plain, options.messages // BASELINE // BLOCKS, without),
             (app, options.messages // BLOCKS, beside),
         ):
-            taken += times(receiver, posted(api, where, count, options.rate))
+            taken.extend(times(receiver, posted(api, where, count, options.rate)))
         print(f"p95 {p95(without):.2f} s without it, {p95(beside):.2f} s beside it", flush=True)
     refused = receiver.refused
     receiver.down = False
