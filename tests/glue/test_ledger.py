@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from glue_jobs.delivery_report.arguments import BadInput, parse
+from glue_jobs.delivery_report.holdings import entries
 from glue_jobs.delivery_report.ledger import COMMIT_BITS
 from glue_jobs.delivery_report.progress import Steps
 from glue_jobs.delivery_report.proof import prove
@@ -62,6 +63,22 @@ def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
     pk, sk = keys[kind]
     named = {"topic_uid": {"S": record.queue_uid}} if kind == "commit" else {"queue": {"S": record.queue}}
     return {"pk": {"S": pk}, "sk": {"S": sk}, "kind": {"S": kind}, "accepted_at": {"N": at}, **named}
+
+
+def test_a_message_is_known_by_its_own_partition_or_by_its_place_in_one_that_it_shares() -> None:
+    # Given a message with a partition of its own, and one of a queue that lists its messages
+    lives = Lives()
+    lives.post(NOON)
+    record = replace(lives.records[0], queue="webhooks/app_1", queue_uid="~app_1")
+    shared = item(record) | {"pk": {"S": f"{record.project}#~app_1#3"}, "sk": {"S": record.message_id}}
+    client = Client({"m": [item(lives.records[0]), shared]})
+    # Then both are read as the same message of two queues
+    within = {"since": datetime.fromtimestamp(0, UTC), "until": datetime.fromtimestamp(NOON / 1000 + 60, UTC)}
+    read = list(entries(client, {"messages": "m"}, segment=0, segments=1, **within))
+    assert [(each["queue_uid"], each["id"]) for each in read] == [
+        (lives.records[0].queue_uid, record.message_id),
+        ("~app_1", record.message_id),
+    ]
 
 
 def found(spark: SparkSession, folder: Path, client: Client, **changes: Any) -> list[tuple[str, str, str | None, str]]:
