@@ -198,6 +198,11 @@ def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: W
     )
     assert world.ask("GET", path) == {"headers": {"X-Three": "3"}, "sensitive": ["Authorization"]}
     assert world.call("PATCH", path, {"headers": {"User-Agent": None}}).status == 422
+    # When a request to replace them names none, then it is refused and they stay
+    for nothing in ({}, {"headers": None}):
+        refused = world.call("PUT", path, nothing)
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "headers"])
+    assert world.ask("GET", path)["headers"] == {"X-Three": "3"}
     # When they are replaced, then those that were there go
     world.ask("PUT", path, {"headers": {}})
     assert world.ask("GET", path) == {"headers": {}, "sensitive": []}

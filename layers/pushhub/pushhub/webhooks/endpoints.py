@@ -279,8 +279,10 @@ class WebhooksEndpoints:
 
         Raises:
             NotFound: No such application or endpoint.
-            Unprocessable: One may not be sent.
+            Unprocessable: There are none, or one may not be sent.
         """
+        if fields.raw("headers") is None:
+            raise fields.refuse("An object of texts is required", "headers")
         given = parse_headers(fields)
         self._changed(self.endpoint(project_id, app, name), lambda stored: replace(stored, headers=given))
 

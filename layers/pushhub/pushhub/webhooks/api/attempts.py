@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
@@ -45,22 +46,28 @@ def _query(call: WebhooksCall) -> AttemptQuery:
     )
 
 
-def _view(hub: WebhooksUseCases, call: WebhooksCall, attempt: LoggedAttempt) -> dict[str, object]:
-    message = None
-    if call.flag("with_msg", default=False):
-        found = hub.messages.message(call.project, attempt.app_id, message_id(attempt.engine_id))
-        message = message_view(found, {})
-    return attempt_view(attempt, with_content=call.flag("with_content", default=True), message=message)
+def _viewer(hub: WebhooksUseCases, call: WebhooksCall) -> Callable[[LoggedAttempt], dict[str, object]]:
+    """Shows attempts as the query asks; one that asks wrongly is refused however many there are."""
+    with_message, with_content = call.flag("with_msg", default=False), call.flag("with_content", default=True)
+
+    def view(attempt: LoggedAttempt) -> dict[str, object]:
+        message = None
+        if with_message:
+            found = hub.messages.message(call.project, attempt.app_id, message_id(attempt.engine_id))
+            message = message_view(found, {})
+        return attempt_view(attempt, with_content=with_content, message=message)
+
+    return view
 
 
 def _of_endpoint(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = _window(hub, call, Kind.ATTEMPT)
+    window, view = _window(hub, call, Kind.ATTEMPT), _viewer(hub, call)
     page = hub.attempts.of_endpoint(call.project, call.app, call.endpoint, window, _query(call))
-    return Response(status=200, body=page_view(page, lambda each: _view(hub, call, each)))
+    return Response(status=200, body=page_view(page, view))
 
 
 def _of_message(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    window = _window(hub, call, Kind.ATTEMPT)
+    window, view = _window(hub, call, Kind.ATTEMPT), _viewer(hub, call)
     page = hub.attempts.of_message(
         call.project,
         call.app,
@@ -69,7 +76,7 @@ def _of_message(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
         _query(call),
         endpoint=call.names.get("endpoint") or call.query.get("endpoint_id", ""),
     )
-    return Response(status=200, body=page_view(page, lambda each: _view(hub, call, each)))
+    return Response(status=200, body=page_view(page, view))
 
 
 def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -94,7 +101,7 @@ def _destinations(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     attempt = hub.attempts.attempt(call.project, call.app, call.message, call.names["attempt"])
-    return Response(status=200, body=_view(hub, call, attempt))
+    return Response(status=200, body=_viewer(hub, call)(attempt))
 
 
 def _expunge(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
