@@ -84,6 +84,11 @@ def test_a_path_that_only_looks_like_anothers_is_ironmqs(path: str, whose: str) 
     assert owner(path, "apis") == owner(path, "producer_apis") == whose
 
 
+def test_what_svix_clients_ask_for_elsewhere_is_refused_in_their_words() -> None:
+    assert owner("/ingest/api/v1/source", "apis") == "webhooks"
+    assert owner("/ingest/x", "apis") == "ironmq"
+
+
 def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() -> None:
     # Given the routes that producers ask for
     producers = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.INGEST}

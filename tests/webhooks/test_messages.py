@@ -275,8 +275,8 @@ def test_attempts_say_what_was_answered(world: WebhooksWorld) -> None:
     assert world.ask("GET", shown, with_content="false")["response"] == "{}"
     # And what asks wrongly is refused, were there none to show
     none = f"/app/{app}/attempt/endpoint/{world.make_endpoint(app)}"
-    for wrong in ({"with_content": "maybe"}, {"with_msg": "2"}):
-        assert world.call("GET", none, **wrong).status == 400, wrong
+    for wrong in ("with_content=maybe", "with_msg=2"):
+        assert world.call("GET", none, query=wrong).status == 400, wrong
     assert world.ask("GET", shown, with_msg="true")["msg"]["id"] == posted["id"]
     assert world.call("DELETE", f"{shown}/content").status == 204
     assert world.ask("GET", shown)["response"] == "EXPUNGED"

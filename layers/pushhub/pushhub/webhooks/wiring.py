@@ -265,7 +265,8 @@ class Webhooks:
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks,),
-            apis={"/api/v1/": lambda: self.api},
+            # Clients have routes of Svix Ingest too; there are none here, and they are told so in words they can read.
+            apis={"/api/v1/": lambda: self.api, "/ingest/api/v1/": lambda: self.api},
             producer_apis={"/api/v1/": lambda: self.posting_api},
         )
 

@@ -196,6 +196,7 @@ def check_48_what_is_missing_says_so_at_once(stage: Stage) -> None:
         assert time.monotonic() - began < 20
     refused(404, stage.svix.connector.list)
     refused(404, stage.svix.integration.list, app.id)
+    refused(404, stage.svix.ingest.source.list)
 
 
 def check_52_replay_missing_delivers_what_was_never_sent(stage: Stage) -> None:
