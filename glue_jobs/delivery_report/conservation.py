@@ -139,8 +139,8 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
 
 
 def is_overdue() -> Column:
-    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`."""
-    return (F.col("standing") == "missing") & (F.col("acceptances") > 0)
+    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`. Of a message owed to nobody nothing is due."""
+    return (F.col("standing") == "missing") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
 
 
 def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
