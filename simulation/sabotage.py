@@ -373,7 +373,7 @@ ALL: tuple[Sabotage, ...] = (
         "a message is sent although the one before it, of the same ordering key, has not ended",
         _nobody_waits_behind,
         "policies",
-        1,
+        29,
         ORDER,
     ),
     Sabotage(
@@ -381,7 +381,7 @@ ALL: tuple[Sabotage, ...] = (
         "messages of all ordering keys wait for each other",
         _one_key,
         "policies",
-        1,
+        29,
         ("held up",),
     ),
     Sabotage(
@@ -389,7 +389,7 @@ ALL: tuple[Sabotage, ...] = (
         "a delivery that ends does not look who waits behind it",
         lambda: [(Deliver, "_let_next_go", lambda *_: None)],
         "policies",
-        1,
+        29,
         ("held up", *LOST),
     ),
     Sabotage(
@@ -397,7 +397,7 @@ ALL: tuple[Sabotage, ...] = (
         "what is owed to a subscriber whose circuit is open is tried all the same",
         _never_open,
         "policies",
-        1,
+        29,
         ("asked while its circuit was open", "two probes at a time"),
     ),
     Sabotage(
@@ -405,7 +405,7 @@ ALL: tuple[Sabotage, ...] = (
         "whoever meets an open circuit makes a probe, whether one is due or not",
         _probes_at_any_time,
         "policies",
-        1,
+        29,
         ("probed before its time", "two probes at a time"),
     ),
     Sabotage(
@@ -413,7 +413,7 @@ ALL: tuple[Sabotage, ...] = (
         "what is owed to a subscriber whose circuit is open is given up without a place in its list",
         lambda: [(DynamoDBSubscribers, "add", lambda *_: None)],
         "policies",
-        1,
+        29,
         LOST,
     ),
     Sabotage(
@@ -421,7 +421,7 @@ ALL: tuple[Sabotage, ...] = (
         "when a subscriber is back, all that waited is let go at once",
         lambda: [(Health, "release", property(lambda _: 5_000))],
         "policies",
-        1,
+        29,
         ("more let go than its ramp allows",),
     ),
     Sabotage(
@@ -429,7 +429,7 @@ ALL: tuple[Sabotage, ...] = (
         "what an answer asks to wait is not waited",
         lambda: [(AnswerRules, "_retry_after_ms", lambda *_: 0)],
         "policies",
-        1,
+        29,
         ("Retry-After not waited",),
     ),
     Sabotage(
@@ -437,7 +437,7 @@ ALL: tuple[Sabotage, ...] = (
         "each execution environment takes a subscriber's whole limit for its own",
         lambda: [(Share, "concurrency", lambda _, limit: limit)],
         "policies",
-        1,
+        29,
         ("too many at a time",),
     ),
     Sabotage(
@@ -445,7 +445,7 @@ ALL: tuple[Sabotage, ...] = (
         "an endpoint that is gone is not disabled",
         lambda: [(Deliver, "_disable", lambda *_: None)],
         "webhooks",
-        1,
+        17,
         ("given up too soon",),
     ),
     Sabotage(
@@ -453,7 +453,7 @@ ALL: tuple[Sabotage, ...] = (
         "what is owed to an endpoint that was disabled is sent all the same",
         _not_disabled,
         "webhooks",
-        1,
+        17,
         ("sent to a disabled endpoint",),
     ),
     Sabotage(
@@ -469,7 +469,7 @@ ALL: tuple[Sabotage, ...] = (
         "who posts goes by what was remembered of the queue: what comes after a clear is cleared with the rest",
         _stale_queues,
         "pull",
-        1,
+        36,
         ("cleared before it was posted", "taken back before it was posted", "handed out after it was cleared"),
     ),
     Sabotage(
