@@ -287,7 +287,7 @@ ALL: tuple[Sabotage, ...] = (
         "a message that expires while it is tried reaches no error queue (found by outsiders)",
         lambda: [(error_queue, "GIVEN_UP", frozenset({DeliveryState.EXHAUSTED}))],
         "ironmq",
-        2,
+        4,
         ("error queue",),
     ),
     Sabotage(
@@ -455,6 +455,7 @@ ALL: tuple[Sabotage, ...] = (
         "webhooks",
         17,
         ("sent to a disabled endpoint",),
+        rate=60.0,
     ),
     Sabotage(
         "clears unheard",

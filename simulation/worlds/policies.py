@@ -77,13 +77,12 @@ class PoliciesWorld(IronMqWorld):
             config.update_queue(replace(stored, push=push))
 
     def _queue(self, number: int) -> PushQueue:
-        random = self._random
         queue = PushQueue(f"queue-{number}", "multicast", {})
         subscribers = [self._subscriber(queue, f"s{number}-{place}") for place in range(1 if number >= 3 else 2)]
-        delays = (random.choice((10, 60, 300)), 60, 60, 60, 60)
+        delays = (120, 60, 60, 60, 60)
         push = {
             "subscribers": subscribers,
-            "retries": (random.choice((1, 3)), 50, 10, 3, 3)[number],
+            "retries": (3, 50, 10, 3, 3)[number],
             "retries_delay": delays[number],
             "error_queue": "errors",
         }
