@@ -472,6 +472,7 @@ ALL: tuple[Sabotage, ...] = (
         "pull",
         36,
         ("cleared before it was posted", "taken back before it was posted", "handed out after it was cleared"),
+        rate=60.0,
     ),
     Sabotage(
         "ids are drawn",

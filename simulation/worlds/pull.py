@@ -18,7 +18,7 @@ from simulation.worlds.world import World, moment
 NAMES = ("pull-0", "pull-1", "pull-2")
 BY_THE_CLOCK = "pull-1"
 CONSUMERS = 3
-CLEARS_AN_HOUR = 0.2
+CLEARS_AN_HOUR = 1.0
 MAX_RESERVATIONS = 4
 CLOCKS_OFF_MS = 1_000
 

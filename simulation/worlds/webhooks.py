@@ -38,7 +38,7 @@ MOST_TRIES = 8
 REMEMBERED = 3 * SECOND
 """For so long what was read of an endpoint counts: two seconds, and clocks."""
 
-CHANGES_AN_HOUR = 1.5
+CHANGES_AN_HOUR = 4.0
 READ_BEFORE = 60 * SECOND
 """Whom a message is owed to was read so long before it was stored, at most."""
 
