@@ -423,6 +423,7 @@ ALL: tuple[Sabotage, ...] = (
         "policies",
         29,
         ("more let go than its ramp allows",),
+        rate=36.0,
     ),
     Sabotage(
         "Retry-After in vain",
@@ -453,7 +454,7 @@ ALL: tuple[Sabotage, ...] = (
         "what is owed to an endpoint that was disabled is sent all the same",
         _not_disabled,
         "webhooks",
-        17,
+        19,
         ("sent to a disabled endpoint",),
         rate=60.0,
     ),
