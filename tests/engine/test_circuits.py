@@ -17,6 +17,7 @@ from pushhub.engine.model.backoff import SCHEDULES, Schedule
 from pushhub.engine.model.circuit import Circuit, CircuitState, SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
+from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.subscriber_event import SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -100,6 +101,27 @@ def test_what_waits_comes_back_on_a_ramp_behind_what_is_new() -> None:
     assert grows[:-1] == sorted(grows[:-1])
     assert len(grows) >= 3
     assert states_at(world, "s0") == [DeliveryState.DELIVERED] * 301
+
+
+def test_an_order_of_the_schedule_that_failed_once_and_then_waits_on_its_subscriber_is_not_void_when_it_is_let_go() -> (
+    None
+):
+    # Given a message that was woken from the schedule and failed, whose order waits in the queue for the next try
+    world = World()
+    waits = replace(SCHEDULES["svix"], waits_s=(30,) * 9)
+    world.make_queue("q", subscribers(DEAD), retry=waits, circuit=Circuit(failures=4))
+    world.sender.script(DEAD, 500)
+    world.ingest.post(PROJECT, "q", [NewMessage(body=b"later", delay_s=HOUR_S)])
+    while not world.sender.requests_to(DEAD):
+        world.run(seconds=60)
+    # When the circuit opens before that try, then it waits on its subscriber
+    world.post("q", b"1", b"2", b"3")
+    world.run(seconds=40)
+    assert len(world.ports.subscribers.waiting(KEY, 9)) == 4
+    # And when the subscriber is back, it is let go like the others, and arrives
+    world.sender.script(DEAD, 200)
+    world.run(seconds=HOUR_S)
+    assert states_at(world, "s0") == [DeliveryState.DELIVERED] * 4
 
 
 def test_a_subscriber_that_fails_again_while_it_ramps_is_left_alone_again() -> None:

@@ -8,7 +8,7 @@ attempt (at least once, same id); after it, SQS hands the order over again and t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pushhub.base.conflicts import until_saved
@@ -41,6 +41,7 @@ from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
+from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import (
     BodyStore,
     QueueSource,
@@ -103,6 +104,11 @@ class _Job:
     def watched(self) -> bool:
         """Whether the subscriber has a circuit."""
         return self.push.circuit is not None and self.received.order.key.subscriber_id != "*"
+
+    @property
+    def waiting_order(self) -> WorkOrder:
+        """The order as it waits outside of a queue: for the delivery as it is when it comes back, in a message that is received for the first time then."""
+        return replace(self.received.order, version=None)
 
     @property
     def subscriber_key(self) -> SubscriberKey:
@@ -256,7 +262,7 @@ class Deliver:
         if job.watched and step is Step.ATTEMPT:
             gate = self._circuits.gate(key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
         if gate is Gate.WAIT:
-            self._backlog.add(key, job.received.order, self._clock.now())
+            self._backlog.add(key, job.waiting_order, self._clock.now())
             self._telemetry.count("DeliveriesWaiting")
             return Following(Follow.NOTHING)
         if gate is Gate.PROBE or subscriber.limits is None or delivery.subscriber_id == "*":
@@ -283,7 +289,7 @@ class Deliver:
         key = delivery.key._replace(message_id=before)
         if self._has_ended(key):
             return False
-        self._successors.wait_behind(key, job.received.order)
+        self._successors.wait_behind(key, job.waiting_order)
         self._telemetry.count("DeliveriesInLine")
         return not self._has_ended(key)
 
