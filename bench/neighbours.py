@@ -89,13 +89,13 @@ def run(
     thread.join()
     arrived: dict[str, float] = {}
     until = time.time() + LATE_S
-    while len(arrived) < len(posted) and time.time() < until:
+    while not posted.keys() <= arrived.keys() and time.time() < until:
         for body, times in stamps().items():
             arrived.setdefault(body, times[0])
         time.sleep(0.5)
     watched = [body for body, at in posted.items() if at >= begun + BEGINS_S]
     latencies = [arrived[body] - posted[body] for body in watched if body in arrived]
-    return Measured(latencies, len(posted) - len(arrived), posting)
+    return Measured(latencies, len(posted.keys() - arrived.keys()), posting)
 
 
 def main() -> None:
