@@ -26,7 +26,7 @@ __all__ = ["Receiver", "run", "verified"]
 
 APPLICATION, ENDPOINT = "demo", "crm"
 EVENT = {"eventType": "invoice.paid", "payload": {"invoice": "R123456789", "customer": "jürgen@example.org"}}
-SECONDS = 60.0
+SECONDS = 120.0
 """The whole flow is given up after this time."""
 
 Say = Callable[[str], None]
