@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-__all__ = ["SEED_BYTES", "public_key", "sign"]
-
 SEED_BYTES = 32
 
 _P = (1 << 255) - 19

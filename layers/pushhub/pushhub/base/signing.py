@@ -18,20 +18,6 @@ from dataclasses import dataclass, field, replace
 from pushhub.base import ed25519
 from pushhub.base.errors import Invalid
 
-__all__ = [
-    "DEFAULT_GRACE_S",
-    "KEEP",
-    "MAX_GRACE_S",
-    "MAX_OLD_KEYS",
-    "KeyRing",
-    "SigningChange",
-    "SigningKey",
-    "TooManyKeys",
-    "new_key",
-    "parse_key",
-    "signatures",
-]
-
 _SYMMETRIC = "whsec_"
 _PRIVATE = "whsk_"
 _PUBLIC = "whpk_"

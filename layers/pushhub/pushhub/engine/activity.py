@@ -8,8 +8,6 @@ from pushhub.base.ports import Clock
 from pushhub.engine.model.activity import HOUR_MS, Activity
 from pushhub.engine.ports import ActivityStore
 
-__all__ = ["ProjectActivity"]
-
 
 class ProjectActivity:
     """Tells what went on. Counts follow what happened by a minute or two, as delivery records do.

@@ -34,8 +34,6 @@ from pushhub.engine.model.circuit import (
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
 
-__all__ = ["Circuits", "Gate", "Recover"]
-
 FRESH_MS = 10_000
 """How old what is known of a subscriber may be."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from pushhub.base.errors import NotFound
 from pushhub.engine.ports import ReportStore
 
-__all__ = ["TABLES", "ProjectReport", "ReportedTable", "ReportedVerdict"]
-
 TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
 """Tables of the report whose rows belong to a project each; what is in them: ``docs/report.md``."""
 

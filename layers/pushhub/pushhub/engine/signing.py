@@ -9,8 +9,6 @@ from pushhub.base.ports import Clock, Vault
 from pushhub.base.signing import KeyRing, SigningChange, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 
-__all__ = ["Signing"]
-
 
 class Signing:
     """Keeps keys and signs.

@@ -13,8 +13,6 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.ports import SlowSubscribers, WorkQueue
 from pushhub.engine.windows import REMEMBERED_MS, Key
 
-__all__ = ["BUSY_ORDERS", "FRESH_MS", "LISTED", "SlowLane"]
-
 FRESH_MS = 10_000
 """How old the list may be."""
 

@@ -8,8 +8,6 @@ from pushhub.base.errors import Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, KEEP, MAX_GRACE_S, SigningChange, parse_key
 from pushhub.web.json import integer, text
 
-__all__ = ["parse_signing"]
-
 
 def parse_signing(given: Any) -> SigningChange:
     """What a subscriber's field ``signing`` asks for; nothing when absent or null. ``true`` keeps the keys there are, as whoever writes back what was read sends it.

@@ -16,8 +16,6 @@ from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
 from pushhub.webhooks.wire.application import parse_application, parse_application_patch
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = ["WebhooksApplications", "found_application"]
-
 
 def found_application(store: ReadApplications, project_id: str, name: str) -> Application:
     """The application with an id or uid.

@@ -16,8 +16,6 @@ from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 from pushhub.webhooks.model.attempt import LoggedAttempt
 
-__all__ = ["AttemptGroups"]
-
 GATHER_S = 0.03
 """How long the first waits for others."""
 

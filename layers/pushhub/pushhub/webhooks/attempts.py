@@ -23,8 +23,6 @@ from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, ta
 from pushhub.webhooks.model.refusals import Gone, Refused, not_found
 from pushhub.webhooks.ports import AttemptLog, Endpoints, MessageLog, ReadApplications
 
-__all__ = ["AttemptQuery", "AttemptedMessage", "Destination", "Stats", "WebhooksAttempts", "status_of"]
-
 _AT_A_TIME = 100
 """Messages whose deliveries are read together."""
 

@@ -9,8 +9,6 @@ from pushhub.base.ports import PushRequest, Sender
 from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 
-__all__ = ["Consents", "origin_of"]
-
 TIMEOUT_S = 10
 """Seconds that an endpoint has for its answer; whoever registers it waits for that."""
 

@@ -14,8 +14,6 @@ from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.ports import Endpoints
 from pushhub.webhooks.queues import CIRCUIT
 
-__all__ = ["FoundOut", "WebhooksDisabling"]
-
 
 class FoundOut(Protocol):
     """Tells what the hub found out about an endpoint."""

@@ -33,9 +33,6 @@ from pushhub.webhooks.wire.endpoint import (
 )
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
-__all__ = ["Tell", "WebhooksEndpoints", "found_endpoint"]
-
-
 MAX_BYTES = 300_000
 """An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""
 

@@ -14,8 +14,6 @@ from pushhub.webhooks.wire.event_type import event_type_view
 from pushhub.webhooks.wire.fields import Fields, bad_request
 from pushhub.webhooks.wire.openapi import event_types_of, parse_openapi
 
-__all__ = ["Environments", "TypesOfProjects"]
-
 VERSION = 1
 MAX_IMPORTED = 1_000
 """Event types that one request brings."""

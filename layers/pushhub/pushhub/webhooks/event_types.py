@@ -17,9 +17,6 @@ from pushhub.webhooks.ports import EventTypes
 from pushhub.webhooks.wire.event_type import EventTypeFields, parse_event_type, parse_event_type_patch
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
-__all__ = ["WebhooksEventTypes"]
-
-
 MAX_BYTES = 350_000
 """Description and schemas of an event type, in bytes of JSON: it is kept in one item."""
 

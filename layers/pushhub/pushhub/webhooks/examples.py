@@ -14,8 +14,6 @@ from pushhub.webhooks.posting import Posted, WebhooksPosting
 from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.message import parse_message
 
-__all__ = ["WebhooksExamples"]
-
 PING = "svix.ping"
 """An event type that always has an example."""
 

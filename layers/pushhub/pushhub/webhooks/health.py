@@ -17,8 +17,6 @@ from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
 from pushhub.webhooks.ports import Endpoints, ReadApplications
 from pushhub.webhooks.queues import CIRCUIT
 
-__all__ = ["MOST_COUNTED", "MOST_TROUBLED", "WebhooksHealth"]
-
 MOST_COUNTED = 1_000
 """Deliveries that wait on an endpoint are counted so far."""
 

@@ -11,8 +11,6 @@ from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Vault
 from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
 
-__all__ = ["Repeats", "digest_of"]
-
 LOCKED_MS = 5_000
 """How long the first of several requests with a key has it to itself."""
 

@@ -17,8 +17,6 @@ from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import MessageLog
 
-__all__ = ["SETTLED_MS", "Listing"]
-
 SETTLED_MS = 2_000
 """A message is read in order so long after its id was made: until then one with a lower id may still be on its way into the table."""
 

@@ -26,8 +26,6 @@ from pushhub.webhooks.ports import MessageLog, ReadApplications
 from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import parse_payload
 
-__all__ = ["MessageQuery", "WebhooksMessages", "engine_span"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQuery:

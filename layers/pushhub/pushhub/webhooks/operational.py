@@ -19,8 +19,6 @@ from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.ports import Applications
 from pushhub.webhooks.wire.task import task_view
 
-__all__ = ["Operational", "Say", "ToldCounts"]
-
 MOST_A_MINUTE = 20
 """Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails, a few say as much as thousands."""
 

@@ -21,8 +21,6 @@ from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 from pushhub.webhooks.wire.fields import NAME
 
-__all__ = ["Places", "Polled", "WebhooksPoller"]
-
 MOST_LOOKED = 1_000
 """Messages that one call looks at, whether they are chosen or not."""
 

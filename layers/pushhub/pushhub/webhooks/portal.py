@@ -16,8 +16,6 @@ from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.portal import EVERYTHING, READING, Capability, PortalAccess, named_by, portal_token
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = ["Portal", "PortalAsk", "PortalTokens", "parse_expire", "parse_portal_ask"]
-
 DEFAULT_EXPIRY_S = MAX_EXPIRY_S = 604_800
 MIN_EXPIRY_S = 3_600
 MAX_GRACE_S = 259_200

@@ -31,8 +31,6 @@ from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
 
-__all__ = ["Posted", "WebhooksPosting", "webhook_message"]
-
 _KEPT_MS = 600_000
 _TYPES_KEPT_MS = 30_000
 _CAPACITY = 2_000

@@ -16,8 +16,6 @@ from pushhub.webhooks.model.application import PROTOCOL, Application, queue_uid
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
-__all__ = ["TIMEOUT_S", "EndpointPush", "EndpointSubscriber", "WebhooksQueues", "subscriber_of"]
-
 TIMEOUT_S = 30
 """Seconds that an endpoint has for its whole answer."""
 

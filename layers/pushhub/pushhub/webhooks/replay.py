@@ -22,8 +22,6 @@ from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
 from pushhub.webhooks.ports import ReadEndpoints
 
-__all__ = ["Counting", "EngineTries", "Erasing", "MessagesInOrder", "Replay", "Tries", "is_chosen"]
-
 BATCH = 25
 """Messages of one step: a task that is cancelled sends no more than these."""
 

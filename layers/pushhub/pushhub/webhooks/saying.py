@@ -17,8 +17,6 @@ from pushhub.webhooks.ports import MessageLog, ReadEndpoints
 from pushhub.webhooks.posting import webhook_message
 from pushhub.webhooks.wire.message import NewWebhook
 
-__all__ = ["Saying"]
-
 KEPT_MS = 90 * DAY_MS
 """How long what was said is kept, as payloads are unless their producers say otherwise."""
 

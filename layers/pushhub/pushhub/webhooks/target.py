@@ -27,8 +27,6 @@ from pushhub.webhooks.ports import ReadEndpoints
 from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
-__all__ = ["WebhookTarget", "request_headers"]
-
 USER_AGENT = "Pushhub-Webhooks/1.0"
 
 

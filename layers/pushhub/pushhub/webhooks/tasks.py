@@ -15,8 +15,6 @@ from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, not_found
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 
-__all__ = ["SLICE_MS", "Step", "TaskStore", "Tasks", "Worker"]
-
 KEPT_MS = 90 * 86_400_000
 """Tasks are listed this long."""
 SLICE_MS = 3_000

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pushhub.base.times import epoch_ms
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 
-__all__ = ["HOUR_MS", "Activity", "activity_of", "hour_of"]
-
 HOUR_MS = 3_600_000
 
 _ENDED_WELL = frozenset({RecordKind.DELIVERED, RecordKind.ACKNOWLEDGED})

@@ -20,21 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-__all__ = [
-    "Circuit",
-    "CircuitState",
-    "Health",
-    "SubscriberKey",
-    "claimed",
-    "drained",
-    "due_warning",
-    "failed",
-    "ramped",
-    "reset",
-    "succeeded",
-    "warned",
-]
-
 WARNINGS = (50, 70, 90)
 """Percent of the time until it is disabled at which a failing subscriber is warned of."""
 

@@ -21,8 +21,6 @@ from typing import Any
 from pushhub.cloud.table import Item, text
 from pushhub.engine.model.keys import LISTED, DeliveryKey, MessageKey
 
-__all__ = ["LISTED_PARTS", "delivery_key", "key_of", "listed_query", "message_key", "of_one_message", "together"]
-
 LISTED_PARTS = 4
 """Partitions of a queue whose messages are listed. One takes 1,000 writes a second; who lists them reads them all."""
 

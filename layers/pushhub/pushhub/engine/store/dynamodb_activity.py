@@ -13,7 +13,6 @@ from pushhub.engine.model.activity import Activity
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBActivity"]
 
 KEPT_S = 8 * 86_400
 """How long an hour is kept: a week may be asked for."""
@@ -34,7 +33,6 @@ class DynamoDBActivity:
         self._table = Table(client, table, clock)
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        """See the port."""
         counts = {name: count for name, count in asdict(activity).items() if count}
         self._table.update(
             {"pk": text(_partition(project_id)), "sk": text(iso_time(hour))},
@@ -47,7 +45,6 @@ class DynamoDBActivity:
         )
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        """See the port."""
         items = self._table.items(
             KeyConditionExpression="pk = :pk AND sk BETWEEN :first AND :last",
             ExpressionAttributeValues={

@@ -128,7 +128,6 @@ class DynamoDBMessageStore:
     def listed(
         self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
     ) -> Iterator[Message]:
-        """See the port."""
         if above is not None and below is not None and above >= below:
             return iter(())
         queries = (

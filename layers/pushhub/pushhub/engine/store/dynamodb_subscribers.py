@@ -20,7 +20,6 @@ from pushhub.engine.ports import Waiting
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["DynamoDBSubscribers"]
 
 LISTS = 4
 """Partitions of the list of subscribers that are looked after."""
@@ -51,27 +50,22 @@ class DynamoDBSubscribers:
         self._clock = clock
 
     def health(self, key: SubscriberKey) -> Health | None:
-        """See the port."""
         item = self._table.get(_health_key(key))
         return _decode_health(item, key) if item else None
 
     def save(self, health: Health) -> None:
-        """See the port."""
         item = _encode_health(health) | self._time_to_live()
         self._table.put_version(item, read=lambda each: _decode_health(each, health.key))
 
     def seats(self, key: SubscriberKey) -> Seats | None:
-        """See the port."""
         item = self._table.get(_seats_key(key))
         return _decode_seats(item, key) if item else None
 
     def save_seats(self, seats: Seats) -> None:
-        """See the port."""
         item = _encode_seats(seats) | self._time_to_live()
         self._table.put_version(item, read=lambda each: _decode_seats(each, seats.key))
 
     def look_after(self, key: SubscriberKey) -> None:
-        """See the port."""
         self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
 
     def looked_after(self) -> Iterator[SubscriberKey]:
@@ -80,7 +74,6 @@ class DynamoDBSubscribers:
             yield from self._listed_in(shard)
 
     def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        """See the port."""
         shards = (self._listed_in(shard, f"{project_id}#") for shard in range(LISTS))
         return list(islice(chain.from_iterable(shards), limit))
 
@@ -95,11 +88,9 @@ class DynamoDBSubscribers:
             )
 
     def leave(self, key: SubscriberKey) -> None:
-        """See the port."""
         self._table.delete(_list_key(key))
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
-        """See the port."""
         message_id = order.key.message_id
         shard = zlib.crc32(message_id.encode()) % SHARDS
         self._table.put(
@@ -117,7 +108,6 @@ class DynamoDBSubscribers:
         return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
 
     def count_waiting(self, key: SubscriberKey, most: int) -> int:
-        """See the port."""
         count = 0
         for shard in range(SHARDS):
             pages = self._table.pages(
@@ -133,7 +123,6 @@ class DynamoDBSubscribers:
         return count
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
-        """See the port."""
         places = [each.place.partition("/") for each in waiting]
         self._table.delete_many(
             [{"pk": text(_waiting_partition(key, int(shard))), "sk": text(sk)} for shard, _, sk in places]
@@ -150,21 +139,17 @@ class DynamoDBSubscribers:
             yield Waiting(order=WorkOrder.decode(item["order"]["S"]), place=f"{shard}/{item['sk']['S']}")
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
-        """See the port."""
         item = _behind_key(before) | {"order": text(replace(order, message=None).encode())}
         self._table.put(item | self._time_to_live())
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
-        """See the port."""
         item = self._table.get(_behind_key(ended))
         return WorkOrder.decode(item["order"]["S"]) if item else None
 
     def let_go(self, ended: DeliveryKey) -> None:
-        """See the port."""
         self._table.delete(_behind_key(ended))
 
     def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
-        """See the port."""
         rounded = -(-until // NOTED_TO_MS) * NOTED_TO_MS
         for key in keys:
             place = {"pk": text("SLOW"), "sk": text(f"{rounded:015d}#{'#'.join(key)}")}

@@ -15,7 +15,6 @@ from pushhub.engine.ports import Report
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["S3Reports"]
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d")
 
@@ -33,7 +32,6 @@ class S3Reports:
         self._bucket = bucket
 
     def newest(self) -> Report | None:
-        """See the port."""
         found = self._read("latest.json")
         if not isinstance(found, dict):
             return None
@@ -43,7 +41,6 @@ class S3Reports:
         return Report(name=name, as_of=as_of) if _NAME.fullmatch(name) else None
 
     def rows(self, report: str, table: str) -> list[dict[str, Any]]:
-        """See the port."""
         found = self._read(f"{report}/{table}.json")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 

@@ -12,8 +12,6 @@ from pushhub.webhooks.model.application import OPERATIONAL_APP
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
 
-__all__ = ["APP", "ENDPOINT", "ROOT", "Caller", "WebhooksCall"]
-
 ROOT = "/api/v1"
 APP = ROOT + "/app/{app}"
 ENDPOINT = APP + "/endpoint/{endpoint}"

@@ -29,8 +29,6 @@ from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
 
-__all__ = ["DESCRIPTION", "TEXTS", "listed", "listing"]
-
 _AT = "2026-11-22T05:34:16.123Z"
 TIME = text("RFC 3339, UTC.")
 TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}

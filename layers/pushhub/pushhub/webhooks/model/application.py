@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pushhub.engine.model.keys import LISTED
 from pushhub.webhooks.model.redaction import Redaction
 
-__all__ = ["OPERATIONAL_APP", "Application", "ApplicationFields", "app_of", "queue_of", "queue_uid"]
-
 PROTOCOL = "webhooks"
 """Name of the protocol, and the first part of its queues' names."""
 

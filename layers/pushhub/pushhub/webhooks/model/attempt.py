@@ -7,8 +7,6 @@ from enum import IntEnum
 
 from pushhub.webhooks.model.ids import attempt_id
 
-__all__ = ["KEPT_BYTES", "LoggedAttempt", "MessageStatus", "Trigger"]
-
 KEPT_BYTES = 20_000
 """Bytes of an answer's body that are kept."""
 

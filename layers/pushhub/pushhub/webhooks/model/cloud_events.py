@@ -14,8 +14,6 @@ from enum import StrEnum
 
 from pushhub.base.times import iso_time
 
-__all__ = ["CloudEvent", "CloudEvents", "Mode"]
-
 SPEC_VERSION = "1.0"
 STRUCTURED_TYPE = "application/cloudevents+json; charset=utf-8"
 

@@ -9,8 +9,6 @@ from typing import Any
 from pushhub.webhooks.model.cloud_events import CloudEvents
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
-__all__ = ["SENSITIVE", "Endpoint", "EndpointFields", "wants"]
-
 SENSITIVE = frozenset(
     {
         "authorization",

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["OPERATIONAL", "Enforcement", "EventType"]
-
 OPERATIONAL = {
     "endpoint.created": "An endpoint was created",
     "endpoint.updated": "An endpoint was changed",

@@ -8,8 +8,6 @@ from pushhub.engine.model.circuit import CircuitState, Health
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint
 
-__all__ = ["EndpointCheckup", "EndpointHealth"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointHealth:

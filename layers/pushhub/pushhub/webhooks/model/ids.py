@@ -13,18 +13,6 @@ from enum import StrEnum
 
 from pushhub.base.ids import first_message_id, time_of_message_id
 
-__all__ = [
-    "Kind",
-    "attempt_id",
-    "engine_before",
-    "engine_id",
-    "first_id",
-    "is_id",
-    "message_id",
-    "new_id",
-    "time_of",
-]
-
 EPOCH_MS = 1_400_000_000_000
 """2014-05-13T16:53:20Z in epoch milliseconds, where KSUIDs begin."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["enforceable", "schema_problem", "violation"]
-
 _TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
 
 

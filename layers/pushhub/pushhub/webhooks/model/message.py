@@ -11,8 +11,6 @@ from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.application import app_of, queue_uid
 from pushhub.webhooks.model.ids import message_id
 
-__all__ = ["DAY_MS", "LISTED_MS", "ListedMessage", "MessageFields"]
-
 DAY_MS = 86_400_000
 
 LISTED_MS = 90 * DAY_MS

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
-__all__ = ["DEFAULT_LIMIT", "MAX_LIMIT", "MOST_LOOKED", "Page", "Span", "Window", "page_of", "span_of", "taken"]
-
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 

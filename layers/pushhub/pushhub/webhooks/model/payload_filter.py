@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Operator", "PayloadFilter", "lets_through"]
-
 _MISSING = object()
 
 

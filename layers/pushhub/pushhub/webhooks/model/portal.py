@@ -6,16 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = [
-    "EVERYTHING",
-    "READING",
-    "Capability",
-    "PortalAccess",
-    "capability_for",
-    "named_by",
-    "portal_token",
-]
-
 _PREFIX = "appsk"
 _SECRETS = frozenset({"secret"})
 _ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MAX_PATHS", "MAX_PATH_LENGTH", "MAX_SEGMENTS", "WITHHELD", "Redaction", "is_path"]
-
 WITHHELD = "[redacted]"
 """Stands in place of a value."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pushhub.base.errors import NotFound, RequestRefused
 
-__all__ = ["Gone", "Problem", "Refused", "Unprocessable", "conflict", "not_found", "unprocessable"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

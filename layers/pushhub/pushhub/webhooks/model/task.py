@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-__all__ = ["Task", "TaskAsk", "TaskKind", "TaskStatus", "allowance"]
-
 
 class TaskKind(StrEnum):
     """What a task does, in the words of the API."""

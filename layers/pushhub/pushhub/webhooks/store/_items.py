@@ -34,20 +34,6 @@ from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.redaction import Redaction
 
-__all__ = [
-    "app_pk",
-    "between",
-    "decode_application",
-    "decode_endpoint",
-    "decode_event_type",
-    "doc",
-    "encode_application",
-    "encode_endpoint",
-    "encode_event_type",
-    "key",
-    "project_pk",
-]
-
 
 def project_pk(project_id: str) -> str:
     """Partition of what belongs to a project."""

@@ -28,7 +28,6 @@ class DynamoDBIdempotencyKeys:
         self._table = Table(client, table, clock)
 
     def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
-        """See the port."""
         stored = self._note(_key(project_id, digest), now, until=now + locked_ms)
         if stored is None:
             return None
@@ -38,16 +37,13 @@ class DynamoDBIdempotencyKeys:
         return KeptAnswer(status=value["status"], body=value["body"], headers=value["headers"])
 
     def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
-        """See the port."""
         value = {"status": answer.status, "body": answer.body, "headers": dict(answer.headers)}
         self._table.put(_key(project_id, digest) | {"doc": doc(value)} | _ends(until))
 
     def release(self, project_id: str, digest: str) -> None:
-        """See the port."""
         self._table.delete(_key(project_id, digest))
 
     def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
-        """See the port."""
         stored = self._note(_key(project_id, digest) | {"message": text(message_id)}, now, until=until)
         first: str = stored["message"]["S"] if stored else message_id
         return first

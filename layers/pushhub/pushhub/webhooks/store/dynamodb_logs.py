@@ -62,7 +62,6 @@ class DynamoDBWebhooksLogs:
         self._table = Table(client, table, clock)
 
     def list_message(self, message: ListedMessage) -> None:
-        """See the port."""
         fields = message.fields
         value = {
             "type": fields.event_type,
@@ -81,24 +80,20 @@ class DynamoDBWebhooksLogs:
             self._table.put(item | {"doc": _short(value)} | _ttl(message.listed_until), **condition)
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
-        """See the port."""
         item = self._table.get(key(_app_pk(project_id, app_id), _MESSAGE + engine_id))
         return _message(item) if item else None
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
-        """See the port."""
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _MESSAGE, span))
         return (each for each in map(_message, items) if span.has(each.engine_id))
 
     def note_late(self, message: ListedMessage, position: str) -> None:
-        """See the port."""
         item = key(_app_pk(message.project, message.app_id), _LATE + position)
         self._table.put(item | {"id": text(message.engine_id)} | _ttl(message.listed_until))
 
     def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
-        """See the port."""
         if span.empty:
             return iter(())
         items = self._table.items(Limit=_PAGE, **between(_app_pk(project_id, app_id), _LATE, span))
@@ -106,7 +101,6 @@ class DynamoDBWebhooksLogs:
         return (each for each in found if span.has(each[0]))
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
-        """See the port."""
         item = key(_app_pk(project_id, app_id), _EVENT + event_id) | {"id": text(engine_id)} | _ttl(until)
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
@@ -116,17 +110,14 @@ class DynamoDBWebhooksLogs:
         return engine_id
 
     def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
-        """See the port."""
         item = self._table.get(key(_app_pk(project_id, app_id), _EVENT + event_id))
         return item["id"]["S"] if item else None
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
-        """See the port."""
         for group in _groups(attempts):
             self._table.put(_attempts_item(group))
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:
-        """See the port."""
         until_saved(lambda: self._change(attempt), doing="changing an attempt under contention")
 
     def _change(self, changed: LoggedAttempt) -> None:
@@ -154,7 +145,6 @@ class DynamoDBWebhooksLogs:
     def attempts(
         self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
-        """See the port."""
         if span.empty:
             return
         below = None if span.below is None else _last_of_group(span.below)

@@ -25,12 +25,10 @@ class DynamoDBPlaces:
         self._table = Table(client, table, clock)
 
     def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
-        """See the port."""
         item = self._table.get(_key(project_id, app_id, consumer))
         return item["place"]["S"] if item else None
 
     def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
-        """See the port."""
         self._table.put(_key(project_id, app_id, consumer) | {"place": text(place)})
 
 

@@ -32,22 +32,18 @@ class DynamoDBPortalTokens:
         self._table = Table(client, table, clock)
 
     def put_access(self, access: PortalAccess) -> None:
-        """See the port."""
         self._table.put(_encoded(access))
 
     def shorten_access(self, access: PortalAccess) -> None:
-        """See the port."""
         # A token that was taken back meanwhile stays gone.
         with suppress(ConditionRefused):
             self._table.put(_encoded(access), ConditionExpression="attribute_exists(pk)")
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
-        """See the port."""
         item = self._table.get(key(app_pk(project_id, app_id), _PREFIX + digest))
         return _decoded(item) if item else None
 
     def accesses(self, project_id: str, app_id: str) -> Iterator[PortalAccess]:
-        """See the port."""
         found = self._table.items(
             KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
             ExpressionAttributeValues={":pk": text(app_pk(project_id, app_id)), ":prefix": text(_PREFIX)},
@@ -56,7 +52,6 @@ class DynamoDBPortalTokens:
         return map(_decoded, found)
 
     def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
-        """See the port."""
         self._table.delete_many([_key(each) for each in accesses])
 
 

@@ -58,12 +58,10 @@ class DynamoDBWebhooksSettings:
         self._table = Table(client, table, clock)
 
     def application(self, project_id: str, name: str) -> Application | None:
-        """See the port."""
         item = self._named(project_pk(project_id), name, Kind.APPLICATION, _APP, _APP_UID)
         return decode_application(item) if item else None
 
     def applications(self, project_id: str, span: Span) -> Iterator[Application]:
-        """See the port."""
         found = map(decode_application, self._within(project_pk(project_id), _APP, span))
         return (each for each in found if span.has(each.app_id))
 
@@ -101,17 +99,14 @@ class DynamoDBWebhooksSettings:
         return gone is not None
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
-        """See the port."""
         item = self._named(app_pk(project_id, app_id), name, Kind.ENDPOINT, _EP, _EP_UID)
         return decode_endpoint(item) if item else None
 
     def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
-        """See the port."""
         found = map(decode_endpoint, self._within(app_pk(project_id, app_id), _EP, span))
         return (each for each in found if span.has(each.endpoint_id))
 
     def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
-        """See the port."""
         raised = replace(endpoint, version=endpoint.version + 1)
         pk = app_pk(endpoint.project, endpoint.app_id)
         put: dict[str, Any] = {"Item": key(pk, _EP + endpoint.endpoint_id) | encode_endpoint(raised)}
@@ -122,7 +117,6 @@ class DynamoDBWebhooksSettings:
         return raised
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
-        """See the port."""
         pk = app_pk(endpoint.project, endpoint.app_id)
         gone = replace(endpoint, deleted=True, sealed=b"", headers={})
         kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
@@ -144,27 +138,22 @@ class DynamoDBWebhooksSettings:
                 yield endpoint
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
-        """See the port."""
         item = self._table.get(key(app_pk(project_id, app_id), _EP_DELETED + endpoint_id))
         return decode_endpoint(item) if item else None
 
     def event_type(self, project_id: str, name: str) -> EventType | None:
-        """See the port."""
         item = self._table.get(key(project_pk(project_id), _TYPE + name))
         return decode_event_type(item) if item else None
 
     def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
-        """See the port."""
         found = map(decode_event_type, self._within(project_pk(project_id), _TYPE, span))
         return (each for each in found if span.has(each.name))
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
-        """See the port."""
         keys = [key(project_pk(project_id), _TYPE + each) for each in names]
         return [decode_event_type(each) for each in self._table.get_many(keys)]
 
     def put_event_type(self, event_type: EventType) -> EventType:
-        """See the port."""
         raised = replace(event_type, version=event_type.version + 1)
         item = key(project_pk(event_type.project), _TYPE + event_type.name) | encode_event_type(raised)
         try:
@@ -176,7 +165,6 @@ class DynamoDBWebhooksSettings:
         return raised
 
     def delete_event_type(self, project_id: str, name: str) -> None:
-        """See the port."""
         self._table.delete(key(project_pk(project_id), _TYPE + name))
 
     def _within(self, pk: str, prefix: str, span: Span) -> Iterator[Item]:

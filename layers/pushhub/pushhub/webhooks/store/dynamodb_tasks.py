@@ -39,12 +39,10 @@ class DynamoDBTasks:
         self._table = Table(client, table, clock)
 
     def task(self, project_id: str, task_id: str) -> Task | None:
-        """See the port."""
         item = self._table.get(key(project_pk(project_id), _PREFIX + task_id))
         return _decoded(item) if item else None
 
     def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
-        """See the port."""
         if span.empty:
             return
         for item in self._table.items(Limit=_PAGE, **between(project_pk(project_id), _PREFIX, span)):
@@ -75,7 +73,6 @@ class DynamoDBTasks:
         return raised
 
     def running_tasks(self) -> Iterator[Task]:
-        """See the port."""
         marks = self._table.items(
             KeyConditionExpression="pk = :pk",
             ExpressionAttributeValues={":pk": text(_RUNNING)},
@@ -101,7 +98,6 @@ class DynamoDBToldCounts:
         self._table = Table(client, table, clock)
 
     def count(self, project_id: str, what: str, minute: int) -> int:
-        """See the port."""
         item = self._table.update(
             key(f"TOLD#{project_id}#{what}", str(minute)),
             UpdateExpression="ADD #count :one SET #ttl = :ttl",

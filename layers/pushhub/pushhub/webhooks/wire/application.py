@@ -11,8 +11,6 @@ from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
 from pushhub.webhooks.wire.fields import Fields
 
-__all__ = ["application_view", "parse_application", "parse_application_patch"]
-
 MAX_RATE = 65_535
 
 

@@ -12,8 +12,6 @@ from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.wire.endpoint import endpoint_view
 from pushhub.webhooks.wire.fields import bad_request
 
-__all__ = ["attempt_view", "destination_view", "parse_status", "parse_status_class", "status_view"]
-
 _CLASSES = (0, 100, 200, 300, 400, 500)
 
 

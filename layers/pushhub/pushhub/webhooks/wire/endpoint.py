@@ -18,21 +18,6 @@ from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.wire.application import rate
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = [
-    "CHANNEL",
-    "HeaderChange",
-    "Rotation",
-    "endpoint_view",
-    "headers_view",
-    "is_http",
-    "parse_endpoint",
-    "parse_endpoint_patch",
-    "parse_header_change",
-    "parse_headers",
-    "parse_rotation",
-    "parse_secret",
-]
-
 CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
 
 MAX_CHANNELS = 10

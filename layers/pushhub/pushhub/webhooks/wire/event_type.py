@@ -11,8 +11,6 @@ from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.wire.fields import Fields
 
-__all__ = ["EventTypeFields", "event_type_view", "parse_event_type", "parse_event_type_patch"]
-
 _FLAG = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 _GROUP = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 MAX_FLAGS = 100

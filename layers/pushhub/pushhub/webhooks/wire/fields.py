@@ -13,20 +13,6 @@ from pushhub.web.json import parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
 
-__all__ = [
-    "METADATA_BYTES",
-    "NAME",
-    "Fields",
-    "bad_request",
-    "flag_in_query",
-    "moment",
-    "moment_in_query",
-    "names_in_query",
-    "parse_body",
-    "raw_members",
-    "size_of",
-]
-
 METADATA_BYTES = 4_096
 """Metadata as compact JSON takes this many bytes at most."""
 

@@ -10,8 +10,6 @@ from pushhub.engine.model.circuit import CircuitState
 from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
 from pushhub.webhooks.wire.endpoint import endpoint_view
 
-__all__ = ["checkup_view", "troubled_view"]
-
 
 def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:
     health = shown.health

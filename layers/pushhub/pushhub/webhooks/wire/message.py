@@ -13,8 +13,6 @@ from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
 
-__all__ = ["EXPIRED", "NewWebhook", "message_view", "parse_message", "parse_payload"]
-
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
 MAX_TAGS = 5
 _ORDERING_KEY = re.compile(r"[!-~]{1,256}")

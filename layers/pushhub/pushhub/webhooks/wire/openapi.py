@@ -14,8 +14,6 @@ from pushhub.base.errors import Invalid
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields, parse_body
 
-__all__ = ["MAX_EVENT_TYPES", "event_types_of", "parse_openapi"]
-
 MAX_EVENT_TYPES = 1_000
 """Event types that one document brings."""
 

@@ -11,8 +11,6 @@ from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, bad_request, moment_in_query
 
-__all__ = ["page_view", "parse_limit", "parse_times", "parse_window"]
-
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 LISTED_DAYS = 90
 """How far back lists of what happened go."""

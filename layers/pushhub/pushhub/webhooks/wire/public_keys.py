@@ -9,8 +9,6 @@ from collections.abc import Iterable
 
 from pushhub.webhooks.model.endpoint import Endpoint
 
-__all__ = ["PUBLIC_KEYS", "key_set", "public_keys_url"]
-
 PUBLIC_KEYS = "/api/v1/public-key"
 """What the paths begin with; project, application and endpoint follow, by their ids."""
 

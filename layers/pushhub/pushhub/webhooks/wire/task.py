@@ -8,8 +8,6 @@ from pushhub.base.times import iso_time
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import NAME, Fields
 
-__all__ = ["USAGE_MS", "begun_view", "parse_replay", "parse_usage", "task_view"]
-
 MAX_SPAN_MS = (14 * 86_400 + 300) * 1000
 """How far back a request may reach unless it says that it means to (``unlimited``)."""
 MAX_RATE = 65_535
