@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -100,12 +101,16 @@ def test_down_and_clean_are_fine_without_a_stack(home: Path, capsys: pytest.Capt
     assert not home.exists()
 
 
-def test_every_command_has_a_make_target() -> None:
-    # Given the Makefile, when its targets are read
-    makefile = (REPOSITORY / "Makefile").read_text()
-    # Then each command of the documentation is one
-    for target in ("run", "up", "down", "clean", "status", "project", "logs", "test", "lint"):
-        assert f"\n{target}: " in makefile
+def test_every_command_of_the_documentation_is_a_make_target() -> None:
+    # Given all pages
+    pages = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+    # When the commands in them are looked for in the Makefile
+    written = re.compile(r"(?:^|`|&& )make ([a-z][a-z-]*)(?= *[#`&]| +[A-Z]+=)", re.M)
+    named = {each for page in pages for each in written.findall(page.read_text())}
+    makefile = (REPOSITORY / "Makefile").read_text() + (REPOSITORY / "glue_jobs" / "targets.mk").read_text()
+    # Then each is there
+    assert {"run", "up", "down", "test", "sam-local", "simulate", "report", "mutants"} <= named
+    assert named - set(re.findall(r"^([a-z][a-z-]*):", makefile, re.M)) == set()
 
 
 def running(home: Path, aws_port: int) -> None:
