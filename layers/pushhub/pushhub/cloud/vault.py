@@ -28,7 +28,7 @@ class KmsVault:
         self._opened: ExpiringCache[bytes] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
 
     def seal(self, project_id: str, content: bytes) -> bytes:
-        """See the port."""
+        """Encrypt for a project; opened only with the same project's id."""
         with aws_call("kms:Encrypt"):
             answer = self._client.encrypt(
                 KeyId=self._key_id, Plaintext=content, EncryptionContext={"project": project_id}
@@ -36,7 +36,7 @@ class KmsVault:
         return bytes(answer["CiphertextBlob"])
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
-        """See the port."""
+        """What was sealed for a project."""
         remembered = self._opened.get((project_id, sealed))
         if remembered is not None:
             return remembered

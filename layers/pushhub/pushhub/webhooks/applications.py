@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import until_saved
 from pushhub.base.ports import Clock
 from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
@@ -168,16 +167,16 @@ class WebhooksApplications:
     def _changed(
         self, project_id: str, app_id: str, change: Callable[[ApplicationFields], ApplicationFields]
     ) -> Application:
-        for _ in range(ROUNDS):
+
+        def once() -> Application:
             before = self.application(project_id, app_id)
             after = replace(before, fields=change(before.fields), updated_at=self._clock.now())
             try:
                 return self._store.put_application(after, before)
             except UidTaken:
                 raise _taken() from None
-            except Conflict:
-                continue
-        raise Unavailable("changing an application")
+
+        return until_saved(once, doing="changing an application")
 
 
 def _taken() -> Refused:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import until_saved
 from pushhub.base.times import iso_time
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.webhooks.model.application import PROTOCOL
@@ -46,7 +45,8 @@ class WebhooksDisabling:
         protocol, _, app_id = event.queue.partition("/")
         if protocol != PROTOCOL:
             return
-        for _ in range(ROUNDS):
+
+        def once() -> None:
             endpoint = self._endpoints.endpoint(event.project, app_id, event.subscriber_id)
             if endpoint is None or endpoint.fields.disabled:
                 return
@@ -57,12 +57,9 @@ class WebhooksDisabling:
             since = iso_time(event.failing_since or event.at)
             self._tell("endpoint.disabled", endpoint, cause=cause, at=event.at, failSince=since, trigger="automatic")
             fields = replace(endpoint.fields, disabled=True)
-            try:
-                self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
-            except Conflict:
-                continue
-            return
-        raise Unavailable("disabling an endpoint")
+            self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
+
+        until_saved(once, doing="disabling an endpoint")
 
     def _warn(self, event: SubscriberEvent, endpoint: Endpoint) -> None:
         since = event.failing_since or event.at

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Protocol
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, Invalid, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict, Invalid
 from pushhub.base.ports import Clock, Vault
 from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
@@ -198,15 +198,15 @@ class WebhooksEndpoints:
         Raises:
             NotFound: No such application or endpoint.
         """
-        for _ in range(ROUNDS):
+
+        def once() -> Endpoint:
             there = self.endpoint(project_id, app, name)
-            try:
-                self._store.delete_endpoint(there)
-            except Conflict:
-                continue
-            self._tell("endpoint.deleted", there)
+            self._store.delete_endpoint(there)
             return there
-        raise Unavailable("deleting an endpoint")
+
+        deleted = until_saved(once, doing="deleting an endpoint")
+        self._tell("endpoint.deleted", deleted)
+        return deleted
 
     def secret(self, project_id: str, app: str, name: str) -> SigningKey:
         """The current signing key of an endpoint.
@@ -336,7 +336,9 @@ class WebhooksEndpoints:
 
     def _changed(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         before = there
-        for _ in range(ROUNDS):
+
+        def once() -> Endpoint:
+            nonlocal before
             after = replace(change(before), updated_at=self._clock.now())
             try:
                 return self._store.put_endpoint(after, before)
@@ -347,7 +349,9 @@ class WebhooksEndpoints:
                 if fresh is None:
                     raise not_found() from None
                 before = fresh
-        raise Unavailable("changing an endpoint")
+                raise
+
+        return until_saved(once, doing="changing an endpoint")
 
 
 def _taken() -> Refused:

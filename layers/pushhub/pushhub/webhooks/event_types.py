@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import until_saved
 from pushhub.base.ports import Clock
 from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventType
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
@@ -175,16 +174,15 @@ class WebhooksEventTypes:
         change: Callable[[EventType | None], EventType],
         fields: Fields | None,
     ) -> EventType:
-        for _ in range(ROUNDS):
+
+        def once() -> EventType:
             after = change(self._store.event_type(project_id, name))
             if fields is not None:
                 _check_size(after, fields)
                 _check_schemas(after, fields)
-            try:
-                return self._store.put_event_type(after)
-            except Conflict:
-                continue
-        raise Unavailable("changing an event type")
+            return self._store.put_event_type(after)
+
+        return until_saved(once, doing="changing an event type")
 
 
 def _check_size(event_type: EventType, fields: Fields) -> None:

@@ -61,7 +61,7 @@ class Listing:
         self.message_of_event = lines.message_of_event
 
     def list_message(self, message: ListedMessage) -> None:
-        """See the port. A message that is stored for as long as it is listed is its own line, and costs no write.
+        """List a message. One that is stored for as long as it is listed is its own line, and costs no write.
 
         Raises:
             Unavailable: Whoever reads messages in order may have passed its place, and may not be led to it; list it again.
@@ -81,7 +81,7 @@ class Listing:
         return self._clock.now() - time_of_message_id(engine_id) > LATE_MS
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
-        """See the port."""
+        """A message of an application: its line if it has one, else the message itself."""
         line = self._lines.listed(project_id, app_id, engine_id)
         if line is not None:
             return line
@@ -89,7 +89,7 @@ class Listing:
         return ListedMessage.of(stored) if stored else None
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
-        """See the port."""
+        """Messages of an application, lines and messages that are their own lines merged by id."""
         stored = self._messages.listed(project_id, queue_uid(app_id), above=span.above, below=span.below, up=span.up)
         lines = self._lines.messages(project_id, app_id, span)
         # Of two with the same id the line comes first.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, MessageNotFound, NotFound, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import MessageNotFound, NotFound
 from pushhub.base.ids import first_message_id
 from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
@@ -207,14 +207,12 @@ class WebhooksMessages:
 
     def _cancel(self, message: Message, subscriber_id: str) -> None:
         """End a delivery: its next try may be queued with the bytes, so that nobody would look for the message again."""
-        for _ in range(ROUNDS):
+
+        def once() -> None:
             delivery = self._messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)
             if delivery.settled and delivery.asked_at is None:
                 return
             ended = delivery.state if delivery.settled else DeliveryState.CANCELLED
-            try:
-                self._messages.save(close(delivery, ended, self._clock.now(), "expunged"))
-            except Conflict:
-                continue
-            return
-        raise Unavailable("cancelling a delivery")
+            self._messages.save(close(delivery, ended, self._clock.now(), "expunged"))
+
+        until_saved(once, doing="cancelling a delivery")

@@ -85,7 +85,7 @@ class EngineTries:
         self.add = resend.add
 
     def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
-        """See the port."""
+        """A listed message as the engine stores it, with what became of it at an endpoint; None when it is gone."""
         try:
             stored = self._messages.stored(message)
         except Gone:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from pushhub.base.conflicts import ROUNDS
-from pushhub.base.errors import Conflict, HubError, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict, HubError
 from pushhub.base.ports import Clock
 from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
@@ -149,17 +149,16 @@ class Tasks:
             Refused: It has ended already (409).
             Unavailable: It changed all the time.
         """
-        for _ in range(ROUNDS):
+
+        def once() -> Task:
             task = self.task(project_id, task_id)
             if task.status is not TaskStatus.RUNNING:
                 raise Refused(409, "conflict", f"The task is {task.status} already")
-            try:
-                ended = self._store.put_task(task.ended(TaskStatus.FAILED, self._clock.now(), canceled=True))
-            except Conflict:
-                continue
-            self._ended(ended)
-            return ended
-        raise Unavailable(f"task {task_id} changes all the time")
+            return self._store.put_task(task.ended(TaskStatus.FAILED, self._clock.now(), canceled=True))
+
+        ended = until_saved(once, doing="cancelling a task")
+        self._ended(ended)
+        return ended
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Go on with every task that is not ended, each as far as its share of the time allows; how many were worked on.
