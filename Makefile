@@ -31,7 +31,7 @@ FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire te
 	tests/web/test_openapi.py tests/web/test_callers.py
 
 .DEFAULT_GOAL := help
-.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-browser test-others test-side-by-side mutants sam-local lint format environments python
+.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others test-side-by-side mutants sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -82,18 +82,20 @@ test: check lint test-others test-side-by-side ## style, types and the fastest t
 test-others: environments
 	@$(PYTHON) -m pytest -q --durations 10 -n 2 --dist loadfile $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
 
-# The stack mostly waits for its clocks; the report's Spark takes what is left of the machine meanwhile.
+# The stack mostly waits for its clocks; the report's Spark, and then sam, take what is left of the machine meanwhile.
 test-side-by-side: environments report-environment
 	@mkdir -p build
-	@$(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
+	@$(MAKE) --no-print-directory test-report test-sam >build/test-report-and-sam.txt 2>&1 & beside=$$!; \
 		$(MAKE) --no-print-directory test-stack test-browser; others=$$?; \
-		wait $$report; report=$$?; cat build/test-report.txt; [ $$others = 0 ] && exit $$report
+		wait $$beside; beside=$$?; cat build/test-report-and-sam.txt; [ $$others = 0 ] && exit $$beside
 
 test-quick: environments ## tests that need no running stack
 	@$(PYTHON) -m pytest -q --durations 10 -n 2 --dist loadfile --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
 
-test-stack: environments report-environment ## tests on a running stack, and of sam build and deploy
+test-stack: environments report-environment ## tests on a running stack
 	@$(PYTHON) -m pytest -v --durations 15 -n 2 --dist loadfile tests/stack
+
+test-sam: environments report-environment ## tests of sam build and deploy
 	@$(PYTHON) -m pytest -v tests/sam
 
 test-browser: environments ## tests of the console in Debian's chromium

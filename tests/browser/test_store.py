@@ -7,6 +7,7 @@ import time
 from playwright.sync_api import expect
 from tests.browser.console import HOSTILE, Console
 from tests.stack.endpoints import Recorder
+from tests.stack.project import until
 
 
 def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
@@ -135,6 +136,12 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": url})["id"]
     message = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {}})["id"]
     (posted,) = project.post("orders", "one")
+    statuses = f"/orders/messages/{posted}/subscribers"
+
+    def failed() -> bool | None:
+        return any(each.get("status_code") == 500 for each in project.ironmq("GET", statuses)["subscribers"]) or None
+
+    until(failed, 60, lambda: "the message was not pushed")
     # When a person looks for the address
     console.open("search")
     page.get_by_label("Subscriber").fill(url.removeprefix("http://"))

@@ -17,6 +17,15 @@ REPORT_PYTHON = Path(os.environ.get("PUSHHUB_REPORT_PYTHON", REPOSITORY / ".venv
 """The environment that has Spark: ``make report-environment``."""
 
 
+SMALL = """\
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
+spark.sql.adaptive.enabled false
+spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+"""
+"""A test has few records: compiling for them costs more than running."""
+
+
 def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]:
     """What lies in S3 about a project now."""
     s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
@@ -42,6 +51,9 @@ def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subproce
     """Run the job as ``make report`` does."""
     assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
     home = str(stack.place.home)
+    settings = stack.place.home / "spark"
+    settings.mkdir(exist_ok=True)
+    (settings / "spark-defaults.conf").write_text(SMALL)
     return subprocess.run(
         [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id, *arguments],
         cwd=REPOSITORY,
@@ -49,6 +61,7 @@ def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subproce
             "PUSHHUB_HOME": home,
             "PATH": "/usr/bin:/bin",
             "HOME": home,
+            "SPARK_CONF_DIR": str(settings),
             "PYTHONPATH": f"{REPOSITORY / 'layers' / 'pushhub'}:{REPOSITORY}",
         },
         capture_output=True,
