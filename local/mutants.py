@@ -15,6 +15,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[1]
 WORKPLACE = REPOSITORY / "build" / "mutants"
 CHILDREN = "2"
+BESIDE = ("docs", "functions", "layers", "local", "cli", "glue_jobs")
+"""Folders that tests read or import from."""
 KILLED = frozenset({1, 3})
 """Exit codes of pytest by which mutmut tells that a test failed."""
 SETTINGS = """\
@@ -23,7 +25,7 @@ source_paths = ["pushhub"]
 only_mutate = [{only}]
 do_not_mutate_patterns = ["raise AssertionError"]
 pytest_add_cli_args_test_selection = [{tests}]
-also_copy = ["pushhub", "docs", "functions", "layers", "local", "template.yaml"]
+also_copy = ["pushhub", {beside}, "template.yaml"]
 
 """
 
@@ -39,14 +41,14 @@ def prepared(parts: list[str], tests: list[str]) -> None:
     without = shutil.ignore_patterns("__pycache__", "browser", "glue", "stack", "sam")
     for name, place in (
         ("layers/pushhub/pushhub", "pushhub"),
-        *((each, each) for each in ("tests", "docs", "functions", "layers", "local")),
+        *((each, each) for each in ("tests", *BESIDE)),
     ):
         shutil.rmtree(WORKPLACE / place, ignore_errors=True)
         shutil.copytree(REPOSITORY / name, WORKPLACE / place, ignore=without)
     shutil.copy(REPOSITORY / "template.yaml", WORKPLACE)
     project = (REPOSITORY / "pyproject.toml").read_text()
     pytest = project[project.index("[tool.pytest.ini_options]") :].replace('"layers/pushhub", ', "")
-    settings = SETTINGS.format(only=_listed(parts), tests=_listed(tests))
+    settings = SETTINGS.format(only=_listed(parts), tests=_listed(tests), beside=_listed([*BESIDE]))
     (WORKPLACE / "pyproject.toml").write_text(settings + pytest)
 
 
