@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from bench.records_generate import Plan, generate
 from bench.tables import save, table
 
 LAST_DAY = date(2026, 11, 20)
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 DAYS = 7
 STANDINGS = ("pending", "retrying", "reserved", "scheduled", "delivered", "acknowledged", "exhausted")
 THREADS = 2
@@ -53,10 +54,9 @@ def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
     return {"seconds": time.monotonic() - started, **spent(spark)}
 
 
-def run_job(records: Path, out: Path) -> dict[str, Any]:
-    """The whole job, as ``make report`` runs it."""
-    spark = spark_session()
-    from glue_jobs.delivery_report import job  # noqa: PLC0415
+def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime) -> tuple[Any, float, dict[str, float]]:
+    """The whole job over so many days, as ``make report`` runs it: its results, its seconds, and those of each stage."""
+    from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
     from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
     from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
 
@@ -67,19 +67,25 @@ def run_job(records: Path, out: Path) -> dict[str, Any]:
         Arguments(
             input=f"file://{records}",
             output=f"file://{out}",
-            date_from=date.fromordinal(LAST_DAY.toordinal() - DAYS + 1),
+            date_from=LAST_DAY - timedelta(days=days - 1),
             date_to=LAST_DAY,
-            now=datetime(2026, 11, 30, tzinfo=UTC),
+            now=now,
         ),
         steps,
     )
-    seconds = time.monotonic() - started
+    return results, time.monotonic() - started, steps.seconds
+
+
+def run_job(records: Path, out: Path) -> dict[str, Any]:
+    """The job over a week."""
+    spark = spark_session()
+    results, seconds, stages = report_of(spark, records, out, days=DAYS, now=NOW)
     counted = {each: results.verdict[each] for each in STANDINGS}
     attempts = results.rows["overall"][0]["attempts_made"]
     files = sorted(each.stat().st_size for each in (out / "curated" / "records").rglob("*.parquet"))
     return {
         "seconds": seconds,
-        "stages": steps.seconds,
+        "stages": stages,
         "counted": {**counted, "messages": results.verdict["messages"], "attempts": attempts},
         "conserved": results.verdict["conserved"],
         "files": len(files),

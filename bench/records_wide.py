@@ -11,45 +11,25 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from bench.records_generate import Plan, generate
-from bench.records_report import STANDINGS, THREADS, spark_session, spent
+from bench.records_report import LAST_DAY, NOW, STANDINGS, THREADS, report_of, spark_session, spent
 from bench.tables import save, table
 
 DAYS = 21
-LAST_DAY = date(2026, 11, 20)
-NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 def run(spark: Any, records: Path, out: Path, now: datetime) -> dict[str, Any]:
     """One run of the job; its seconds by stage, and what it counted."""
-    from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
-    from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
-    from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
-
-    steps = Steps()
-    started = time.monotonic()
-    results = job.run(
-        spark,
-        Arguments(
-            input=f"file://{records}",
-            output=f"file://{out}",
-            date_from=LAST_DAY - timedelta(days=DAYS - 1),
-            date_to=LAST_DAY,
-            now=now,
-        ),
-        steps,
-    )
-    seconds = time.monotonic() - started
+    results, seconds, stages = report_of(spark, records, out, days=DAYS, now=now)
     page = Path(results.page.removeprefix("file://")).stat().st_size
     counted = {each: results.verdict[each] for each in (*STANDINGS, "messages")}
     return {
         "seconds": seconds,
-        "stages": dict(steps.seconds),
+        "stages": stages,
         "counted": counted,
         "conserved": results.verdict["conserved"],
         "page": page,

@@ -43,6 +43,18 @@ def lose(world: World) -> None:
     world.retry_queue.purge()
 
 
+def lost_while_it_waits(url: str) -> tuple[World, list[Mapping[str, Any]]]:
+    """A world that has lost a message while it waited for its second try, and what its records tell."""
+    world = World()
+    world.make_queue("q", subscribers(url), retries=5, retries_delay=600)
+    world.sender.script(url, 503, 200)
+    [message_id] = world.post("q", LARGE)
+    world.run(seconds=5)
+    told = records(world, message_id)
+    lose(world)
+    return world, told
+
+
 def rebuild(world: World, told: list[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
     made = Rebuild(messages=world.messages, bodies=world.ports.bodies, queues=world.config, clock=world.clock)
     return made.run(told, dry=dry)
@@ -72,13 +84,7 @@ def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() ->
 
 
 def test_records_go_on_without_a_gap() -> None:
-    world = World()
-    world.make_queue("q", subscribers(B), retries=5, retries_delay=600)
-    world.sender.script(B, 503, 200)
-    [message_id] = world.post("q", LARGE)
-    world.run(seconds=5)
-    told = records(world, message_id)
-    lose(world)
+    world, told = lost_while_it_waits(B)
     rebuild(world, told)
     # Then that it waits again is a change of its own, the attempt before it is not told twice, and the next one has the next number
     world.run(seconds=HOUR)
@@ -189,13 +195,7 @@ def test_it_can_be_repeated_and_looked_at_first_and_leaves_alone_what_is_there()
 
 
 def test_records_come_in_any_order_and_more_than_once() -> None:
-    world = World()
-    world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
-    world.sender.script(A, 503, 200)
-    [message_id] = world.post("q", LARGE)
-    world.run(seconds=5)
-    told = records(world, message_id)
-    lose(world)
+    world, told = lost_while_it_waits(A)
     assert rebuild(world, [*reversed(told), *told]).resumed == 1
     world.run(seconds=HOUR)
     assert len(world.sender.requests) == 2
