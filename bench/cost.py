@@ -2,17 +2,19 @@
 
     .venv/bin/python -m bench.cost [--save docs/bench-cost.md]
 
-The functions' own handlers run in this process against moto, and every SDK call they make is metered (bench/metering.py). What AWS does around
-them is added by rule: one HTTP API request per post; one SQS receive and one delete per batch handed to a function; Lambda requests and
-GB-seconds. A duration is: the CPU time of our own code here, stretched by the share of a core that the function's memory buys (1,769 MB are
-one); 1 ms of CPU for each SDK call (measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's
-50 ms, and for webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per line. Caches are warm, as they are in steady traffic; batches are full, as they are
-under load. Prices: glue_jobs/delivery_report/list_prices.py.
+The functions' own handlers run in this process against moto, and every SDK call they make is metered
+(bench/metering.py). What AWS does around them is added by rule: one HTTP API request per post; one SQS receive and one
+delete per batch handed to a function; Lambda requests and GB-seconds. A duration is: the CPU time of our own code here,
+stretched by the share of a core that the function's memory buys (1,769 MB are one); 1 ms of CPU for each SDK call
+(measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's 50 ms, and for
+webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per
+line. Caches are warm, as they are in steady traffic; batches are full, as they are under load. Prices:
+glue_jobs/delivery_report/list_prices.py.
 
-*Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is compressed and small), the log
-events, messages and deliveries in the table until their time to live is over, the table's history (point-in-time recovery), and the delivery records
-in S3 (400 days) with the runs that write them. Not counted: alarms, free tiers, data out to subscribers, and what DynamoDB's streams bill
-beyond Lambda's reads (nothing).
+*Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is
+compressed and small), the log events, messages and deliveries in the table until their time to live is over, the
+table's history (point-in-time recovery), and the delivery records in S3 (400 days) with the runs that write them. Not
+counted: alarms, free tiers, data out to subscribers, and what DynamoDB's streams bill beyond Lambda's reads (nothing).
 """
 
 from __future__ import annotations
@@ -293,7 +295,10 @@ class Shown:
     @property
     def heading(self) -> str:
         """The sums."""
-        return f"**${self.calls:.2f}** for calls and compute, **${self.whole:.2f}** with logs, records and everything that is kept"
+        return (
+            f"**${self.calls:.2f}** for calls and compute, **${self.whole:.2f}** with logs, records and everything "
+            f"that is kept"
+        )
 
 
 def shown(account: Account) -> Shown:

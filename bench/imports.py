@@ -2,8 +2,9 @@
 
     .venv/bin/python -m bench.imports [--rounds 7] [--save docs/bench-imports.md]
 
-Each measurement is the CPU time of a fresh interpreter (an import waits for nothing else); rounds alternate between the two, and the least of each are compared, so that a busy moment of the
-machine touches both. All code is compiled beforehand, as installed packages are. The time of an interpreter that imports nothing is taken off both.
+Each measurement is the CPU time of a fresh interpreter (an import waits for nothing else); rounds alternate between the
+two, and the least of each are compared, so that a busy moment of the machine touches both. All code is compiled
+beforehand, as installed packages are. The time of an interpreter that imports nothing is taken off both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What is kept of a million messages and for how long, by the template's defaults: rows in the tables, their history, records in S3, access logs."""
+"""What is kept of a million messages and for how long, by the template's defaults: rows in the tables, their history,
+records in S3, access logs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # ruff: noqa: ARG002, N802 (one method per operation, named by it, all of one shape)
 """Counts what AWS would bill for the calls that our code makes, by the published rules of each service.
 
-DynamoDB: a write is the item's size (names and values) in KB, rounded up, once more for each index it enters; a read is the size in units of
-4 KB, at least one, half when eventually consistent; transactions cost twice. SQS: 64 KB of payload per request.
+DynamoDB: a write is the item's size (names and values) in KB, rounded up, once more for each index it enters; a read is
+the size in units of 4 KB, at least one, half when eventually consistent; transactions cost twice. SQS: 64 KB of payload
+per request.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     make up && .venv/bin/python -m bench.neighbours [--seconds 60] [--save docs/bench-neighbours.md]
 
-A victim posts single messages at an even pace to a prompt endpoint. After five seconds another project posts its messages, a hundred at a time on
-two connections: to a prompt endpoint, to one that never answers, and to fifty of those. Latency is from before a message is posted until it arrives.
-The first runs tell what the machine's load alone costs, as everything runs on the same cores: the victim alone, and beside as many messages that
-are simply delivered.
+A victim posts single messages at an even pace to a prompt endpoint. After five seconds another project posts its
+messages, a hundred at a time on two connections: to a prompt endpoint, to one that never answers, and to fifty of
+those. Latency is from before a message is posted until it arrives. The first runs tell what the machine's load alone
+costs, as everything runs on the same cores: the victim alone, and beside as many messages that are simply delivered.
 """
 
 from __future__ import annotations

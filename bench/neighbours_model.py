@@ -2,10 +2,11 @@
 
     PYTHONHASHSEED=0 .venv/bin/python -m bench.neighbours_model [--save docs/bench-neighbours-model.md]
 
-The real functions run in the simulator's account, as template.yaml has them (with as many runs at a time as its default allows), in virtual time: no
-figure depends on the machine. Its queues are not fair: a message stands behind those that came before it, whosesoever they are. A victim posts five
-messages a second; after ten seconds another project posts 5,000, a hundred at a time, to endpoints that are prompt, or take every request and answer
-none. Latency is from the answer to the post until the endpoint has the request.
+The real functions run in the simulator's account, as template.yaml has them (with as many runs at a time as its default
+allows), in virtual time: no figure depends on the machine. Its queues are not fair: a message stands behind those that
+came before it, whosesoever they are. A victim posts five messages a second; after ten seconds another project posts
+5,000, a hundred at a time, to endpoints that are prompt, or take every request and answer none. Latency is from the
+answer to the post until the endpoint has the request.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run told: the victim's latencies (ms), how many never came, tries at the neighbour's endpoints, and runs of push."""
+    """What one run told: the victim's latencies (ms), how many never came, tries at the neighbour's endpoints,
+    and runs of push.
+    """
 
     latencies: list[float]
     lost: int

@@ -1,19 +1,23 @@
-"""Notifications per second to one and to fifty consumers, time from publishing to receiving, and what acknowledging costs.
+"""Notifications per second to one and to fifty consumers, time from publishing to receiving,
+and what acknowledging costs.
 
     make up && .venv/bin/python -m bench.notifications [--save docs/bench-notifications.md]
 
-Against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door. Everything runs on the
-same machine, the emulator with one process, so rates are the machine's and the emulator's more than the hub's. Beside it stands a bare
-echo on the same path: a WebSocket API with a function that returns each frame, on the same emulator behind a front door of its own.
+Against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door.
+Everything runs on the same machine, the emulator with one process, so rates are the machine's and the emulator's more
+than the hub's. Beside it stands a bare echo on the same path: a WebSocket API with a function that returns each frame,
+on the same emulator behind a front door of its own.
 
-Two habits of the emulator show. After a run that logged nothing it waits 50 ms for a log line before it hands the answer on: so a publisher
-(whose function logs nothing) has its 201 after its consumers have the notification, and posts that one publisher makes in a row are 50 ms
-apart at least; the echo logs a line and a second one does not, to show both. (For the function that answers frames this is shortened to 5 ms.)
-And it runs the function that answers frames one at a time: the front door hands on acknowledgements together that come together. On AWS each
-has a run of its own, side by side. It also gets slower as its tables grow: start from an empty stack.
+Two habits of the emulator show. After a run that logged nothing it waits 50 ms for a log line before it hands the
+answer on: so a publisher (whose function logs nothing) has its 201 after its consumers have the notification, and posts
+that one publisher makes in a row are 50 ms apart at least; the echo logs a line and a second one does not, to show
+both. (For the function that answers frames this is shortened to 5 ms.) And it runs the function that answers frames one
+at a time: the front door hands on acknowledgements together that come together. On AWS each has a run of its own, side
+by side. It also gets slower as its tables grow: start from an empty stack.
 
-Between the post and the frame lie two runs of functions and some ten calls to table, queue and API Gateway, two to three milliseconds each
-here. To one connection frames go one after the other, as their order is promised: one call to API Gateway for each.
+Between the post and the frame lie two runs of functions and some ten calls to table, queue and API Gateway, two to
+three milliseconds each here. To one connection frames go one after the other, as their order is promised: one call to
+API Gateway for each.
 
 Cost: {cost}
 """
@@ -163,7 +167,9 @@ async def _enter(tenant: Tenant, name: str) -> tuple[Any, ClientConnection]:
 
 
 async def acknowledging(tenant: Tenant, count: int, *, together: bool) -> float:
-    """Milliseconds per acknowledgement until it is noted (the table says so): all sent at once, or each after the one before was noted."""
+    """Milliseconds per acknowledgement until it is noted (the table says so): all sent at once,
+    or each after the one before was noted.
+    """
     dynamodb = boto3.client("dynamodb")
     name = tenant.local["outputs"]["BacklogsTableName"]
     async with tenant.consumer("acks") as connection:

@@ -1,8 +1,8 @@
 """What a million delivered and acknowledged notifications cost, counted as ``bench.cost`` counts messages.
 
-The handlers of control, ingest, notify and consumers run in this process against moto; frames go to sockets in memory. Added by rule: one HTTP API
-request per post, one FIFO receive and one delete per batch handed to notify, one WebSocket message per frame in either direction (32 KB
-each). Not counted: $0.25 per million minutes that connections are open.
+The handlers of control, ingest, notify and consumers run in this process against moto; frames go to sockets in memory.
+Added by rule: one HTTP API request per post, one FIFO receive and one delete per batch handed to notify, one WebSocket
+message per frame in either direction (32 KB each). Not counted: $0.25 per million minutes that connections are open.
 """
 
 from __future__ import annotations
@@ -174,5 +174,8 @@ def _page(account: Account, subscribers: int, per_post: int) -> list[str]:
             rows.append([function, name, f"{units[name] / account.messages:.4g}", f"{dollars:.3f}"])
     rows.append(["all", "", "", f"{total:.2f}"])
     who = "one subscriber" if subscribers == 1 else f"{subscribers} subscribers"
-    heading = f"Published {per_post} at a time to {who}: **${total:.2f}** per million notifications delivered and acknowledged"
+    heading = (
+        f"Published {per_post} at a time to {who}: **${total:.2f}** per million notifications delivered and "
+        f"acknowledged"
+    )
     return [heading, table(["function", "unit", "per delivery", "$ per million"], rows)]

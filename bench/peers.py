@@ -1,17 +1,20 @@
-"""The hub beside what a Python team would build: Celery and Dramatiq on Redis, each posting with requests and retrying; in one run.
+"""The hub beside what a Python team would build: Celery and Dramatiq on Redis,
+each posting with requests and retrying; in one run.
 
     make up && .venv/bin/python -m bench.peers --redis redis-server [--save docs/bench-peers.md]
 
-Their environment is made by ``uv venv .venv-bench-peers`` and ``uv pip install --require-hashes -r requirements/bench-peers.txt``; the Redis is Debian's
-``redis-server``. All deliver the same messages of 1 KB to the same endpoint, which takes 20 ms, on the same cores. Celery runs eight processes, Dramatiq two
-of eight threads (its default on two cores); the hub runs as ``make up`` starts it, emulator and all.
+Their environment is made by ``uv venv .venv-bench-peers`` and
+``uv pip install --require-hashes -r requirements/bench-peers.txt``; the Redis is Debian's ``redis-server``. All deliver
+the same messages of 1 KB to the same endpoint, which takes 20 ms, on the same cores. Celery runs eight processes,
+Dramatiq two of eight threads (its default on two cores); the hub runs as ``make up`` starts it, emulator and all.
 
-*Throughput*: messages posted as fast as it goes (to the hub: one hundred a post, on two connections), from the first post until the last arrives.
-*Latency*: ten messages a second, from before the post until it arrives. *Missing*: messages are posted, and when a third have arrived, workers are killed
-(``kill -9``), or workers and broker, and started again; counted is what has not arrived within a minute after that. Some of it comes later: what a
-killed worker of the hub had in hand after 42 minutes (the queue's visibility timeout), what Celery had fetched and not begun after an hour; what Celery
-was doing never does unless it acknowledges late. The hub's broker is the emulator, which stands for AWS and saves its state once a minute; on AWS
-there is no such process to kill.
+*Throughput*: messages posted as fast as it goes (to the hub: one hundred a post, on two connections), from the first
+post until the last arrives. *Latency*: ten messages a second, from before the post until it arrives. *Missing*:
+messages are posted, and when a third have arrived, workers are killed (``kill -9``), or workers and broker, and started
+again; counted is what has not arrived within a minute after that. Some of it comes later: what a killed worker of the
+hub had in hand after 42 minutes (the queue's visibility timeout), what Celery had fetched and not begun after an hour;
+what Celery was doing never does unless it acknowledges late. The hub's broker is the emulator, which stands for AWS and
+saves its state once a minute; on AWS there is no such process to kill.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""What a Python team would build with Celery or Dramatiq: a task that posts a message with requests, and retries. Runs in an environment of its own.
+"""What a Python team would build with Celery or Dramatiq: a task that posts a message with requests, and retries.
 
-    python bench/peers_tasks.py celery|dramatiq URL COUNT RATE    posts messages and prints when each was (JSON); RATE 0: as fast as it goes
+Runs in an environment of its own.
 
-The workers import it as ``peers_tasks:celery_app`` and ``peers_tasks``. ``PEERS_CAREFUL`` lets Celery acknowledge late, and give back what a lost
-worker had after 20 seconds instead of an hour.
+    python bench/peers_tasks.py celery|dramatiq URL COUNT RATE
+
+posts messages and prints when each was (JSON); RATE 0: as fast as it goes.
+
+The workers import it as ``peers_tasks:celery_app`` and ``peers_tasks``. ``PEERS_CAREFUL`` lets Celery acknowledge late,
+and give back what a lost worker had after 20 seconds instead of an hour.
 """
 
 from __future__ import annotations

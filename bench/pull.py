@@ -2,13 +2,14 @@
 
     .venv/bin/python -m bench.pull [--stack] [--save docs/bench-pull.md]
 
-*Counted.* Consumers, each with the memory of an execution environment of its own, reserve and delete messages of one queue on an in-process
-DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the counts are the same on every machine and in every
-run. The baseline makes the same calls without keeping out of each other's way: every consumer reaches for the front until it has what it asked for.
+*Counted.* Consumers, each with the memory of an execution environment of its own, reserve and delete messages of one
+queue on an in-process DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the
+counts are the same on every machine and in every run. The baseline makes the same calls without keeping out of each
+other's way: every consumer reaches for the front until it has what it asked for.
 
-*On the running stack* (``--stack``, after ``make up``). As many threads, each with the public ``iron_mq`` client, reserve ten messages at a time and
-delete them until the queue is empty; the baseline is one such consumer in the same run. The emulator runs on the same cores as the consumers, so only the
-ratio says something.
+*On the running stack* (``--stack``, after ``make up``). As many threads, each with the public ``iron_mq`` client,
+reserve ten messages at a time and delete them until the queue is empty; the baseline is one such consumer in the same
+run. The emulator runs on the same cores as the consumers, so only the ratio says something.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""The push function's throughput and CPU per delivery, against a bare ``requests.Session`` thread pool to the same sink.
+"""The push function's throughput and CPU per delivery, against a bare ``requests.Session`` thread pool to the same
+sink.
 
     make up && .venv/bin/python -m bench.push [--seconds 8] [--rounds 3] [--save docs/bench-push.md]
 
-The push function's handler runs in this process, invocation after invocation, each with one SQS event, against the running local stack's
-tables (the emulator and the sink are processes of their own on the same machine, so they take part of its cores from both sides). The bare
-loop posts the same bodies with as many threads as a batch has deliveries, waits for nothing, stores nothing and retries nothing. The *storing* loop
-is the same, but makes one conditional write per post through boto3, as nobody can do with less who is to know afterwards what was delivered: what it
-loses against the bare loop is the emulator's and the SDK's part, what the push function loses against it is ours. Rounds alternate; medians are
-compared. One more run puts one endpoint that takes 8 s into each batch and compares what its neighbours get.
+The push function's handler runs in this process, invocation after invocation, each with one SQS event, against the
+running local stack's tables (the emulator and the sink are processes of their own on the same machine, so they take
+part of its cores from both sides). The bare loop posts the same bodies with as many threads as a batch has deliveries,
+waits for nothing, stores nothing and retries nothing. The *storing* loop is the same, but makes one conditional write
+per post through boto3, as nobody can do with less who is to know afterwards what was delivered: what it loses against
+the bare loop is the emulator's and the SDK's part, what the push function loses against it is ours. Rounds alternate;
+medians are compared. One more run puts one endpoint that takes 8 s into each batch and compares what its neighbours
+get.
 """
 
 from __future__ import annotations
@@ -178,7 +181,9 @@ def run_bare(url: str, threads: int, seconds: float, after: Callable[[], object]
 
 
 def outcome_writer(queue: Any) -> Callable[[], object]:
-    """Writes an outcome like those that the push function stored, each for a delivery of its own, with nothing but boto3."""
+    """Writes an outcome like those that the push function stored, each for a delivery of its own,
+    with nothing but boto3.
+    """
     from pushhub.base.ids import MessageIds  # noqa: PLC0415
     from pushhub.cloud.clients import Clients  # noqa: PLC0415
 
@@ -199,7 +204,9 @@ def outcome_writer(queue: Any) -> Callable[[], object]:
 
 
 def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
-    """Milliseconds until a batch's quick deliveries are with their subscriber, without and with a slow one among them."""
+    """Milliseconds until a batch's quick deliveries are with their subscriber,
+    without and with a slow one among them.
+    """
     from pushhub.runtime.hub import start  # noqa: PLC0415
 
     messages: Any = start("push").engine.ports.messages

@@ -1,9 +1,11 @@
-"""How well the report finds what is odd: a labelled set of subscribers, and the precision and recall of the anomalies found in it.
+"""How well the report finds what is odd: a labelled set of subscribers,
+and the precision and recall of the anomalies found in it.
 
-Subscribers of many kinds (steady, by day, office hours with quiet weekends, a batch each hour or each night, bursts, next to nothing, chronically failing, a
-maintenance each night) live five weeks; something happens to half of them in the last one: an outage of 5, 10 or 60 minutes, a failing part, 62 hours of rising or
-of lasting failures, flapping, silence, stopping for good. *Recall*: what happened and was told, by an anomaly that overlaps it (an hour more at either end).
-*Precision*: anomalies told that overlap something that happened.
+Subscribers of many kinds (steady, by day, office hours with quiet weekends, a batch each hour or each night, bursts,
+next to nothing, chronically failing, a maintenance each night) live five weeks; something happens to half of them in
+the last one: an outage of 5, 10 or 60 minutes, a failing part, 62 hours of rising or of lasting failures, flapping,
+silence, stopping for good. *Recall*: what happened and was told, by an anomaly that overlaps it (an hour more at either
+end). *Precision*: anomalies told that overlap something that happened.
 
     .venv-glue/bin/python -m bench.records_anomalies --seeds 1 2 3
 """

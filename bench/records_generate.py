@@ -1,7 +1,9 @@
-"""Makes delivery records as a busy hub would: diurnal load, bursts, outages, flapping, heavy-tailed subscribers, all kinds of ends.
+"""Makes delivery records as a busy hub would: diurnal load, bursts, outages, flapping, heavy-tailed subscribers,
+all kinds of ends.
 
-Every life is simulated with the hub's rules (tries, fixed waits, 202 and acknowledgement, expiry, pull queues), cut off at the end of the last day, and written
-as the records function files it. The counts that a correct report must arrive at are returned and written to ``truth.json``.
+Every life is simulated with the hub's rules (tries, fixed waits, 202 and acknowledgement, expiry, pull queues), cut off
+at the end of the last day, and written as the records function files it. The counts that a correct report must arrive
+at are returned and written to ``truth.json``.
 
     python -m bench.records_generate --records 1000000 --days 7 --out /tmp/records
 """
@@ -40,7 +42,8 @@ class Plan:
         last_day: The last of them; lives are cut off at its end.
         seed: The same seed makes the same records.
         projects: Number of projects; the first is the busiest.
-        subscribers: When not 0: so many queues of one subscriber each, all alike busy, instead of projects of few and busy queues.
+        subscribers: When not 0: so many queues of one subscriber each, all alike busy, instead of projects of few and
+            busy queues.
         part: This process's share of the projects, of ``parts``.
     """
 
@@ -123,7 +126,9 @@ class _Clock:
 
 
 class _Files:
-    """Collects records by the hour of their event and writes each hour as the stream batches of a few shards would be."""
+    """Collects records by the hour of their event and writes each hour as the stream batches of a few shards would
+    be.
+    """
 
     def __init__(self, out: Path, table: str, randomness: random.Random) -> None:
         self._out = out
@@ -318,7 +323,8 @@ class _Life:
         expires = at + 7 * DAY
         common = (
             f'"project":"{queue.project}","queue":"{queue.name}","queue_uid":"{queue.uid}","message_id":"{message_id}",'
-            f'"dialect":"{"pull" if queue.pull else "raw"}","accepted_at":"{self._iso(at)}","expires_at":"{self._iso(expires)}"'
+            f'"dialect":"{"pull" if queue.pull else "raw"}","accepted_at":"{self._iso(at)}",'
+            f'"expires_at":"{self._iso(expires)}"'
         )
         self._truth["messages"] += 1
         size = int(self._random.lognormvariate(6.3, 1.2))
@@ -449,11 +455,13 @@ class _Life:
             due_at = "" if wait is None else f'"due_at":"{iso(finished + wait)}",'
             self._files["messages"].add(
                 finished,
-                f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/attempt/{attempt}","kind":"attempt",'
+                f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/attempt/{attempt}",'
+                f'"kind":"attempt",'
                 f'"at":"{iso(finished)}",{common},{due_at}"delivery_id":"{message_id}.{owed_to}",'
                 f'"subscriber_id":"{subscriber.subscriber_id}","subscriber":"{subscriber.name}","state":"{state}",'
-                f'"scheduled":{"true" if scheduled else "false"},"version":{version},"attempt":{attempt},"tries":{tries},'
-                f'"tries_max":{queue.retries + 1},"verdict":"{verdict}","status_code":{status},"error_class":"{error}",'
+                f'"scheduled":{"true" if scheduled else "false"},"version":{version},"attempt":{attempt},'
+                f'"tries":{tries},"tries_max":{queue.retries + 1},"verdict":"{verdict}",'
+                f'"status_code":{status},"error_class":"{error}",'
                 f'"started_at":"{iso(start)}","finished_at":"{iso(finished)}","duration_ms":{took},"bytes_out":{size},'
                 f'"bytes_in":{0 if error else 2},"wait_before_ms":{start - before}{more}}}\n',
             )
@@ -472,8 +480,10 @@ class _Life:
                     self._files["messages"].add(
                         acknowledged,
                         f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/acknowledged/{version}",'
-                        f'"kind":"acknowledged","at":"{iso(acknowledged)}",{common},"delivery_id":"{message_id}.{owed_to}",'
-                        f'"subscriber_id":"{owed_to}","state":"acknowledged","version":{version},"attempt":{attempt},"tries":{tries}}}\n',
+                        f'"kind":"acknowledged","at":"{iso(acknowledged)}",{common},'
+                        f'"delivery_id":"{message_id}.{owed_to}",'
+                        f'"subscriber_id":"{owed_to}","state":"acknowledged","version":{version},'
+                        f'"attempt":{attempt},"tries":{tries}}}\n',
                     )
                     self._truth["acknowledged"] += 1
                     return
@@ -485,7 +495,8 @@ class _Life:
                 version += 1
                 self._files["messages"].add(
                     closed,
-                    f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/exhausted/{version}","kind":"exhausted",'
+                    f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/exhausted/{version}",'
+                    f'"kind":"exhausted",'
                     f'"at":"{iso(closed)}",{common},"delivery_id":"{message_id}.{owed_to}","subscriber_id":"{owed_to}",'
                     f'"state":"exhausted","version":{version},"tries":{tries}}}\n',
                 )

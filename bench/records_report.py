@@ -2,11 +2,13 @@
 
     .venv-glue-bench/bin/python -m bench.records_report --sizes 1000000 10000000 --rounds 2 --save docs/bench-records.md
 
-Each run is a process of its own over the same generated files (bench/records_generate.py): two threads, 2 GB of heap for Spark, 2 GB for DuckDB. *Floor*: Spark reads
-the same columns of the same files and does nothing with them. *DuckDB*: compaction to Parquet by day, one row per delivery with its standing, hourly and per-subscriber
-attempts with percentiles, fates, success by attempt, outcomes and the balance, in SQL; the job besides proves that no record is missing or doubled, finds anomalies,
-prices, and draws. The runs take turns, and the fastest of each counts. Both must arrive at the generator's own counts. CPU is counted beside the clock because the machine is shared. Memory is
-the peak of the resident set of the JVM, or of the DuckDB process.
+Each run is a process of its own over the same generated files (bench/records_generate.py): two threads, 2 GB of heap
+for Spark, 2 GB for DuckDB. *Floor*: Spark reads the same columns of the same files and does nothing with them.
+*DuckDB*: compaction to Parquet by day, one row per delivery with its standing, hourly and per-subscriber attempts with
+percentiles, fates, success by attempt, outcomes and the balance, in SQL; the job besides proves that no record is
+missing or doubled, finds anomalies, prices, and draws. The runs take turns, and the fastest of each counts. Both must
+arrive at the generator's own counts. CPU is counted beside the clock because the machine is shared. Memory is the peak
+of the resident set of the JVM, or of the DuckDB process.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
 
 
 def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime) -> tuple[Any, float, dict[str, float]]:
-    """The whole job over so many days, as ``make report`` runs it: its results, its seconds, and those of each stage."""
+    """The whole job over so many days, as ``make report`` runs it: its results, its seconds,
+    and those of each stage.
+    """
     from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
     from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
     from glue_jobs.delivery_report.progress import Steps  # noqa: PLC0415
@@ -130,9 +134,15 @@ def run_duckdb(records: Path, out: Path) -> dict[str, Any]:
 
 def _statements(records: Path, out: Path) -> dict[str, str]:
     """The report in DuckDB's SQL, by stage."""
-    texts = "record_id kind project queue queue_uid message_id dialect delivery_id subscriber_id subscriber state verdict error_class order_key"
+    texts = (
+        "record_id kind project queue queue_uid message_id dialect delivery_id subscriber_id subscriber state verdict "
+        "error_class order_key"
+    )
     times = "at accepted_at expires_at due_at started_at finished_at"
-    longs = "schema_version body_size version reservations attempt tries tries_max status_code duration_ms bytes_out bytes_in wait_before_ms wait_after_ms sequence"
+    longs = (
+        "schema_version body_size version reservations attempt tries tries_max status_code duration_ms bytes_out "
+        "bytes_in wait_before_ms wait_after_ms sequence"
+    )
     columns = {
         **dict.fromkeys(texts.split(), "VARCHAR"),
         **dict.fromkeys(times.split(), "TIMESTAMP"),
@@ -144,7 +154,8 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
     end = f"TIMESTAMP '{date.fromordinal(LAST_DAY.toordinal() + 1)}'"
     attempts = "FROM curated WHERE kind IN ('attempt', 'poll')"
     sums = (
-        "count(*) attempts, count(*) FILTER (verdict = 'delivered') delivered, count(*) FILTER (verdict = 'failed') failed, "
+        "count(*) attempts, count(*) FILTER (verdict = 'delivered') delivered, count(*) FILTER (verdict = 'failed') "
+        "failed, "
         "count(*) FILTER (attempt = 1) first_attempts, sum(bytes_out) bytes_out, sum(bytes_in) bytes_in, "
         "quantile_disc(duration_ms, [0.5, 0.95, 0.99]) times"
     )
@@ -156,8 +167,8 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
     )
     return {
         "Compacting raw records": f"""
-            COPY (SELECT *, "at"::DATE AS dt FROM read_json('{records}/dt=*/hour=*/*.json.gz', format='newline_delimited',
-                  hive_partitioning=false, columns={{{typed}}}))
+            COPY (SELECT *, "at"::DATE AS dt FROM read_json('{records}/dt=*/hour=*/*.json.gz',
+                  format='newline_delimited', hive_partitioning=false, columns={{{typed}}}))
             TO '{out}/curated' (FORMAT parquet, PARTITION_BY (dt), OVERWRITE_OR_IGNORE);
             CREATE VIEW curated AS SELECT * FROM read_parquet('{out}/curated/*/*.parquet', hive_partitioning=true);
         """,
@@ -171,8 +182,10 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
                 FROM curated
             ), lives AS (
                 SELECT project, queue, queue_uid, message_id, about AS delivery_id,
-                    max(accepted_at) accepted_at, coalesce(arg_max(state, rank) FILTER (state IS NOT NULL), 'pending') state,
-                    arg_max(coalesce(due_at, TIMESTAMP '1970-01-01'), rank) due_at, coalesce(arg_max(coalesce(scheduled, false), rank), false) scheduled,
+                    max(accepted_at) accepted_at,
+                    coalesce(arg_max(state, rank) FILTER (state IS NOT NULL), 'pending') state,
+                    arg_max(coalesce(due_at, TIMESTAMP '1970-01-01'), rank) due_at,
+                    coalesce(arg_max(coalesce(scheduled, false), rank), false) scheduled,
                     bool_or(dialect = 'pull') pull, max("at") FILTER (kind <> 'accepted') settled_at,
                     count(*) FILTER (kind IN ('attempt', 'poll')) attempts,
                     max(attempt) FILTER (verdict = 'delivered' OR kind = 'acknowledged') won_attempt,
@@ -185,21 +198,27 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
             FROM lives;
         """,
         "Counting attempts": f"""
-            CREATE TABLE hours AS SELECT project, queue, subscriber_id, date_trunc('hour', "at") AS hour, {sums} {attempts} GROUP BY ALL;
+            CREATE TABLE hours AS SELECT project, queue, subscriber_id, date_trunc('hour', "at") AS hour, {sums}
+                {attempts} GROUP BY ALL;
             CREATE TABLE subscribers AS SELECT project, queue, subscriber_id, {sums} {attempts} GROUP BY ALL;
             CREATE TABLE by_hour AS SELECT date_trunc('hour', "at") AS hour, {sums} {attempts} GROUP BY ALL;
-            CREATE TABLE outcomes AS SELECT project, queue, subscriber_id, verdict, status_code, error_class, count(*) AS attempts {attempts} GROUP BY ALL;
+            CREATE TABLE outcomes AS SELECT project, queue, subscriber_id, verdict, status_code, error_class,
+                count(*) AS attempts {attempts} GROUP BY ALL;
         """,
         "Reporting": f"""
-            CREATE TABLE balance AS SELECT project, date_trunc('hour', accepted_at) AS hour, sum(leads) AS messages, count(*) AS owed,
-                count(*) FILTER (standing = 'delivered') AS delivered, count(*) FILTER (standing = 'scheduled') AS scheduled
+            CREATE TABLE balance AS SELECT project, date_trunc('hour', accepted_at) AS hour,
+                sum(leads) AS messages, count(*) AS owed,
+                count(*) FILTER (standing = 'delivered') AS delivered,
+                count(*) FILTER (standing = 'scheduled') AS scheduled
                 FROM deliveries GROUP BY ALL;
             CREATE TABLE queues AS SELECT project, queue, {fates} FROM deliveries GROUP BY ALL;
-            CREATE TABLE fates_hourly AS SELECT date_trunc('hour', accepted_at) AS hour, {fates} FROM deliveries GROUP BY ALL;
+            CREATE TABLE fates_hourly AS SELECT date_trunc('hour', accepted_at) AS hour, {fates}
+                FROM deliveries GROUP BY ALL;
             CREATE TABLE projects AS SELECT project, {fates} FROM deliveries GROUP BY ALL;
             CREATE TABLE fates_detailed AS SELECT project, queue, split_part(delivery_id, '.', 2) AS subscriber_id,
                 date_trunc('hour', accepted_at) AS hour, {fates} FROM deliveries GROUP BY ALL;
-            CREATE TABLE attempts_needed AS SELECT n AS attempt, count(*) AS tried, count(*) FILTER (won_attempt = n) AS won
+            CREATE TABLE attempts_needed AS SELECT n AS attempt, count(*) AS tried,
+                count(*) FILTER (won_attempt = n) AS won
                 FROM deliveries, unnest(range(1, attempts + 1)) AS each(n) WHERE NOT pull GROUP BY ALL;
         """,
     }
@@ -337,7 +356,8 @@ def aims(sizes: list[dict[str, Any]]) -> str:
         clock, cpu = job["seconds"] / floor["seconds"], job["cpu"] / floor["cpu"]
         met = "met" if clock <= FLOORS else "missed"
         lines.append(
-            f"- Within {FLOORS} x of the floor, {each['records']:,} records: {met}, {clock:.2f} x by the clock ({cpu:.2f} x of the CPU)."
+            f"- Within {FLOORS} x of the floor, {each['records']:,} records: {met}, {clock:.2f} x by the clock "
+            f"({cpu:.2f} x of the CPU)."
         )
     if len(sizes) > 1:
         small, large = sizes[0], sizes[-1]
@@ -346,14 +366,20 @@ def aims(sizes: list[dict[str, Any]]) -> str:
         memory = large["job"]["peak_mb"] / small["job"]["peak_mb"]
         met = "met" if growth_of <= 1 + LINEAR else "missed"
         lines += [
-            f"- Time grows linearly within {LINEAR:.0%}: {met}; {more:.1f} times the records take {growth_of * more:.1f} times as long.",
+            (
+                f"- Time grows linearly within {LINEAR:.0%}: {met}; {more:.1f} times the records take "
+                f"{growth_of * more:.1f} times as long."
+            ),
             f"- Peak memory flat: {memory:.2f} times as much at {more:.1f} times the records, bounded by the heap.",
         ]
     return "\n".join(lines)
 
 
 def growth(small: dict[str, Any], large: dict[str, Any]) -> str:
-    """What a run costs whatever its size, and what each million records adds: the line through both sizes. Then growth per record; 1.00 is linear."""
+    """What a run costs whatever its size, and what each million records adds: the line through both sizes.
+
+    Then growth per record; 1.00 is linear.
+    """
     more = large["records"] / small["records"]
     millions = (large["records"] - small["records"]) / 1e6
     rows = []

@@ -1,9 +1,13 @@
-"""The delivery report over very many subscribers and three weeks: whether it finishes within its memory, and what a second run over the same days costs.
+"""The delivery report over very many subscribers and three weeks: whether it finishes within its memory,
+and what a second run over the same days costs.
 
-    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000] [--save docs/bench-records-wide.md]
+    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000]
+        [--save docs/bench-records-wide.md]
 
-Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one queue and one subscriber after the other, all alike busy: the widest tables
-that so many records can make. The counts must be the generator's, and everything must be conserved. The second run is given a later ``--now`` and finds all its days unchanged.
+Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one
+queue and one subscriber after the other, all alike busy: the widest tables that so many records can make. The counts
+must be the generator's, and everything must be conserved. The second run is given a later ``--now`` and finds all its
+days unchanged.
 """
 
 from __future__ import annotations
@@ -67,9 +71,9 @@ def main() -> None:
     rows.append(["peak memory of the JVM so far", *(f"{each['peak_mb']:,.0f} MB" for each in runs)])
     rows.append(["page", *(f"{each['page'] / 1024:,.0f} KB" for each in runs)])
     text = (
-        f"{truth['records']:,} records of {options.subscribers:,} subscribers over {DAYS} days, in {truth['objects']:,} objects. Every count is the generator's; everything is conserved.\n\n"
-        + table(["stage", "first run", "second run, nothing changed"], rows)
-    )
+        f"{truth['records']:,} records of {options.subscribers:,} subscribers over {DAYS} days, in "
+        f"{truth['objects']:,} objects. Every count is the generator's; everything is conserved.\n\n"
+    ) + table(["stage", "first run", "second run, nothing changed"], rows)
     print(text)
     save(options.save, "The delivery report over a million subscribers", __doc__ or "", text)
     shutil.rmtree(work)

@@ -2,9 +2,10 @@
 
     make up && .venv/bin/python -m bench.singles [--save docs/bench-singles.md]
 
-*Posted*: eight clients, each with a connection of its own, post one message after the other, of 1 KB, to a push queue; answered posts a second.
-*Delivered*: messages posted at an even pace to a prompt endpoint; from the answer to the post, and from before the post, until the message arrives.
-The emulator, the functions, the endpoint and the clients share the machine's cores.
+*Posted*: eight clients, each with a connection of its own, post one message after the other, of 1 KB, to a push queue;
+answered posts a second. *Delivered*: messages posted at an even pace to a prompt endpoint; from the answer to the post,
+and from before the post, until the message arrives. The emulator, the functions, the endpoint and the clients share the
+machine's cores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""An endpoint in a process of its own: answers 200 after a set time (``/in``), after eight seconds (``/hang``) or never (``/never/...``).
+"""An endpoint in a process of its own: answers 200 after a set time (``/in``),
+after eight seconds (``/hang``) or never (``/never/...``).
 
 ``/stamp`` notes when each body came, for the set time too; ``GET /stamps`` tells (epoch seconds by body), and forgets.
 

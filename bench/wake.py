@@ -2,10 +2,11 @@
 
     .venv/bin/python -m bench.wake [--deliveries 20000] [--save docs/bench-wake.md]
 
-The use case runs on the real adapters and the real SDK; calls are answered inside the SDK, before anything is sent, so that only our own and the
-SDK's CPU is measured. Once all deliveries are for one subscriber (an outage: ten orders share an SQS message), once each is for one of its own.
-What AWS takes to answer is not in the figures: a run looks at a page of a thousand, then sends ten slices of it side by side, so at 20 ms a call
-it waits some 0.3 s a page. A function of 1,024 MB has 0.58 of a processor; 32 shards have a run each.
+The use case runs on the real adapters and the real SDK; calls are answered inside the SDK, before anything is sent, so
+that only our own and the SDK's CPU is measured. Once all deliveries are for one subscriber (an outage: ten orders share
+an SQS message), once each is for one of its own. What AWS takes to answer is not in the figures: a run looks at a page
+of a thousand, then sends ten slices of it side by side, so at 20 ms a call it waits some 0.3 s a page. A function of
+1,024 MB has 0.58 of a processor; 32 shards have a run each.
 """
 
 from __future__ import annotations
@@ -212,7 +213,10 @@ def main() -> None:
         )
     head = ["deliveries for", "CPU ms each", "per call to SQS", "writes per 1,000", "a run in 45 s", f"{SHARDS} shards"]
     made = table(head, rows)
-    cycle = f"Writes of a scheduled cycle: {cycle_writes()} (the entry, then the delivery; the keys of its index stay as they are)."
+    cycle = (
+        f"Writes of a scheduled cycle: {cycle_writes()} (the entry, then the delivery; the keys of its index stay as "
+        f"they are)."
+    )
     print(made, cycle, sep="\n\n")
     save(given.save, "What waking costs", __doc__ or "", made, cycle)
 

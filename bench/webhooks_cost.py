@@ -1,4 +1,6 @@
-"""Webhooks for ``bench.cost``: applications with an endpoint each, and posts to them in turn, as Svix's clients make them."""
+"""Webhooks for ``bench.cost``: applications with an endpoint each, and posts to them in turn,
+as Svix's clients make them.
+"""
 
 from __future__ import annotations
 

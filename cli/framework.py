@@ -33,7 +33,8 @@ class Group(click.Group):
 
 
 class LazyGroup(Group):
-    """A group whose commands are imported when they are asked for: talking to a hub needs none of what operating one needs.
+    """A group whose commands are imported when they are asked for: talking to a hub needs none of what operating one
+    needs.
 
     Args:
         lazy: Where each command is: ``module:name``.

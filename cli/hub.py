@@ -73,7 +73,8 @@ class HubOptions:
             return Rest(known.url, known.project, known.token)
         if known.stack:
             raise click.ClickException(
-                "what a project does needs its token: pushhub profiles set NAME --url BASE_URL --project ID --stack STACK"
+                "what a project does needs its token: pushhub profiles set NAME --url BASE_URL --project ID "
+                "--stack STACK"
             )
         described = local_description()
         return Rest(described["base_url"], described["project_id"], described["token"])

@@ -1,4 +1,7 @@
-"""A consumer of Notifications 2.0 that hands each message on and acknowledges what was taken; it goes on after every loss of its connection."""
+"""A consumer of Notifications 2.0 that hands each message on and acknowledges what was taken.
+
+It goes on after every loss of its connection.
+"""
 
 from __future__ import annotations
 
@@ -132,8 +135,8 @@ class Target:
 class Listening:
     """Receives, hands on, acknowledges, in the order of the topic.
 
-    A message that was not taken is tried again before anything after it; one that was taken but could not be acknowledged any more is
-    acknowledged, and not handed on again, when it comes with the next connection.
+    A message that was not taken is tried again before anything after it; one that was taken but could not be
+    acknowledged any more is acknowledged, and not handed on again, when it comes with the next connection.
 
     Args:
         rest: The hub.
@@ -205,8 +208,8 @@ class Listening:
     def _connection(self) -> None:
         wanted = {"subscription": self._topic, "subscriber": self._subscriber}
         token = self._rest.call("POST", "/notification2/token", wanted)["token"]
-        # Pings keep the connection from being idle. Answers to them are not waited for: while a slow receiver has the word
-        # nothing is read here, answers to pings neither.
+        # Pings keep the connection from being idle. Answers to them are not waited for: while a slow receiver has the
+        # word nothing is read here, answers to pings neither.
         with connect(
             f"{self._url}?token={token}", open_timeout=OPEN_S, ping_timeout=None, proxy=None, max_size=None
         ) as consumer:

@@ -1,6 +1,7 @@
 """Copies what an organization has at a server of Svix's API: event types, applications, endpoints with their secrets.
 
-What is there already and is the same is left alone, so that a run which broke off is simply made again. Nothing is ever deleted.
+What is there already and is the same is left alone, so that a run which broke off is simply made again. Nothing is ever
+deleted.
 """
 
 from __future__ import annotations
@@ -214,7 +215,10 @@ class Migration:
             self._call(self._here, method, path, dict(body), None)
 
     def _call(self, rest: Rest, method: str, path: str, body: Any, query: Mapping[str, str] | None) -> Any:
-        """One request; made again when there were too many, or the server failed for a moment. Every write here may be repeated."""
+        """One request; made again when there were too many, or the server failed for a moment.
+
+        Every write here may be repeated.
+        """
         for number in range(TRIES):
             try:
                 return rest.call(method, f"/api/v1{path}", body, query=query)

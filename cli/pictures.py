@@ -41,7 +41,8 @@ def as_svg(series: Series, title: str) -> str:
 
     ends = worded(series.every_ms * len(series.attempts))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" role="img" font-family="sans-serif" font-size="12">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" role="img" font-family="sans-serif" '
+        f'font-size="12">'
         f"<title>{escape(title)}</title>"
         f'<rect width="{WIDE}" height="{HIGH}" fill="#fff"/>'
         f"{bars(series.attempts, '#3b5bdb')}{bars(series.failed, '#c92a2a')}"

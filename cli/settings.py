@@ -1,6 +1,7 @@
 """Which hub a command talks to, and as whom: profiles in a file only its owner can read, or environment variables.
 
-In this order: ``--profile``, ``PUSHHUB_PROFILE``, ``PUSHHUB_URL`` with ``PUSHHUB_PROJECT`` and ``PUSHHUB_TOKEN``, the stack on this machine.
+In this order: ``--profile``, ``PUSHHUB_PROFILE``, ``PUSHHUB_URL`` with ``PUSHHUB_PROJECT`` and ``PUSHHUB_TOKEN``, the
+stack on this machine.
 """
 
 from __future__ import annotations

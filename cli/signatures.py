@@ -1,7 +1,7 @@
 """Standard Webhooks signatures, and what is wrong with one that does not fit.
 
-A signature that does not fit says nothing by itself. So each part is looked at alone, and then the mistakes that people make are tried: when
-a signature fits a changed part, that part is what went wrong.
+A signature that does not fit says nothing by itself. So each part is looked at alone, and then the mistakes that people
+make are tried: when a signature fits a changed part, that part is what went wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Puts the job into what Glue takes: one script that carries its package, and, for those who prefer it, the package as a zip.
+"""Puts the job into what Glue takes: one script that carries its package, and, for those who prefer it,
+the package as a zip.
 
     python -m glue_jobs.bundle build/glue
 
-``delivery_report.py`` is complete in itself, so ``ScriptLocation`` is all that a template needs to name. The files depend on the sources alone.
+``delivery_report.py`` is complete in itself, so ``ScriptLocation`` is all that a template needs to name. The files
+depend on the sources alone.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from pushhub.engine.model import record
 SOURCES: Final = Path(__file__).parent
 
 RECORD: Final = Path(record.__file__)
-"""The record's fields lie in the functions' layer, which Glue does not have: this one module of it goes with the job."""
+"""The record's fields lie in the functions' layer, which Glue does not have:
+this one module of it goes with the job.
+"""
 
 _SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
 

@@ -1,7 +1,9 @@
-"""``make report``: bring the records of the running local stack to disk and run the job over them, as Glue would; the newest report goes back.
+"""``make report``: bring the records of the running local stack to disk and run the job over them, as Glue would.
 
-Reads ``local.json`` in ``PUSHHUB_HOME`` (default ``.pushhub``); writes below ``report/`` in the same folder. Further arguments go to the job, e.g.
-``make report ARGS="--date-from 2026-11-01"``.
+The newest report goes back.
+
+Reads ``local.json`` in ``PUSHHUB_HOME`` (default ``.pushhub``); writes below ``report/`` in the same folder. Further
+arguments go to the job, e.g. ``make report ARGS="--date-from 2026-11-01"``.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
 
 
 def publish(client: S3Client, bucket: str, folder: Path) -> int:
-    """Put the newest report where Glue leaves it, so that the stack's console shows it to its projects: what is JSON, and the page.
+    """Put the newest report where Glue leaves it, so that the stack's console shows it to its projects: what is JSON,
+    and the page.
 
     Args:
         client: S3 client.

@@ -1,1 +1,3 @@
-"""Pushhub on one machine: an emulator of AWS on loopback, the real template deployed into it, and one base URL in front."""
+"""Pushhub on one machine: an emulator of AWS on loopback, the real template deployed into it,
+and one base URL in front.
+"""

@@ -1,7 +1,8 @@
 """Writes the template that ``sam build`` takes: ``python -m local.deployable FILE``.
 
-It is ``template.yaml`` with its loops written out. CloudFormation and a recent SAM CLI could do that themselves, each in its own way and
-with its own known faults (docs/decisions/0010-loops-in-the-template.md); so what is deployed is what is tested.
+It is ``template.yaml`` with its loops written out. CloudFormation and a recent SAM CLI could do that themselves, each
+in its own way and with its own known faults (docs/decisions/0010-loops-in-the-template.md); so what is deployed is what
+is tested.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def parameters(place: Place) -> dict[str, str]:
     Raises:
         LocalError: A place's allowed target is none.
     """
-    # Subscribers on this machine, but not the emulator, whatever address leads to it: it would let a tenant write into every table. On AWS
-    # nothing behind the egress guard is allowed.
+    # Subscribers on this machine, but not the emulator, whatever address leads to it: it would let a tenant write into
+    # every table. On AWS nothing behind the egress guard is allowed.
     emulator = (f"!0.0.0.0/0:{place.aws_port}", f"![::/0]:{place.aws_port}")
     allowed = ("127.0.0.0/8", "::1/128", *emulator, *place.allowed_targets)
     try:

@@ -124,7 +124,8 @@ def stop(place: Place) -> bool:
     """Stop the emulator: let functions finish, save the state.
 
     Returns:
-        False when it did not answer and had to be killed: its state is that of its newest snapshot (objects in S3 are newer).
+        False when it did not answer and had to be killed: its state is that of its newest snapshot (objects in S3 are
+        newer).
 
     Raises:
         LocalError: The state cannot be saved. It runs on, as nothing else has that state.
@@ -139,7 +140,8 @@ def stop(place: Place) -> bool:
         status, told = 0, {}
     if status == 507:
         raise LocalError(
-            f"the emulator was not stopped, because its state cannot be saved ({told.get('failed')}): make room and say 'make down' again; "
+            f"the emulator was not stopped, because its state cannot be saved ({told.get('failed')}): make room and "
+            f"say 'make down' again; "
             "'make up' opens the hub again, 'make clean' gives everything up"
         )
     process.stop(seconds=STOP_SECONDS, how=signal.SIGTERM if status == 200 else signal.SIGKILL)
@@ -168,7 +170,8 @@ def save(place: Place) -> str:
 
 
 def saved(place: Place) -> dict[str, Any]:
-    """What the running emulator says about its snapshots: ``taken_at``, ``size``, and ``failed`` if the last attempt did.
+    """What the running emulator says about its snapshots: ``taken_at``, ``size``,
+    and ``failed`` if the last attempt did.
 
     Raises:
         LocalError: It does not answer.
@@ -180,7 +183,9 @@ def saved(place: Place) -> dict[str, Any]:
 
 
 def rolled_back(place: Place) -> str:
-    """What a person must know before the emulator is started: that it starts from an earlier moment. Empty when it does not.
+    """What a person must know before the emulator is started: that it starts from an earlier moment.
+
+    Empty when it does not.
 
     Raises:
         LocalError: There are snapshots, and all of them are damaged.

@@ -1,23 +1,26 @@
 """The emulator's process: MiniStack, stopped so that nothing under way is lost.
 
-Run by :mod:`local.emulator` under the emulator's own interpreter (``python -P local/emulator_process.py``), which has neither
-this package nor its dependencies. It makes up for differences between MiniStack 1.5.33 and AWS that would lose or delay accepted
-messages, and for some that clients would notice:
+Run by :mod:`local.emulator` under the emulator's own interpreter (``python -P local/emulator_process.py``), which has
+neither this package nor its dependencies. It makes up for differences between MiniStack 1.5.33 and AWS that would lose
+or delay accepted messages, and for some that clients would notice:
 
-* MiniStack saves its state service by service when it stops, and goes on without what it could not save. Here a snapshot of all services
-  is taken each minute and at the end, whole or not at all (:mod:`local.emulator_snapshots`), and what cannot be saved is not stopped.
+* MiniStack saves its state service by service when it stops, and goes on without what it could not save. Here a
+  snapshot of all services is taken each minute and at the end, whole or not at all (:mod:`local.emulator_snapshots`),
+  and what cannot be saved is not stopped.
 * MiniStack saves how far each mapping has read a DynamoDB stream, but not the stream: after a restart records not yet
   read are gone, and as many new ones are skipped as had been read before. Here streams are saved with their tables.
 * MiniStack stops while functions run, and their SQS messages stay invisible for the rest of their visibility timeout.
-  Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under way, gives the
-  messages of the others back to their queues, and saves; then it may be ended.
+  Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under
+  way, gives the messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
-* MiniStack hands out a queue's messages in their order. AWS has fair queues: of messages with groups, those of a group that has many in flight come
-  after those of others. Here those of the group with the fewest in flight come first.
-* MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub answers browsers itself.
-* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands, and hands a WebSocket
-  API's frames on one at a time. Functions that answer requests seldom log, so each request would take 50 ms more, and a few consumers would have
-  their acknowledgements noted minutes late. Here it waits 5 ms for those.
+* MiniStack hands out a queue's messages in their order. AWS has fair queues: of messages with groups, those of a group
+  that has many in flight come after those of others. Here those of the group with the fewest in flight come first.
+* MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
+  answers browsers itself.
+* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands,
+  and hands a WebSocket API's frames on one at a time. Functions that answer requests seldom log, so each request would
+  take 50 ms more, and a few consumers would have their acknowledgements noted minutes late. Here it waits 5 ms for
+  those.
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ if TYPE_CHECKING:
 else:
 
     def _sibling(name: str):  # noqa: ANN202
-        """A module beside this one. The folder is not on the path, because its names would hide those of other packages."""
+        """A module beside this one.
+
+        The folder is not on the path, because its names would hide those of other packages.
+        """
         spec = importlib.util.spec_from_file_location(f"pushhub_{name}", Path(__file__).with_name(f"{name}.py"))
         module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -103,7 +109,9 @@ def answer_soon() -> None:
 
 
 def hand_out_fairly() -> None:
-    """Hand out messages of standard queues as AWS's fair queues do: nobody's backlog stands before another group's messages."""
+    """Hand out messages of standard queues as AWS's fair queues do:
+    nobody's backlog stands before another group's messages.
+    """
     collect = sqs._collect_msgs
 
     def collect_fairly(queue: dict[str, Any], most: int, *rest: Any) -> Any:

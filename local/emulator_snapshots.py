@@ -1,8 +1,9 @@
 """Snapshots of the emulator's memory, taken while it works, and the way back from them. Runs in the emulator's process.
 
-MiniStack saves one service after the other, and only when it stops: after a crash everything is gone, and on a full disk it keeps the files
-of some services and loses others. Here a snapshot is a fork: the child has the memory of all services as it was in one moment, between two
-requests (MiniStack answers DynamoDB, SQS and S3 on one thread, which is the one that forks), and writes it down while the parent goes on.
+MiniStack saves one service after the other, and only when it stops: after a crash everything is gone, and on a full
+disk it keeps the files of some services and loses others. Here a snapshot is a fork: the child has the memory of all
+services as it was in one moment, between two requests (MiniStack answers DynamoDB, SQS and S3 on one thread, which is
+the one that forks), and writes it down while the parent goes on.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ else:
 EVERY_S = 60.0
 """How long after a snapshot the next one is taken."""
 SHARE = 20
-"""A snapshot that takes long is followed by a pause of so many times that: at most a twentieth of one core goes into them."""
+"""A snapshot that takes long is followed by a pause of so many times that:
+at most a twentieth of one core goes into them.
+"""
 SAVE_SECONDS = 60.0
 """A snapshot that takes longer is given up."""
 _log = logging.getLogger("pushhub.snapshots")
@@ -52,7 +55,8 @@ class Snapshots:
     Args:
         root: Folder of all snapshots.
         every_s: How long after a snapshot the next one is taken.
-        before_saving: Called in the child before it saves: what it changes there stays out of the emulator's own memory.
+        before_saving: Called in the child before it saves: what it changes there stays out of the emulator's own
+            memory.
     """
 
     def __init__(self, root: Path, every_s: float, before_saving: Callable[[], None]) -> None:
@@ -191,7 +195,8 @@ def _generated(paths: Callable[[], list[Path]]) -> Iterator[Path]:
 def _states() -> Iterator[tuple[str, bytes]]:
     """Name and content of each service's file, as MiniStack loads them.
 
-    MiniStack writes piece by piece with ``json.dump``; unlike that, ``json.dumps`` works in C, which takes a fraction of the time.
+    MiniStack writes piece by piece with ``json.dump``; unlike that, ``json.dumps`` works in C, which takes a fraction
+    of the time.
     """
     for name, get_state in app._build_persistence_save_dict().items():
         state = get_state()

@@ -64,7 +64,8 @@ def check_own(environment: Path) -> None:
     """
     if environment.exists() and not (environment / STAMP).is_file():
         raise SystemExit(
-            f"pushhub: {environment} exists but was not made by make, so it is left alone: move it away, or name another "
+            f"pushhub: {environment} exists but was not made by make, so it is left alone: move it away, or name "
+            f"another "
             "with VENV=... or EMULATOR_VENV=..."
         )
 

@@ -1,9 +1,11 @@
-"""One base URL for the whole hub: hands requests to the emulator's API Gateway byte for byte, as a custom domain does on AWS.
+"""One base URL for the whole hub: hands requests to the emulator's API Gateway byte for byte,
+as a custom domain does on AWS.
 
 The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which no client of a hub expects. Path, query,
-header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and its time limit.
-IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a 500, as it is for a
-failing function on AWS. While the disk is nearly full, what would add to the state is refused (:mod:`local.room`).
+header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and
+its time limit. IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a
+500, as it is for a failing function on AWS. While the disk is nearly full, what would add to the state is refused
+(:mod:`local.room`).
 
 Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM STATE``.
 """
@@ -38,10 +40,15 @@ REQUEST_LIMIT = 10 * 1024 * 1024
 ANSWER_SECONDS = 35.0
 """A long poll of 30 s, the longest API Gateway allows, and room for the emulator."""
 REQUESTS_AT_ONCE = 12
-"""Requests handed on side by side; more wait here. The emulator starts a process for every request that finds no idle one, so a burst would
-start a hundred of them, and on a small machine they time out together. AWS needs no such limit."""
+"""Requests handed on side by side; more wait here.
+
+The emulator starts a process for every request that finds no idle one, so a burst would start a hundred of them, and on
+a small machine they time out together. AWS needs no such limit.
+"""
 FILES_AT_ONCE = 2
-"""The same for the console's files: a browser asks for all of them together, and each is read in no time by a process that is there."""
+"""The same for the console's files: a browser asks for all of them together,
+and each is read in no time by a process that is there.
+"""
 LONG_POLLS_AT_ONCE = 12
 """The same for reservations, which may wait half a minute for a message and must not keep others waiting."""
 LONG_POLLS_OF_A_PROJECT = 8
@@ -182,7 +189,9 @@ async def _body(request: web.Request) -> bytes | None:
 
 
 def _refusal(status: int, message: str | bytes) -> web.Response:
-    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read; or a body that is made."""
+    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read;
+    or a body that is made.
+    """
     body = message if isinstance(message, bytes) else json.dumps({"message": message, "msg": message}).encode()
     response = web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
     if status != 500:
@@ -207,7 +216,10 @@ def _kept(headers: CIMultiDictProxy[str], without: Iterable[str] = ()) -> CIMult
 
 
 def _request_headers(request: web.Request) -> CIMultiDict[str]:
-    """The request's headers with what API Gateway adds. The emulator tells its services by host name, so that is its own."""
+    """The request's headers with what API Gateway adds.
+
+    The emulator tells its services by host name, so that is its own.
+    """
     headers = _kept(request.headers, without=("host", "expect"))
     forwarded = [*request.headers.getall("X-Forwarded-For", []), request.remote or HOST]
     headers["X-Forwarded-For"] = ", ".join(forwarded)
@@ -218,7 +230,9 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
 
 
 def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.AppRunner:
-    """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway allows."""
+    """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway
+    allows.
+    """
     return web.AppRunner(
         application(upstream, websocket_upstream, room),
         access_log=None,

@@ -1,4 +1,6 @@
-"""Keeps the running stack from doing its work, so that it waits to be looked at: its mappings and schedules rest until they are released."""
+"""Keeps the running stack from doing its work, so that it waits to be looked at:
+its mappings and schedules rest until they are released.
+"""
 
 from __future__ import annotations
 

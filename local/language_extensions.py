@@ -1,8 +1,10 @@
-"""Writes out the loops of a template, as CloudFormation's transform ``AWS::LanguageExtensions`` does before the SAM transform.
+"""Writes out the loops of a template, as CloudFormation's transform ``AWS::LanguageExtensions`` does before the SAM
+transform.
 
-Only what ``template.yaml`` needs of it: ``Fn::ForEach`` over written lists of names; in its body the name in keys, in ``Fn::Sub`` and by
-``Ref``; ``Ref`` and ``Fn::GetAtt`` of what the name makes; ``Fn::FindInMap`` by the name. Anything on which implementations of the
-transform differ is refused. ``tests/sam`` compares the outcome with those of the SAM CLI and the emulator.
+Only what ``template.yaml`` needs of it: ``Fn::ForEach`` over written lists of names; in its body the name in keys, in
+``Fn::Sub`` and by ``Ref``; ``Ref`` and ``Fn::GetAtt`` of what the name makes; ``Fn::FindInMap`` by the name. Anything
+on which implementations of the transform differ is refused. ``tests/sam`` compares the outcome with those of the SAM
+CLI and the emulator.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Mutation testing: changes the code in small ways, one at a time, and sees whether a test notices (``make mutants``).
 
-mutmut does the work. It knows a module by its path, so what it looks at is laid out beside the tests in ``build/mutants`` as it is imported.
+mutmut does the work. It knows a module by its path, so what it looks at is laid out beside the tests in
+``build/mutants`` as it is imported.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def score() -> tuple[dict[str, Counter[str]], list[str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run, and print a line for each module; ``arguments`` are parts and tests as in ``engine/model/*=tests/engine``."""
+    """Run, and print a line for each module; ``arguments`` are parts and tests as in
+    ``engine/model/*=tests/engine``.
+    """
     pairs = [each.partition("=") for each in arguments or ["engine/*=tests/engine"]]
     prepared([f"pushhub/{part}" for part, _, _ in pairs], list(dict.fromkeys(tests for _, _, tests in pairs)))
     subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", CHILDREN], cwd=WORKPLACE, check=False)

@@ -1,7 +1,8 @@
 """What is uploaded before a deployment: zip files of the functions and the layer with its dependencies.
 
-Packages are named by the digest of what goes into them, so an unchanged one is neither built nor uploaded again. They hold
-compiled modules beside the sources: the emulator unpacks a package for every new worker, which would compile them each time.
+Packages are named by the digest of what goes into them, so an unchanged one is neither built nor uploaded again. They
+hold compiled modules beside the sources: the emulator unpacks a package for every new worker, which would compile them
+each time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Projects of the local stack and their tokens. The stack keeps only a hash of each token, so they are kept here for scripts."""
+"""Projects of the local stack and their tokens.
+
+The stack keeps only a hash of each token, so they are kept here for scripts.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,8 @@ def remembered(file: Path) -> list[Credentials]:
         return [Credentials(**entry) for entry in _list(json.loads(text))]
     except (ValueError, TypeError):
         raise LocalError(
-            f"{file} is damaged: put a copy back, or remove it (its projects keep their queues, but their tokens are known nowhere else)"
+            f"{file} is damaged: put a copy back, or remove it (its projects keep their queues, but their tokens "
+            f"are known nowhere else)"
         ) from None
 
 

@@ -1,6 +1,8 @@
-"""``make record-schema``: writes what is derived from the delivery record's fields into the files that have to spell them out.
+"""``make record-schema``: writes what is derived from the delivery record's fields into the files that have to spell
+them out.
 
-The table of fields in ``docs/records.md`` and the columns of Athena's table in ``template.yaml``. A test holds both to their source.
+The table of fields in ``docs/records.md`` and the columns of Athena's table in ``template.yaml``. A test holds both to
+their source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Puts the script and the libraries of the report job where it looks for them: ``python -m local.report_upload STACK``.
 
-``sam deploy`` uploads a file under its digest alone, without the end of its name, by which Spark knows Python and Glue a zip of wheels. So
-these two are put into the stack's records bucket by name, after a deployment, with the caller's AWS configuration.
+``sam deploy`` uploads a file under its digest alone, without the end of its name, by which Spark knows Python and Glue
+a zip of wheels. So these two are put into the stack's records bucket by name, after a deployment, with the caller's AWS
+configuration.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def pinned(lock: str, names: Sequence[str]) -> str:
 
 
 def zip_of_wheels(wheels: Path, lock: str, target: Path) -> None:
-    """Pack downloaded wheels as Glue 5 installs them: with a list of those to install, which it does without a package index.
+    """Pack downloaded wheels as Glue 5 installs them: with a list of those to install,
+    which it does without a package index.
 
     Args:
         wheels: Folder with the wheels.

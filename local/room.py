@@ -1,7 +1,7 @@
 """Whether there is room on the disk for what the hub would accept now, and how it says that there is not.
 
-On AWS storage has no end. Here the state must fit on the disk a second time before it can be saved, so what would add to it is refused
-while that is not sure: an accepted message is kept.
+On AWS storage has no end. Here the state must fit on the disk a second time before it can be saved, so what would add
+to it is refused while that is not sure: an accepted message is kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Prepares ``sam local`` against the running local stack: ``python -m local.sam_local`` (``make sam-local``).
 
-``sam local`` runs what ``sam build`` built in a container, but knows neither the names of the stack's tables and queues nor a
-way to its loopback address. So this seeds the stack with work that waits for each function (:mod:`local.sam_seed`), writes a template with
-the settings of the deployed functions and an event for each piece of work, and hands connections from containers on to the emulator until
-Ctrl-C. ``python -m local.sam_local look`` tells what has become of the work.
+``sam local`` runs what ``sam build`` built in a container, but knows neither the names of the stack's tables and queues
+nor a way to its loopback address. So this seeds the stack with work that waits for each function
+(:mod:`local.sam_seed`), writes a template with the settings of the deployed functions and an event for each piece of
+work, and hands connections from containers on to the emulator until Ctrl-C. ``python -m local.sam_local look`` tells
+what has become of the work.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ ROUTES = {
     "ConsoleFunction": (("ANY", "/console"), ("ANY", "/console/{proxy+}")),
     "ControlFunction": (("ANY", "/{proxy+}"),),
 }
-"""What ``sam local start-api`` serves: the HTTP API. It knows no WebSocket APIs and ends with an error when it meets one."""
+"""What ``sam local start-api`` serves: the HTTP API.
+
+It knows no WebSocket APIs and ends with an error when it meets one.
+"""
 _BLOCK_BYTES = 65_536
 _QUEUES = ("Push", "Route", "Retry", "Slow", "Errors", "Poll", "Notify")
 
@@ -232,9 +236,8 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
             queue = "once" if name == "errors" else "shop"
             for subscriber, status in (await hub.statuses(queue, message_id)).items():
                 code = status.get("status_code", status.get("last_status_code", ""))
-                say(
-                    f"message for {name:9}{subscriber:8}tries {status['tries']}  {status.get('status', '')} {code}".rstrip()
-                )
+                stands = f"tries {status['tries']}  {status.get('status', '')} {code}"
+                say(f"message for {name:9}{subscriber:8}{stands}".rstrip())
         names = sorted({*await hub.queue_names(""), "copies", "failed"})
         say("messages posted   " + "  ".join([f"{name} {await hub.total_messages(name)}" for name in names]))
 

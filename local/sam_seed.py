@@ -1,8 +1,8 @@
 """Work for each function that waits on the running stack, and events that name it.
 
-The stack's own functions bring a project's messages as far as each event begins; then the work waits (:mod:`local.hold`), until somebody
-runs the function with the event, or the stack is released and goes on by itself. So every event is about something that lives: nothing is
-made up, and the delivery report accounts for all of it.
+The stack's own functions bring a project's messages as far as each event begins; then the work waits
+(:mod:`local.hold`), until somebody runs the function with the event, or the stack is released and goes on by itself. So
+every event is about something that lives: nothing is made up, and the delivery report accounts for all of it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Snapshots of the emulator's state on disk: each is whole, or it does not count.
 
-A snapshot is a folder of files with a manifest that holds the size and the SHA-256 of each. It is written under a name that counts for
-nothing, brought to the disk, and only then renamed; the one before it stays until the next. So neither a full disk, nor a crash, nor a
-power cut leaves a mixture of two moments.
+A snapshot is a folder of files with a manifest that holds the size and the SHA-256 of each. It is written under a name
+that counts for nothing, brought to the disk, and only then renamed; the one before it stays until the next. So neither
+a full disk, nor a crash, nor a power cut leaves a mixture of two moments.
 
-The emulator's process uses this module too. Its interpreter has neither this package nor its dependencies: standard library only.
+The emulator's process uses this module too. Its interpreter has neither this package nor its dependencies: standard
+library only.
 """
 
 from __future__ import annotations

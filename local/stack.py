@@ -121,7 +121,8 @@ def down(place: Place, say: Say) -> bool:
         Whether anything ran.
 
     Raises:
-        LocalError: Not all of its state is kept. Where that can still be helped, the emulator runs on and the text says how.
+        LocalError: Not all of its state is kept. Where that can still be helped, the emulator runs on and the text says
+            how.
     """
     if not place.home.exists():
         return False

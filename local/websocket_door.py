@@ -1,16 +1,18 @@
 """The front door's half for consumers of notifications: their WebSocket path, led to the emulator's WebSocket API.
 
-On AWS API Gateway does all of this by itself (behind CloudFront, see ``docs/notifications.md``). Here it makes up for what the emulator does
-otherwise:
+On AWS API Gateway does all of this by itself (behind CloudFront, see ``docs/notifications.md``). Here it makes up for
+what the emulator does otherwise:
 
-* It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused handshake is asked for
-  again over HTTP, where the same use case says what it would answer.
-* It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is held back for a moment.
-* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed on in one frame, and
-  no more frames than it can work off.
+* It answers any handshake that ``$connect`` refuses with 403. AWS hands the function's own status on, so a refused
+  handshake is asked for again over HTTP, where the same use case says what it would answer.
+* It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is
+  held back for a moment.
+* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed
+  on in one frame, and no more frames than it can work off.
 * It does not tell when a connection was last active, so connections that idle are closed here.
-* It sends what a failing function leaves behind ("Worker process died") to the consumer, whose client would take it for a notification or
-  stop listening. Only notifications are handed on. (AWS sends an error object of its own in that place, see ``docs/notifications.md``.)
+* It sends what a failing function leaves behind ("Worker process died") to the consumer, whose client would take it for
+  a notification or stop listening. Only notifications are handed on. (AWS sends an error object of its own in that
+  place, see ``docs/notifications.md``.)
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ GATHER_S = 0.005
 """How long acknowledgements may wait for others."""
 
 APART_S = 0.02
-"""How long the emulator takes for a frame: acknowledgements of all connections are handed on no faster, but more at a time.
+"""How long the emulator takes for a frame: acknowledgements of all connections are handed on no faster,
+but more at a time.
 
 Frames that wait in the emulator keep it from noticing that their connection has ended.
 """

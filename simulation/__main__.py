@@ -1,4 +1,7 @@
-"""``make simulate``: runs of one world, one seed after the other; the first that breaks a promise is shrunk, and its trace printed."""
+"""``make simulate``: runs of one world, one seed after the other.
+
+The first that breaks a promise is shrunk, and its trace printed.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     kept = f"promises broken in {', '.join(broken)}" if broken else "all promises kept"
     worked = time.process_time() - worked
     print(
-        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s, {worked:.0f} s of CPU: {hours / max(worked, 0.001):.1f} hours a second of CPU; {kept}"
+        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s, {worked:.0f} s of CPU: "
+        f"{hours / max(worked, 0.001):.1f} hours a second of CPU; {kept}"
     )
     for name, count in sorted(totals.items()):
         print(f"  {name}: {count}")
@@ -71,7 +75,8 @@ def _summary(result: Result) -> str:
     return (
         f"{plan.world} seed {plan.seed}: {figures['messages']} messages, {figures['deliveries']} deliveries, "
         f"{sum(count for name, count in figures.items() if name.startswith('fault '))} faults, "
-        f"{result.simulated_hours:.0f} h in {result.seconds:.1f} s, {len(result.violations)} promises broken, {result.fingerprint}"
+        f"{result.simulated_hours:.0f} h in {result.seconds:.1f} s, {len(result.violations)} promises broken, "
+        f"{result.fingerprint}"
     )
 
 
@@ -92,7 +97,8 @@ def _explain(result: Result) -> None:
     print("again:")
     print(f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g}")
     print(
-        f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g} ONLY={','.join(sorted(plan.only or ()))}"
+        f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g} "
+        f"ONLY={','.join(sorted(plan.only or ()))}"
     )
 
 

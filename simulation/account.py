@@ -1,4 +1,6 @@
-"""An AWS account in memory with the whole stack in it: services as template.yaml makes them, functions as they are deployed, and the gateway in front."""
+"""An AWS account in memory with the whole stack in it: services as template.yaml makes them,
+functions as they are deployed, and the gateway in front.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,8 @@ class Account:
         seed: Decides everything.
         stack: What is deployed.
         weather: What goes wrong.
-        most_in_flight: Messages in flight from which on a queue hands out nothing, by its name; 120,000 for the others, as on AWS.
+        most_in_flight: Messages in flight from which on a queue hands out nothing, by its name; 120,000 for the others,
+            as on AWS.
 
     Attributes:
         written: Called with each change of a table: name, item before and after.
@@ -103,7 +106,8 @@ class Account:
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
-        purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their age.
+        purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their
+            age.
     """
 
     def __init__(
@@ -252,7 +256,8 @@ class Account:
                 self._woken_at = minute
 
     def _nothing_wakes(self) -> bool:
-        """Whether a run of wake would find nothing, in good weather: then it is left out, as it costs most of what idle hours cost.
+        """Whether a run of wake would find nothing, in good weather: then it is left out,
+        as it costs most of what idle hours cost.
 
         Of circuits from which nothing waits one in half an hour is left in.
         """
@@ -350,7 +355,9 @@ class Account:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """The process as a simulation needs it: random numbers by the seed, threads that are tasks, telemetry that is counted."""
+        """The process as a simulation needs it: random numbers by the seed, threads that are tasks,
+        telemetry that is counted.
+        """
         random = Random(f"{self.seed}/secrets")
 
         def executor(max_workers: int | None = None, **_: Any) -> Any:

@@ -1,7 +1,8 @@
 """Judges by the delivery records alone whether everything that was accepted is accounted for.
 
-The nightly job proves the same on Spark (``glue_jobs/delivery_report``), which a simulation of seconds cannot start. This is a second, independent
-reading of the rules in docs/records.md, on plain Python: balance, no gap in versions and attempts, no two ends, nothing that was never owed.
+The nightly job proves the same on Spark (``glue_jobs/delivery_report``), which a simulation of seconds cannot start.
+This is a second, independent reading of the rules in docs/records.md, on plain Python: balance, no gap in versions and
+attempts, no two ends, nothing that was never owed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""A model of DynamoDB: tables with conditional writes, consistent and eventually consistent reads, lagging indexes, streams and time to live.
+"""A model of DynamoDB: tables with conditional writes, consistent and eventually consistent reads, lagging indexes,
+streams and time to live.
 
-What is modelled after which rule, and what is not: ``docs/simulation.md``. The contract tests of the stores run against this model too.
+What is modelled after which rule, and what is not: ``docs/simulation.md``. The contract tests of the stores run against
+this model too.
 """
 
 from __future__ import annotations

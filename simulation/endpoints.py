@@ -1,4 +1,6 @@
-"""Models of other people's endpoints: outages, slow days, flapping, redirects, lies; and what each of them saw, which is the truth."""
+"""Models of other people's endpoints: outages, slow days, flapping, redirects, lies; and what each of them saw,
+which is the truth.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,8 @@ class Asked:
         headers: Its headers, names in lower case.
         body: Its body.
         message_id: Which message it is for, by the hub's own id.
-        known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not heed.
+        known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not
+            heed.
         environment: Who sent it.
         status: What was answered; 0 when it was no answer, or nobody listened.
         wait_s: What ``Retry-After`` asked for, seconds; 0 for nothing.
@@ -109,7 +112,8 @@ class Endpoint:
         log: Every request that was made to it, also while nobody listened.
         about_message: The same, by message.
         later: Told of each request that was answered with 202.
-        about: Says of headers and body of a request which delivery it is for: message and subscriber, by the hub's own ids.
+        about: Says of headers and body of a request which delivery it is for: message and subscriber, by the hub's own
+            ids.
         answers: What it answers when it is well; None for any 2xx.
     """
 

@@ -1,6 +1,7 @@
 """DynamoDB's condition, filter, key and update expressions, as far as the hub uses them, read once each and kept.
 
-Rules: the Amazon DynamoDB Developer Guide, "Expressions in DynamoDB". What is not known here is an error, so that nothing is taken for granted.
+Rules: the Amazon DynamoDB Developer Guide, "Expressions in DynamoDB". What is not known here is an error, so that
+nothing is taken for granted.
 """
 
 from __future__ import annotations

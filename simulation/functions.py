@@ -1,7 +1,8 @@
-"""A model of Lambda: execution environments that start cold, run one event at a time, die at any call, and what calls them.
+"""A model of Lambda: execution environments that start cold, run one event at a time, die at any call,
+and what calls them.
 
-Each environment has the hub built anew by the code that :func:`pushhub.runtime.hub.start` runs, on clients of the simulated services, and runs the
-handler that is deployed.
+Each environment has the hub built anew by the code that :func:`pushhub.runtime.hub.start` runs, on clients of the
+simulated services, and runs the handler that is deployed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A model of a WebSocket API: handshakes, frames that a function gets asynchronously, ends that it may not be told of."""
+"""A model of a WebSocket API: handshakes, frames that a function gets asynchronously,
+ends that it may not be told of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Orders that were lost: whenever the sweeper queues a delivery again, this looks where its order may be, and if nowhere, whether there is a reason."""
+"""Orders that were lost: whenever the sweeper queues a delivery again, this looks where its order may be,
+and if nowhere, whether there is a reason.
+"""
 
 from __future__ import annotations
 

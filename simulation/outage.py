@@ -1,7 +1,10 @@
-"""One outage, as large as is asked for: ``python -m simulation.outage``. What is in flight, how late tries are, what is written, how long it takes to drain.
+"""One outage, as large as is asked for: ``python -m simulation.outage``.
 
-No weather: all of the endpoints of a queue are down from the start, for some hours, while messages are posted. The services, the functions and the hub's code are those
-of every other simulation; nothing is watched but counts, so that a million deliveries fit into memory.
+What is in flight, how late tries are, what is written, how long it takes to drain.
+
+No weather: all of the endpoints of a queue are down from the start, for some hours, while messages are posted. The
+services, the functions and the hub's code are those of every other simulation; nothing is watched but counts, so that a
+million deliveries fit into memory.
 """
 
 from __future__ import annotations
@@ -112,7 +115,10 @@ class Everywhere:
 
 
 def endure(outage: Outage, *, seed: str = "outage/1") -> tuple[Watch, Account, int]:
-    """Live through an outage until everything is delivered; what was counted, the account, and microseconds from its end to the last delivery."""
+    """Live through an outage until everything is delivered.
+
+    What was counted, the account, and microseconds from its end to the last delivery.
+    """
     account = Account(seed, stack(), Weather((), seed))
     watch = Watch()
     names = [f"s{number}" for number in range(outage.subscribers)]
@@ -202,21 +208,25 @@ def main(arguments: Sequence[str]) -> int:
     stopped = {name: queue.stopped for name, queue in account.queues.items() if queue.stopped}
     print(f"{outage}")
     print(
-        f"deliveries {deliveries}, arrived {arrived}; tries while down {watch.tries['down']}, when well {watch.tries['well']}"
+        f"deliveries {deliveries}, arrived {arrived}; tries while down {watch.tries['down']}, when well "
+        f"{watch.tries['well']}"
     )
     print(f"simulated {(account.scheduler.now) / HOUR:.2f} h in {seconds:.0f} s, {account.calls} calls of services")
     for name, most in watch.most.items():
         print(
-            f"{name}: at most {most} in flight, at most {watch.waiting[name]} in the queue; its limit came {stopped.get(name, 0)} times"
+            f"{name}: at most {most} in flight, at most {watch.waiting[name]} in the queue; its limit came "
+            f"{stopped.get(name, 0)} times"
         )
     late = watch.late
     print(
-        f"tries after their time, seconds: p50 {percentile(late, 0.5)}, p95 {percentile(late, 0.95)}, p99 {percentile(late, 0.99)}, most {max(late, default=0)}"
+        f"tries after their time, seconds: p50 {percentile(late, 0.5)}, p95 {percentile(late, 0.95)}, p99 "
+        f"{percentile(late, 0.99)}, most {max(late, default=0)}"
     )
     for table, count in sorted(watch.writes.items()):
         print(f"items written in {table}: {count}, {count / deliveries:.3f} a delivery")
     print(
-        f"drained {took / MINUTE:.0f} minutes after the end; arrived by the minute: {dict(sorted(watch.delivered_at.items()))}"
+        f"drained {took / MINUTE:.0f} minutes after the end; arrived by the minute: "
+        f"{dict(sorted(watch.delivered_at.items()))}"
     )
     for name, count in sorted(account.telemetry.counts.items()):
         if not name.startswith("log "):

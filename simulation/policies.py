@@ -1,6 +1,8 @@
-"""Rules that hold wherever a subscriber has a circuit, limits, or answers that are obeyed, and where messages have ordering keys.
+"""Rules that hold wherever a subscriber has a circuit, limits, or answers that are obeyed,
+and where messages have ordering keys.
 
-They are read off what endpoints saw and what was written; ``known_at`` of a request excuses its sender for what it could not know.
+They are read off what endpoints saw and what was written; ``known_at`` of a request excuses its sender for what it
+could not know.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from simulation.scheduler import SECOND
 from simulation.truth import Truth, Violation, Written
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
-"""A request may begin so long (microseconds) after its sender read that the circuit is closed: what is known counts ten seconds, and calls take their time."""
+"""A request may begin so long (microseconds) after its sender read that the circuit is closed:
+what is known counts ten seconds, and calls take their time.
+"""
 
 A_RUN = 50 * SECOND
 """Within so long there is one run of wake at most that lets orders go; one that is slow may reach into the next."""
@@ -28,7 +32,10 @@ RATE_WINDOW = 60 * SECOND
 
 
 def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
-    """While a circuit is open there are probes alone, one at a time and none before its time; what waited goes by the ramp."""
+    """While a circuit is open there are probes alone, one at a time and none before its time.
+
+    What waited goes by the ramp.
+    """
     history = truth.circuits.get(subscriber_id, [])
     for (_, before), (at, after) in pairwise(history):
         if _claims(before, after) and START_MS + at // 1000 < before.probe_at - clocks_off_ms:
@@ -85,7 +92,10 @@ def _ramp(
         count = bisect.bisect_right(times, at) - bisect.bisect_left(times, at - A_RUN)
         # What a closed circuit let go a moment before it opened again is not the ramp's.
         if count > most and (place < 2 or at - history[place - 1][0] > A_RUN):
-            told = f"{endpoint.name}: {count} let go within a minute at {_told(at)}, {health.state} for {health.ramped} minutes"
+            told = (
+                f"{endpoint.name}: {count} let go within a minute at {_told(at)}, {health.state} for {health.ramped} "
+                f"minutes"
+            )
             yield Violation("more let go than its ramp allows", subscriber_id, told)
             return
 
@@ -93,7 +103,8 @@ def _ramp(
 def in_order(
     truth: Truth, messages: Sequence[Message], requests: Mapping[tuple[str, str], Sequence[Asked]]
 ) -> Iterator[Violation]:
-    """Of one key, a message is first asked about when the one before it at that subscriber has ended, or its time is over.
+    """Of one key, a message is first asked about when the one before it at that subscriber has ended,
+    or its time is over.
 
     Args:
         truth: What was written.
@@ -142,12 +153,18 @@ def waits_obeyed(
             if not known or known[-1].attempts != place + 1 or known[-1].at < answered:
                 continue
             if later.at < answered + earlier.wait_s * SECOND - clocks_off_ms * 1000:
-                told = f"{endpoint.name} asked for {earlier.wait_s} s at {_told(answered)}, asked again at {_told(later.at)}"
+                told = (
+                    f"{endpoint.name} asked for {earlier.wait_s} s at {_told(answered)}, asked again at "
+                    f"{_told(later.at)}"
+                )
                 yield Violation("Retry-After not waited", message_id, told)
 
 
 def within_limits(endpoint: Endpoint, limits: Limits) -> Iterator[Violation]:
-    """No more requests at a time, and no more in a minute, than the subscriber wants; of the latter one more for each environment that asks."""
+    """No more requests at a time, and no more in a minute, than the subscriber wants.
+
+    Of the latter one more for each environment that asks.
+    """
     if limits.concurrency is not None:
         ends: list[int] = []
         for each in endpoint.log:

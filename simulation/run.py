@@ -89,7 +89,9 @@ class Result:
     lines: list[tuple[int, str]] = field(default_factory=list)
 
     def about(self, violation: Violation) -> list[tuple[int, str]]:
-        """The lines of the trace that matter for a violation: those that name what it is about, and what went wrong with whom they name."""
+        """The lines of the trace that matter for a violation: those that name what it is about,
+        and what went wrong with whom they name.
+        """
         naming = [(at, line) for at, line in self.lines if violation.about in line]
         who = {line.split(" ", 1)[0] for _, line in naming}
         wrong = (" dies", " refused", " unanswered", " repeated", " runs out", " raises", "storm", "purged")
@@ -132,7 +134,8 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         for hour in range(1, math.ceil(plan.hours) + 1):
             account.scheduler.run(start + round(min(hour, plan.hours) * HOUR))
             progress(
-                f"hour {hour}: {account.calls} calls, {sum(account.weather.struck.values())} faults, {world.open()} open"
+                f"hour {hour}: {account.calls} calls, {sum(account.weather.struck.values())} faults, "
+                f"{world.open()} open"
             )
         _settle(account, world, progress)
         violations = [*world.check(), *_conservation(truth)]
@@ -206,7 +209,9 @@ WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "Rout
 
 
 def _queues(account: Account) -> list[Violation]:
-    """What the queues saw: orders that wore out, came back before their time, waited long in flight, or were too many there."""
+    """What the queues saw: orders that wore out, came back before their time, waited long in flight,
+    or were too many there.
+    """
     violations = [
         Violation("a fault of the hub's own", name, f"{count} times")
         for name, count in account.telemetry.counts.items()

@@ -1,7 +1,7 @@
 """Real defects, put back one at a time, to see whether the simulator finds them: ``python -m simulation.sabotage``.
 
-Each is a small change of the hub's code while a run is made. Some are defects that the hub once had and outsiders found, others are those that its
-design is there to avoid.
+Each is a small change of the hub's code while a run is made. Some are defects that the hub once had and outsiders
+found, others are those that its design is there to avoid.
 """
 
 from __future__ import annotations
@@ -260,7 +260,10 @@ BEGAN_ANEW = ("began anew", "ended twice", "error queue")
 ALL: tuple[Sabotage, ...] = (
     Sabotage(
         "orders wear out",
-        "an order that waits often travels in one SQS message until the dead-letter queue takes it (found by outsiders)",
+        (
+            "an order that waits often travels in one SQS message until the dead-letter queue takes it (found by "
+            "outsiders)"
+        ),
         lambda: [(push, "FRESH_AFTER_RECEIVES", 10**9)],
         "ironmq",
         2,
@@ -276,7 +279,10 @@ ALL: tuple[Sabotage, ...] = (
     ),
     Sabotage(
         "begun anew",
-        "the sweeper takes a delivery that ended, and went by its time to live before its message did, for one never tried (found by this simulator)",
+        (
+            "the sweeper takes a delivery that ended, and went by its time to live before its message did, for one "
+            "never tried (found by this simulator)"
+        ),
         lambda: [(sweep, "KEPT_AFTER_EXPIRY_MS", 10**12)],
         "ironmq",
         63,
@@ -526,7 +532,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     missed = 0
     print(
-        "| defect | world | seed | seeds tried | simulated hours | seconds of CPU | rules broken, the first one first |\n|---|---|---|---|---|---|---|"
+        "| defect | world | seed | seeds tried | simulated hours | seconds of CPU | rules broken, the first one "
+        "first |\n|---|---|---|---|---|---|---|"
     )
     for sabotage in ALL:
         if given.only and sabotage.name not in given.only.split(","):
@@ -544,7 +551,10 @@ def main(arguments: Sequence[str]) -> int:
             rules = [f"not found; {others}"]
         seconds = time.process_time() - began
         print(
-            f"| {sabotage.name}: {sabotage.told} | {sabotage.world} | {seed} | {tried} | {hours:.0f} | {seconds:.0f} | {', '.join(rules)} |",
+            (
+                f"| {sabotage.name}: {sabotage.told} | {sabotage.world} | {seed} | {tried} | {hours:.0f} | "
+                f"{seconds:.0f} | {', '.join(rules)} |"
+            ),
             flush=True,
         )
     return 1 if missed else 0

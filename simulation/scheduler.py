@@ -1,7 +1,9 @@
-"""Virtual time: everything that runs is a task, one at a time, and the seed decides who is next among those whose time has come.
+"""Virtual time: everything that runs is a task, one at a time, and the seed decides who is next among those whose time
+has come.
 
-A task is a greenlet, so the hub's own code runs unchanged: where it would wait for a service, a future or a clock, its task gives way and goes on
-when that moment has come. Nothing else in the process waits, so a run is the same each time it is made from the same seed.
+A task is a greenlet, so the hub's own code runs unchanged: where it would wait for a service, a future or a clock, its
+task gives way and goes on when that moment has come. Nothing else in the process waits, so a run is the same each time
+it is made from the same seed.
 """
 
 from __future__ import annotations
@@ -113,7 +115,9 @@ class Scheduler:
         self._moments = []
 
     def note(self, line: str, more: Callable[[], str] = str) -> None:
-        """Tell what happened: it goes into the run's fingerprint, and into :attr:`lines` if they are kept, with what else there is to tell."""
+        """Tell what happened: it goes into the run's fingerprint, and into :attr:`lines` if they are kept,
+        with what else there is to tell.
+        """
         self._hash.update(f"{self.now} {line}\n".encode())
         if self.lines is not None:
             self.lines.append((self.now, f"{line} {more()}".rstrip()))

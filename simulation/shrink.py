@@ -13,7 +13,8 @@ MOST_RUNS = 40
 def shrunk(result: Result, *, most_runs: int = MOST_RUNS) -> Result:
     """A run of as few storms and producers as can be found, with its trace.
 
-    Half of what is left is left out at a time, then a quarter, and so on to single ones: what fails without it does not need it.
+    Half of what is left is left out at a time, then a quarter, and so on to single ones: what fails without it does not
+    need it.
 
     Args:
         result: A run that broke a promise.

@@ -1,4 +1,6 @@
-"""A model of SQS: standard queues that repeat and reorder, FIFO queues with groups; delays, visibility, redrive, retention, limits.
+"""A model of SQS: standard queues that repeat and reorder, FIFO queues with groups.
+
+Delays, visibility, redrive, retention, limits.
 
 What is modelled after which rule, and what is not: ``docs/simulation.md``.
 """
@@ -121,8 +123,8 @@ class Queue:
         early: Receives of messages before the time that whoever hid them last wanted.
         expired: Messages dropped for their age.
         hasty: Messages received again and again within seconds: whoever received them had nothing to do yet.
-        long: Messages that are hidden for longer than :data:`LONG_MS`, which keeps them in flight: when that was wanted, epoch milliseconds, for
-            how many seconds, and the text.
+        long: Messages that are hidden for longer than :data:`LONG_MS`, which keeps them in flight: when that was
+            wanted, epoch milliseconds, for how many seconds, and the text.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
     """
 

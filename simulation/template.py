@@ -1,4 +1,6 @@
-"""What template.yaml deploys, read for the simulator: tables, queues, functions with their settings, and what calls them."""
+"""What template.yaml deploys, read for the simulator: tables, queues, functions with their settings,
+and what calls them.
+"""
 
 from __future__ import annotations
 

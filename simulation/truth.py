@@ -1,4 +1,6 @@
-"""What really happened, watched from outside: every write of the tables as it is made, what producers were told, what endpoints saw."""
+"""What really happened, watched from outside: every write of the tables as it is made, what producers were told,
+what endpoints saw.
+"""
 
 from __future__ import annotations
 

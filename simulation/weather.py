@@ -1,4 +1,6 @@
-"""What goes wrong, and when: storms made from the seed, each of which can be left out to see whether a failure needs it."""
+"""What goes wrong, and when: storms made from the seed, each of which can be left out to see whether a failure needs
+it.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,8 @@ class Weather:
 
     Args:
         storms: Which.
-        seed: Of the run; each storm strikes by random numbers of its own, so that leaving one out leaves the others as they are.
+        seed: Of the run; each storm strikes by random numbers of its own, so that leaving one out leaves the others as
+            they are.
 
     Attributes:
         struck: How often each kind struck.

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.ironmq.api.hub import Hub
 
-# A loaded machine must not fail a test for being slow. CI runs the same examples each time; elsewhere new ones are tried.
+# A loaded machine must not fail a test for being slow. CI runs the same examples each time; elsewhere new ones are
+# tried.
 settings.register_profile(
     "pushhub",
     deadline=None,

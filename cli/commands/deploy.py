@@ -28,8 +28,9 @@ def deploy() -> None:
 def doctor(hub: HubOptions, *, before: bool) -> int:
     """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there is well.
 
-    Looks at credentials, concurrency, functions and their roles, alarms and who is told of them, dead letters, the report job, and
-    with a profile that has a token sends a message round. Changes nothing else. The exit code is 1 when something is wrong.
+    Looks at credentials, concurrency, functions and their roles, alarms and who is told of them, dead letters, the
+    report job, and with a profile that has a token sends a message round. Changes nothing else. The exit code is 1 when
+    something is wrong.
     """
     known = hub.settings()
     if not (before or known.stack):

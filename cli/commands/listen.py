@@ -50,8 +50,8 @@ def listen(
 ) -> None:
     """Bring the messages of a topic to a program on this machine: a WebSocket consumer that forwards each of them.
 
-    A 2xx acknowledges. Anything else is tried again, in order, until it is taken. Nothing is lost when the connection breaks or this
-    ends: the hub keeps what was not acknowledged, from the first connection on.
+    A 2xx acknowledges. Anything else is tried again, in order, until it is taken. Nothing is lost when the connection
+    breaks or this ends: the hub keeps what was not acknowledged, from the first connection on.
     """
     if not forward.startswith(("http://", "https://")):
         raise click.UsageError("--forward begins with http:// or https://")

@@ -165,7 +165,9 @@ def _sent_again(hub: HubOptions, rest: Rest, error_queue: str, taken: dict[str, 
 @destructive
 @click.pass_obj
 def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None, yes: bool) -> None:
-    """Remove a message: from a queue, with all that is still owed of it (--queue), or the content of a webhook (--app)."""
+    """Remove a message: from a queue, with all that is still owed of it (--queue),
+    or the content of a webhook (--app).
+    """
     if (queue is None) == (app is None):
         raise click.UsageError("give --queue or --app")
     ask(f"Remove {message} for good?", yes=yes)

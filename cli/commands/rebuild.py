@@ -23,7 +23,8 @@ from pushhub.engine.store.s3_records import S3Records
 def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
     """Make messages again that the messages table has lost, from delivery records and the bodies bucket.
 
-    What cannot be known is listed. First stop push, poll and wake (docs/operations.md); what is in the table stays as it is.
+    What cannot be known is listed. First stop push, poll and wake (docs/operations.md); what is in the table stays as
+    it is.
     """
     found = deployment(hub)
     clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")
@@ -39,8 +40,10 @@ def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
     except (KeyError, ValueError) as error:
         raise click.ClickException(f"a record cannot be read: {error!r}") from error
     click.echo(
-        f"{'would be ' if dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: {rebuilt.resumed}, wait for a person: "
-        f"{rebuilt.held}, given up without their body: {rebuilt.lost}, expired: {rebuilt.expired}; not lost: {rebuilt.present}",
+        f"{'would be ' if dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: "
+        f"{rebuilt.resumed}, wait for a person: "
+        f"{rebuilt.held}, given up without their body: {rebuilt.lost}, expired: {rebuilt.expired}; not lost: "
+        f"{rebuilt.present}",
         err=True,
     )
     hub.show(

@@ -58,7 +58,10 @@ def simulate() -> None:
 @simulate.command(name="hub", cls=Command, context_settings=AS_THEY_ARE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def whole_hub(arguments: tuple[str, ...]) -> int:
-    """Run the whole hub on simulated clocks, networks and faults; arguments go to the simulator (simulate hub --help)."""
+    """Run the whole hub on simulated clocks, networks and faults.
+
+    Arguments go to the simulator (simulate hub --help).
+    """
     if importlib.util.find_spec("simulation") is None:
         raise click.ClickException("the simulator is not there: run this in a clone of the repository")
     return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603 (our own module)

@@ -53,7 +53,9 @@ def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int
 
 
 def newest_page(hub: Deployment) -> dict[str, str]:
-    """The newest report's verdict, and a link to its page that is good for :data:`LINK_S`. Whoever has the link sees the page.
+    """The newest report's verdict, and a link to its page that is good for :data:`LINK_S`.
+
+    Whoever has the link sees the page.
 
     Raises:
         click.ClickException: There is no report, or it cannot be read.

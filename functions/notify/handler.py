@@ -1,4 +1,7 @@
-"""Notify function: sends notifications to the consumers of the subscribers it is woken for; each minute it looks for idle connections."""
+"""Notify function: sends notifications to the consumers of the subscribers it is woken for.
+
+Each minute it looks for idle connections.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Sweep function: finds accepted messages and waiting deliveries that nothing will look at any more, and queues them again."""
+"""Sweep function: finds accepted messages and waiting deliveries that nothing will look at any more,
+and queues them again.
+"""
 
 from typing import Any
 

@@ -1,9 +1,10 @@
 """Retry settings that a person can set, per queue: what they would have saved, and what they would have cost.
 
-Rests on the deliveries whose first try failed, those that gave up included. How many are taken by when is estimated from both (product-limit estimate: who gave up
-was not taken until then), and each setting that the queue's protocol knows is held against it. Two things cannot be known and are not pretended: whether a try
-between today's tries would have been taken (so nothing is suggested for being quicker), and what comes after the last try of today, which is continued at
-the rate of the last half, and called an estimate.
+Rests on the deliveries whose first try failed, those that gave up included. How many are taken by when is estimated
+from both (product-limit estimate: who gave up was not taken until then), and each setting that the queue's protocol
+knows is held against it. Two things cannot be known and are not pretended: whether a try between today's tries would
+have been taken (so nothing is suggested for being quicker), and what comes after the last try of today, which is
+continued at the rate of the last half, and called an estimate.
 """
 
 from __future__ import annotations
@@ -269,8 +270,8 @@ def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
 
     Args:
         dialect: How its subscribers are spoken to.
-        seen: ``tries_max``, and of the waits after failed tries, in milliseconds: ``wait_ms`` (the median), ``first_wait_ms`` (the shortest after a first try)
-            and ``longest_wait_ms``.
+        seen: ``tries_max``, and of the waits after failed tries, in milliseconds: ``wait_ms`` (the median),
+            ``first_wait_ms`` (the shortest after a first try) and ``longest_wait_ms``.
     """
     if dialect == "hub":
         if seen["first_wait_ms"] is None:

@@ -1,7 +1,9 @@
-"""What is unlike a subscriber's own past: more failures than chance makes, silence, odd volumes, slow answers, flapping, lasting shifts of latency.
+"""What is unlike a subscriber's own past: more failures than chance makes, silence, odd volumes, slow answers,
+flapping, lasting shifts of latency.
 
-Everything is judged against the subscriber itself. How much is usual depends on the hour of the week; how much chance alone makes depends on how much there
-is to count; and what has happened on three days before is no news. First tries are what is counted: the retries of one delivery are no evidence of their own.
+Everything is judged against the subscriber itself. How much is usual depends on the hour of the week; how much chance
+alone makes depends on how much there is to count; and what has happened on three days before is no news. First tries
+are what is counted: the retries of one delivery are no evidence of their own.
 """
 
 from __future__ import annotations
@@ -27,16 +29,23 @@ ANOMALY: Final = StructType(
 """Columns of an anomaly; ``score`` tells by how much more than its usual spread the value is off, for ranking."""
 
 WINDOWS_S: Final = {"slot": SLOT_S, "hour": HOUR_S, "shift": 6 * HOUR_S}
-"""How far back failures are counted: short for a short outage of a busy subscriber, long for a slow rise or a quiet one."""
+"""How far back failures are counted: short for a short outage of a busy subscriber,
+long for a slow rise or a quiet one.
+"""
 
 MIN_FAILED: Final = 5
 """Failed first tries that a judgement needs."""
 
 EVIDENCE: Final = 30.0
-"""Likelihood ratio (2 ln) from which failures are more than chance: 5.5 standard deviations, so that millions of windows raise no false alarm."""
+"""Likelihood ratio (2 ln) from which failures are more than chance: 5.5 standard deviations,
+so that millions of windows raise no false alarm.
+"""
 
 STILL: Final = 4.0
-"""Likelihood ratio of the last hour from which failures that were found over a longer time still go on; a single failure says so only when it is half of all."""
+"""Likelihood ratio of the last hour from which failures that were found over a longer time still go on.
+
+A single failure says so only when it is half of all.
+"""
 
 MIN_DAYS: Final = 3
 """Days with data that a judgement needs."""
@@ -109,7 +118,8 @@ def failures(slots: DataFrame, hours: DataFrame) -> DataFrame:
     """
     usual, by_hour = _usual_failures(hours), _usual_failures_by_hour(hours)
     in_hour = Window.partitionBy(*WHO, "hour").orderBy("slot")
-    # What usually fails at this hour of the day may fail in any part of it: a maintenance of ten minutes each night is no news.
+    # What usually fails at this hour of the day may fail in any part of it: a maintenance of ten minutes each night is
+    # no news.
     before = F.coalesce(F.sum("failed").over(in_hour.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
     budget = F.coalesce("hour_share", F.lit(0.0)) * F.sum("tried").over(Window.partitionBy(*WHO, "hour"))
     excused = F.least(F.col("failed").cast("double"), F.greatest(budget - before, F.lit(0.0)))
@@ -174,7 +184,8 @@ def failures(slots: DataFrame, hours: DataFrame) -> DataFrame:
 
 
 def silences(slots: DataFrame, hours: DataFrame, since: datetime, until: datetime) -> DataFrame:
-    """Times without any first try in which, at this hour of the week, many should have come, and longer than any usual pause of the subscriber.
+    """Times without any first try in which, at this hour of the week, many should have come,
+    and longer than any usual pause of the subscriber.
 
     Args:
         slots: See :func:`.rhythm.slots_of`; of three days at least, or pauses within an hour say nothing.
@@ -283,9 +294,11 @@ def slow_hours(hours: DataFrame, since: datetime, until: datetime) -> DataFrame:
 
 
 def flapping(slots: DataFrame) -> DataFrame:
-    """Subscribers that went from well to sick or back at least :data:`FLIPS` times within a day, by five minutes where there is enough to count, else by the hour.
+    """Subscribers that went from well to sick or back at least :data:`FLIPS` times within a day,
+    by five minutes where there is enough to count, else by the hour.
 
-    Well and sick are those of which the share of failures is clearly below or above a half; what lies between tells nothing.
+    Well and sick are those of which the share of failures is clearly below or above a half; what lies between tells
+    nothing.
 
     Args:
         slots: See :func:`.rhythm.slots_of`.
@@ -339,7 +352,8 @@ def flapping(slots: DataFrame) -> DataFrame:
 
 
 def latency_shifts(hours: DataFrame, since: datetime) -> DataFrame:
-    """The strongest lasting shift of each subscriber's median attempt time: the hours after it against the hours before, each against what is usual at its hour.
+    """The strongest lasting shift of each subscriber's median attempt time:
+    the hours after it against the hours before, each against what is usual at its hour.
 
     Args:
         hours: See :func:`.cells.hourly`, with the days of the baseline.
@@ -388,7 +402,8 @@ def latency_shifts(hours: DataFrame, since: datetime) -> DataFrame:
 
 
 def _usual_failures(hours: DataFrame) -> DataFrame:
-    """Per subscriber the usual ``share`` of failed first tries, on how many it rests (``known``), and ``spread``: how much more than chance it varies by.
+    """Per subscriber the usual ``share`` of failed first tries, on how many it rests (``known``), and ``spread``:
+    how much more than chance it varies by.
 
     A third of the days, those with the most failures, are left out, so that an outage of days does not become usual.
     """
@@ -433,7 +448,8 @@ def _usual_failures_by_hour(hours: DataFrame) -> DataFrame:
 
 
 def _evidence(failed: str, tried: str, due: str) -> Column:
-    """How far from chance so many failures are: the likelihood ratio of the share seen and the usual one, 0 unless it has doubled.
+    """How far from chance so many failures are: the likelihood ratio of the share seen and the usual one,
+    0 unless it has doubled.
 
     Discounted for how little the usual share rests on, and for what it varies by besides chance.
     """
@@ -485,7 +501,9 @@ def _told_by_hour(hours: DataFrame, anomaly: str, text: str) -> DataFrame:
 
 
 def _merged(rows: DataFrame, *apart: str) -> DataFrame:
-    """Rows with the number of their ``event``: those of a subscriber that overlap or lie less than :data:`APART_S` apart have the same."""
+    """Rows with the number of their ``event``: those of a subscriber that overlap or lie less than :data:`APART_S`
+    apart have the same.
+    """
     in_time = Window.partitionBy(*WHO, *apart).orderBy("from", "to")
     so_far = F.max("to").over(in_time.rowsBetween(Window.unboundedPreceding, -1))
     begins = F.coalesce(F.col("from") > so_far + APART_S, F.lit(True))

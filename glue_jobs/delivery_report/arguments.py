@@ -27,7 +27,8 @@ class Arguments:
         now: Deliveries are judged as they stand at this time (UTC).
         grace: How long past its due time a delivery may go without a record before it counts as missing.
         baseline_days: Days before an hour that it is compared with.
-        tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with none.
+        tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
+            none.
     """
 
     input: str

@@ -1,8 +1,10 @@
-"""What is carried from night to night: the records of deliveries that have not ended, so that none escapes by growing old.
+"""What is carried from night to night: the records of deliveries that have not ended,
+so that none escapes by growing old.
 
-A state stands for the end of one day: all records, up to that day, of the deliveries that were open then, of those that ended in its last
-:data:`LINGER`, and of those that a finding names. It follows from the state before and the days between, and from nothing else but those names. A run takes the newest
-state before its first day, and reads on from there.
+A state stands for the end of one day: all records, up to that day, of the deliveries that were open then, of those that
+ended in its last :data:`LINGER`, and of those that a finding names. It follows from the state before and the days
+between, and from nothing else but those names. A run takes the newest state before its first day, and reads on from
+there.
 
 ``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0012.
 """
@@ -30,7 +32,9 @@ from .storage import Layout, small_table
 _logger = logging.getLogger(__name__)
 
 LINGER: Final = timedelta(hours=2)
-"""How long a delivery that has ended stays in the state: the answer of an attempt may come after its acknowledgement."""
+"""How long a delivery that has ended stays in the state: the answer of an attempt may come after its
+acknowledgement.
+"""
 
 UNFINISHED: Final = timedelta(hours=24)
 """A day is taken into a state once it is over for so long: a stream holds its changes back for 24 hours at most."""
@@ -135,7 +139,9 @@ def advance(
     named: DataFrame,
     settled: Column,
 ) -> State | None:
-    """Write the next state: up to the report's first day, or as far as days are surely whole. Writes nothing when it is there already.
+    """Write the next state: up to the report's first day, or as far as days are surely whole.
+
+    Writes nothing when it is there already.
 
     Args:
         history: Records of the state before and of all days since, with their ``dt``.
@@ -194,7 +200,8 @@ def advance(
 
 
 def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
-    """What a person has settled, from the JSON lines below ``settled/``: deliveries (``project``, ``queue``, ``delivery_id``) and lost states (``lost``).
+    """What a person has settled, from the JSON lines below ``settled/``: deliveries (``project``, ``queue``,
+    ``delivery_id``) and lost states (``lost``).
 
     Raises:
         ValueError: A line is neither.

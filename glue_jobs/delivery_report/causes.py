@@ -1,4 +1,6 @@
-"""What is wrong, by its cause: the objects that could not be read first, then each kind of finding once per queue, with how many there are."""
+"""What is wrong, by its cause: the objects that could not be read first, then each kind of finding once per queue,
+with how many there are.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ _HOUR: Final = r"dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/"
 def by_cause(findings: DataFrame) -> DataFrame:
     """One row per cause, an object each and each kind of finding once per queue.
 
-    Columns: ``severity``, ``finding``, whose (``project``, ``queue``), how many (``count``), how many of them an unreadable object accounts for (``explained``;
-    for an object: how many findings follow from it), the first and last hour of acceptance, one ``delivery_id`` and ``detail`` as an example. A finding follows
-    from an object when it is of the kind that missing records make, and was accepted in the object's hour or the one before.
+    Columns: ``severity``, ``finding``, whose (``project``, ``queue``), how many (``count``), how many of them an
+    unreadable object accounts for (``explained``; for an object: how many findings follow from it), the first and last
+    hour of acceptance, one ``delivery_id`` and ``detail`` as an example. A finding follows from an object when it is of
+    the kind that missing records make, and was accepted in the object's hour or the one before.
 
     Args:
         findings: See :data:`.findings.FINDING`.

@@ -49,7 +49,10 @@ HOURLY: Final = StructType(
         ),
     ]
 )
-"""Columns of an hour of a subscriber. Kept by day, so that later runs compare with days long past without reading their records again."""
+"""Columns of an hour of a subscriber.
+
+Kept by day, so that later runs compare with days long past without reading their records again.
+"""
 
 
 def attempt_cells(records: DataFrame) -> DataFrame:
@@ -111,7 +114,8 @@ def outcome_sums(cells: DataFrame) -> dict[str, Column]:
 def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Attempts of each group: how many, how they ended, percentiles of their time, bytes.
 
-    ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202). ``busy_ms`` is the time spent in them.
+    ``attempts`` counts polls too; ``first_won`` are first attempts that the subscriber took for good or reserved (202).
+    ``busy_ms`` is the time spent in them.
 
     Args:
         cells: See :func:`attempt_cells`; or coarser ones, in which outcomes are columns.
@@ -129,7 +133,8 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 
 def attempt_levels(cells: DataFrame) -> DataFrame:
-    """:func:`summed` of three groupings in one pass, told apart by ``level``: ``overall``, by ``subscriber``, by ``hour``.
+    """:func:`summed` of three groupings in one pass, told apart by ``level``: ``overall``, by ``subscriber``,
+    by ``hour``.
 
     Args:
         cells: See :func:`attempt_cells`.

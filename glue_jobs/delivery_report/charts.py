@@ -1,4 +1,6 @@
-"""The charts of the HTML report, drawn by matplotlib as SVG: sharp at any size, readable without scripts, text that can be searched."""
+"""The charts of the HTML report, drawn by matplotlib as SVG: sharp at any size, readable without scripts,
+text that can be searched.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,9 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
 
 
 def attempts_needed(rows: Rows) -> str:
-    """Share of success at each attempt, as bars with how many made it, and the share of all deliveries won so far, as a line."""
+    """Share of success at each attempt, as bars with how many made it, and the share of all deliveries won so far,
+    as a line.
+    """
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
         shown = rows[:12]
@@ -156,7 +160,9 @@ def attempts_needed(rows: Rows) -> str:
 
 
 def failing_hours(rows: Rows, labels: Mapping[Any, str]) -> str:
-    """A row per subscriber and a column per hour, the darker the larger the failed share; hours without attempts stay white.
+    """A row per subscriber and a column per hour, the darker the larger the failed share.
+
+    Hours without attempts stay white.
 
     Args:
         rows: ``who``, ``hour``, ``share`` (0..1).

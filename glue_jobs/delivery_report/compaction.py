@@ -1,6 +1,7 @@
 """Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced whole.
 
-A day is made anew only when its objects have changed since (:mod:`.manifest`), or when what was kept of it is no longer what was written.
+A day is made anew only when its objects have changed since (:mod:`.manifest`), or when what was kept of it is no longer
+what was written.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ UNLISTED = "all objects (no list of them was kept)"
 
 REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
 
-# What a corrupt object loses is counted against its name. Only raw objects are read so: of what the job has written itself, all must be there.
+# What a corrupt object loses is counted against its name. Only raw objects are read so: of what the job has written
+# itself, all must be there.
 _RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true"}
 
 
@@ -109,7 +111,8 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         counted = used.get(intake.day, {})
         if sum(counted.values()) != intake.used:
             raise OSError(
-                f"{layout.records}/dt={intake.day}: {intake.used} records were written, {sum(counted.values())} can be read"
+                f"{layout.records}/dt={intake.day}: {intake.used} records were written, {sum(counted.values())} "
+                f"can be read"
             )
         rejected = _reasons(spark, f"{layout.rejected}/dt={intake.day}") if intake.rejected else {}
         names = {_below_day(intake.day, name) for name in raw}
@@ -132,7 +135,9 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
 def note_duplicates(
     layout: Layout, day: date, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]], rows: int
 ) -> tuple[Mapping[str, Any], ...]:
-    """Note in a day's manifest which objects share records, once the day holds each record once; all that is noted of it.
+    """Note in a day's manifest which objects share records, once the day holds each record once.
+
+    All that is noted of it.
 
     Args:
         layout: Where it lies.
@@ -160,7 +165,8 @@ def _compact_day(
     if not raw:
         if before is None and not kept:
             return None
-        # Nothing vouches for these rows any more, so the day is as its objects are: empty. What is gone is named as long as the day is asked for.
+        # Nothing vouches for these rows any more, so the day is as its objects are: empty. What is gone is named as
+        # long as the day is asked for.
         for each in (folder, f"{layout.rejected}/dt={day}"):
             remove(each)
         gone = gone or frozenset({UNLISTED})

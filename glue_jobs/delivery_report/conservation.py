@@ -1,7 +1,8 @@
-"""The proof: what was accepted is exactly what was delivered, given up, or still waits; and the names of all that says otherwise.
+"""The proof: what was accepted is exactly what was delivered, given up, or still waits;
+and the names of all that says otherwise.
 
-*Balance*: per project and hour of acceptance, deliveries owed = sum over :data:`STANDINGS`. Each owed delivery has one standing; ``missing`` is the one that
-breaks the balance, as does a delivery that was never owed (``unexpected``).
+*Balance*: per project and hour of acceptance, deliveries owed = sum over :data:`STANDINGS`. Each owed delivery has one
+standing; ``missing`` is the one that breaks the balance, as does a delivery that was never owed (``unexpected``).
 
 *Findings*: each breach by the ids it concerns. Kinds and severities are listed in ``docs/report.md``.
 """
@@ -36,14 +37,17 @@ __all__ = [
 ]
 
 STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
-"""Where a delivery stands: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it is left to a person, and
-``missing`` when it was due and nothing was heard of it."""
+"""Where a delivery stands: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it is left to a
+person, and ``missing`` when it was due and nothing was heard of it.
+"""
 
 CLOCKS: Final = timedelta(minutes=1)
 """How far the clocks of functions may disagree."""
 
 SWEEP: Final = timedelta(days=4)
-"""Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL: one day after expiry at the earliest, about three at the latest."""
+"""Expired messages of a pull queue, and notifications, are removed by DynamoDB's TTL:
+one day after expiry at the earliest, about three at the latest.
+"""
 
 
 def with_standing(
@@ -112,7 +116,9 @@ def balance(cells: DataFrame) -> DataFrame:
 
 
 def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
-    """One row per project: its sums, and whether everything of it is accounted for; what a project may be told of a report on all.
+    """One row per project: its sums, and whether everything of it is accounted for.
+
+    What a project may be told of a report on all.
 
     Args:
         balanced: See :func:`balance`.
@@ -139,15 +145,18 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
 
 
 def is_overdue() -> Column:
-    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`. Of a message owed to nobody nothing is due."""
+    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`.
+
+    Of a message owed to nobody nothing is due.
+    """
     return (F.col("standing") == "missing") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
 
 
 def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
     """What exactly is wrong with suspicious deliveries, from their records one by one.
 
-    ``never_accepted``, ``not_owed``, ``record_missing`` (with the numbers), ``conflicting_records``, ``delivered_twice``, ``settled_twice``,
-    ``went_on_after_end``.
+    ``never_accepted``, ``not_owed``, ``record_missing`` (with the numbers), ``conflicting_records``,
+    ``delivered_twice``, ``settled_twice``, ``went_on_after_end``.
 
     Args:
         records: All records of the period.
@@ -234,8 +243,8 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
 def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFrame:
     """What is wrong with objects and with what was kept of days.
 
-    Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each other's records, days that
-    had to be made anew because what was kept of them was spoiled.
+    Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each
+    other's records, days that had to be made anew because what was kept of them was spoiled.
 
     Args:
         spark: Session.
@@ -287,7 +296,10 @@ def state_findings(
         {
             "severity": "breach",
             "finding": "open_deliveries_lost",
-            "detail": f"what was open before {day} is not known: its state was lost; run once from the day it is to be judged from",
+            "detail": (
+                f"what was open before {day} is not known: its state was lost; run once from the day it is to be "
+                f"judged from"
+            ),
         }
         for day in lost
         if day not in settled
@@ -335,7 +347,9 @@ def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:
 
 
 def order_findings(records: DataFrame) -> DataFrame:
-    """Deliveries that came before an earlier one of the same order key at the same subscriber, and notifications that were sent so."""
+    """Deliveries that came before an earlier one of the same order key at the same subscriber,
+    and notifications that were sent so.
+    """
     to_whom = Window.partitionBy("project", "queue_uid", "subscriber_id", "order_key").orderBy(
         "finished_at", "sequence"
     )
@@ -350,7 +364,9 @@ def order_findings(records: DataFrame) -> DataFrame:
 
 
 def expiry_findings(records: DataFrame) -> DataFrame:
-    """Deliveries that ended as expired before the time of their message was over: somebody took them or their message out of the table."""
+    """Deliveries that ended as expired before the time of their message was over:
+    somebody took them or their message out of the table.
+    """
     early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
     by_itself = ~F.coalesce("manual", F.lit(False))
     detail = F.format_string(

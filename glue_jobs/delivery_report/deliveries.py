@@ -1,8 +1,8 @@
 """One row per delivery: a message's whole life rebuilt from its records in a single aggregation.
 
-All running values are numbers, packed where the latest record must win, so that the aggregation stays in fixed memory and off the sort path.
-Completeness is checked on the way: every change of a delivery has a number, each number is a bit, and the sum of the bits of a complete and
-unrepeated life is exactly ``2**n - 1``.
+All running values are numbers, packed where the latest record must win, so that the aggregation stays in fixed memory
+and off the sort path. Completeness is checked on the way: every change of a delivery has a number, each number is a
+bit, and the sum of the bits of a complete and unrepeated life is exactly ``2**n - 1``.
 """
 
 from __future__ import annotations
@@ -82,16 +82,19 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
 DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS])
 """Columns of a delivery's row.
 
-``attempts`` counts requests, ``polls`` those of them that only asked for an earlier one's outcome; ``won_attempt`` is the number of the one that was taken for good. ``held_at``: end of the last attempt
-answered 202. ``leads_message`` is 1 for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message owed to
-nobody. ``top_attempt`` and ``attempt_bits``: the numbers of attempts, but of notifications'. ``wins``: records that say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
+``attempts`` counts requests, ``polls`` those of them that only asked for an earlier one's outcome; ``won_attempt`` is
+the number of the one that was taken for good. ``held_at``: end of the last attempt answered 202. ``leads_message`` is 1
+for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message owed
+to nobody. ``top_attempt`` and ``attempt_bits``: the numbers of attempts, but of notifications'. ``wins``: records that
+say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
 """
 
 
 def delivery_events(records: DataFrame) -> DataFrame:
     """One row per record and delivery it is about: an acceptance is about each delivery owed.
 
-    Adds ``rank`` (order within a delivery), ``step`` (a number of which none may be missing) and ``owed``; ``at`` and the rest stay.
+    Adds ``rank`` (order within a delivery), ``step`` (a number of which none may be missing) and ``owed``; ``at`` and
+    the rest stay.
 
     Args:
         records: Delivery records.
@@ -169,7 +172,8 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             F.max(F.when(~settles & ~(asked & (state == "acknowledged")) & by_itself, F.col("rank"))).alias("open"),
             F.count("step").alias("steps"),
             F.max(F.when(accepted & F.col("pull"), F.col("reservations"))).alias("base_step"),
-            # What ends or gives back a pull message tells how often it was reserved, which shows reservations lost at the end of a life.
+            # What ends or gives back a pull message tells how often it was reserved, which shows reservations lost at
+            # the end of a life.
             F.max(F.greatest("step", F.when(F.col("pull"), F.col("reservations")))).alias("top_step"),
             F.sum(_bit(F.col("step"))).alias("step_bits"),
             F.count(release).alias("releases"),
@@ -215,7 +219,10 @@ def repeated(deliveries: DataFrame) -> DataFrame:
 
 
 def is_repeated() -> Column:
-    """Whether some record of a delivery may be there more than once. Also right for those whose life began before the records read."""
+    """Whether some record of a delivery may be there more than once.
+
+    Also right for those whose life began before the records read.
+    """
     steps_repeat = F.col("top_step").isNotNull() & (
         (F.col("top_step") > BITS) | (F.bit_count(F.coalesce("step_bits", F.lit(0))) != F.col("steps"))
     )

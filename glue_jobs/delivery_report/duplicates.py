@@ -15,7 +15,8 @@ _CONTENT: Final = tuple(name for name in CURATED.fieldNames() if name != "source
 
 
 def duplicated_records(records: DataFrame, repeated: DataFrame) -> DataFrame:
-    """Identical records that are there more than once: ``dt``, ``record_id``, ``content``, ``copies`` and their ``sources``.
+    """Identical records that are there more than once: ``dt``, ``record_id``, ``content``,
+    ``copies`` and their ``sources``.
 
     Two records of one id with other content are not duplicates but a contradiction, which :mod:`.conservation` names.
 

@@ -22,7 +22,8 @@ class Stored:
 
     Attributes:
         size: Bytes.
-        mark: Changes with the content: S3's ETag; on disk the time of the last change, or a digest where that was asked for.
+        mark: Changes with the content: S3's ETag; on disk the time of the last change, or a digest where that was asked
+            for.
     """
 
     size: int
@@ -30,11 +31,14 @@ class Stored:
 
 
 def listed(path: str, *, digests: bool = False) -> dict[str, Stored]:
-    """The files below a path by their names below it, without those that Spark takes for hidden; empty when there is no such path.
+    """The files below a path by their names below it, without those that Spark takes for hidden.
+
+    Empty when there is no such path.
 
     Args:
         path: A folder, as a URI.
-        digests: Whether files on this machine are marked by a digest of their content, which reads them all; S3 keeps one anyway.
+        digests: Whether files on this machine are marked by a digest of their content, which reads them all; S3 keeps
+            one anyway.
     """
     scheme, rest = _split(path)
     found = _on_s3(rest) if scheme in _S3 else _on_disk(Path(rest), digests=digests)

@@ -1,4 +1,7 @@
-"""What the tables hold of messages, as DynamoDB hands it out: keys and times only, no bodies. Pure but for the client it is given."""
+"""What the tables hold of messages, as DynamoDB hands it out: keys and times only, no bodies.
+
+Pure but for the client it is given.
+"""
 
 from __future__ import annotations
 

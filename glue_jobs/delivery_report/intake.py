@@ -37,11 +37,12 @@ class IncompleteObject:
 def rejection(day: Column) -> Column:
     """Why a parsed line cannot be used, null when it can.
 
-    ``malformed`` (no JSON, or a field of another type), ``unknown_version``, ``unknown_kind``, ``missing_field``, ``wrong_day`` (the
-    time of the event is not on the day that it is filed under).
+    ``malformed`` (no JSON, or a field of another type), ``unknown_version``, ``unknown_kind``, ``missing_field``,
+    ``wrong_day`` (the time of the event is not on the day that it is filed under).
 
     Args:
-        day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code serves every day.
+        day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code
+            serves every day.
     """
     incomplete = F.greatest(*(F.col(name).isNull().cast("int") for name in REQUIRED)) == 1
     lacks_delivery = (F.col("kind") != "accepted") & F.col("delivery_id").isNull()
@@ -93,7 +94,8 @@ def incomplete_objects(
 ) -> tuple[IncompleteObject, ...]:
     """The objects of which not every record could be used, by name.
 
-    An object that cannot be decompressed is read up to where it breaks, and nothing but its key tells how much of it is missing.
+    An object that cannot be decompressed is read up to where it breaks, and nothing but its key tells how much of it is
+    missing.
 
     Args:
         sources: All objects of a day.

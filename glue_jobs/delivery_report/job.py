@@ -1,7 +1,7 @@
 """The run: compact, rebuild each delivery's life, prove conservation, report.
 
-Exit: returns when everything adds up; :class:`SystemExit` with 2 when conservation is broken (all reports are written by then), with 1 and one clear line when
-the input cannot be worked on.
+Exit: returns when everything adds up; :class:`SystemExit` with 2 when conservation is broken (all reports are written
+by then), with 1 and one clear line when the input cannot be worked on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What the tables themselves hold, read beside the records: a message of which every record is lost has left no trace in them, but its item is there.
+"""What the tables themselves hold, read beside the records: a message of which every record is lost has left no trace
+in them, but its item is there.
 
-Push queues' messages and notifications' commits stay in their tables a day longer than they are owed, pull queues' messages until they leave. Only
-keys and times are read, no bodies (the role may read no other attributes). Decision 0012.
+Push queues' messages and notifications' commits stay in their tables a day longer than they are owed, pull queues'
+messages until they leave. Only keys and times are read, no bodies (the role may read no other attributes). Decision
+0012.
 """
 
 from __future__ import annotations

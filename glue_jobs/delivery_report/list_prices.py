@@ -1,6 +1,7 @@
 """The one table of list prices: what the report and ``bench/cost.py`` count with.
 
-US dollars, us-east-1, on demand, without free tiers or discounts, as published in November 2026 (see the AWS price page of each service).
+US dollars, us-east-1, on demand, without free tiers or discounts, as published in November 2026 (see the AWS price page
+of each service).
 """
 
 from __future__ import annotations
@@ -31,5 +32,8 @@ PRICES: Final[dict[str, float]] = {
     "glue_dpu_hour": 0.44,
     "data_out_gb": 0.09,
 }
-"""Price of one unit. A write unit is 1 KB, a read unit 4 KB (strongly consistent; half when eventual), an SQS request 64 KB. History is
-point-in-time recovery, paid for by the table's size."""
+"""Price of one unit.
+
+A write unit is 1 KB, a read unit 4 KB (strongly consistent; half when eventual), an SQS request 64 KB. History is
+point-in-time recovery, paid for by the table's size.
+"""

@@ -1,7 +1,8 @@
-"""What is kept of a day, and what it was made from: an unchanged day need not be made again, and a changed one is noticed.
+"""What is kept of a day, and what it was made from: an unchanged day need not be made again,
+and a changed one is noticed.
 
-A day's manifest lies in its folder as ``_manifest.json``, which neither Spark nor Athena takes for data. It is written last: a day without one was not
-finished, and overwriting a day takes its manifest away first.
+A day's manifest lies in its folder as ``_manifest.json``, which neither Spark nor Athena takes for data. It is written
+last: a day without one was not finished, and overwriting a day takes its manifest away first.
 """
 
 from __future__ import annotations

@@ -21,32 +21,54 @@ _logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
 
 _CSS: Final = """
-:root{color-scheme:light dark;--ink:#26323b;--muted:#5f6d77;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;--bad:#b23a30;--wait:#8a6010;--link:#2c6594;
---c-good:#2f7d5b;--c-later:#8fc3a5;--c-waiting:#e3b04b;--c-bad:#c2453b;--c-ink:#26323b;--c-muted:#75838d;--c-pale:#9dbfdc;--c-mid:#3f7cac;--c-deep:#173f5f;--c-edge:#c9d1d6;--c-grid:#e8ecee}
-@media(prefers-color-scheme:dark){:root{--ink:#dde5ea;--muted:#95a4ae;--line:#33414b;--paper:#1b242b;--back:#12191e;--good:#63c596;--bad:#f08379;--wait:#e3b45c;--link:#86bbe6;
---c-good:#4fa97f;--c-later:#2f6b51;--c-waiting:#c9983a;--c-bad:#dc6a60;--c-ink:#dde5ea;--c-muted:#95a4ae;--c-pale:#4d7fa3;--c-mid:#5f9fd0;--c-deep:#b4d8f3;--c-edge:#47565f;--c-grid:#27323a}
+:root{color-scheme:light dark;--ink:#26323b;--muted:#5f6d77;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;
+--bad:#b23a30;--wait:#8a6010;--link:#2c6594;
+--c-good:#2f7d5b;--c-later:#8fc3a5;--c-waiting:#e3b04b;--c-bad:#c2453b;--c-ink:#26323b;--c-muted:#75838d;
+--c-pale:#9dbfdc;--c-mid:#3f7cac;--c-deep:#173f5f;--c-edge:#c9d1d6;--c-grid:#e8ecee}
+@media(prefers-color-scheme:dark){:root{--ink:#dde5ea;--muted:#95a4ae;--line:#33414b;--paper:#1b242b;--back:#12191e;
+--good:#63c596;--bad:#f08379;--wait:#e3b45c;--link:#86bbe6;
+--c-good:#4fa97f;--c-later:#2f6b51;--c-waiting:#c9983a;--c-bad:#dc6a60;--c-ink:#dde5ea;--c-muted:#95a4ae;
+--c-pale:#4d7fa3;--c-mid:#5f9fd0;--c-deep:#b4d8f3;--c-edge:#47565f;--c-grid:#27323a}
 svg image{opacity:.85}}
-*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
-main{max-width:1160px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;margin:38px 0 10px}
-h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch;overflow-wrap:anywhere}.sub{color:var(--muted)}a{color:var(--link);text-decoration-thickness:1px;text-underline-offset:2px}
-.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px;overflow-wrap:anywhere}
-.verdict.broken{border-color:var(--bad)}.verdict b{font-size:17px}.verdict.broken b{color:var(--bad)}.verdict b.ok{color:var(--good)}
+*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--back);color:var(--ink);
+font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
+main{max-width:1160px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;
+margin:38px 0 10px}
+h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch;overflow-wrap:anywhere}
+.sub{color:var(--muted)}a{color:var(--link);text-decoration-thickness:1px;text-underline-offset:2px}
+.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px;
+overflow-wrap:anywhere}
+.verdict.broken{border-color:var(--bad)}.verdict b{font-size:17px}.verdict.broken b{color:var(--bad)}
+.verdict b.ok{color:var(--good)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
-.tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;font-weight:600;line-height:1.2}
+.tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;
+font-weight:600;line-height:1.2}
 .tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
-.card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;overflow-x:auto}
-.two{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px;align-items:start;margin:12px 0}.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:minmax(0,1fr)}}
+.card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;
+overflow-x:auto}
+.two{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px;align-items:start;margin:12px 0}
+.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:minmax(0,1fr)}}
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
-table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;white-space:nowrap}
-th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}tr:last-child td{border-bottom:0}td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td.name{white-space:nowrap}td.text{min-width:13em;overflow-wrap:anywhere}tr:target td{background:color-mix(in srgb,var(--wait) 18%,transparent)}
-td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px;overflow-wrap:anywhere;min-width:12em}.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
-.none{color:var(--muted)}.missing{color:var(--wait)}nav{line-height:2}nav a{margin-right:14px;font-size:13.5px}footer{color:var(--muted);font-size:13px;margin-top:36px;overflow-wrap:anywhere}
+table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;
+white-space:nowrap}
+th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}tr:last-child td{border-bottom:0}
+td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+td.name{white-space:nowrap}td.text{min-width:13em;overflow-wrap:anywhere}
+tr:target td{background:color-mix(in srgb,var(--wait) 18%,transparent)}
+td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px;overflow-wrap:anywhere;min-width:12em}
+.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
+.none{color:var(--muted)}.missing{color:var(--wait)}nav{line-height:2}nav a{margin-right:14px;font-size:13.5px}
+footer{color:var(--muted);font-size:13px;margin-top:36px;overflow-wrap:anywhere}
 summary{cursor:pointer;color:var(--muted)}
-@media(max-width:640px){main{padding:18px 12px 40px}h1{font-size:22px}h2{margin-top:30px}.tiles{grid-template-columns:1fr 1fr;gap:8px}.tile{padding:10px}.tile .n{font-size:20px}.card{padding:12px}
-.wide svg{min-width:620px}table{font-size:13px}th,td{padding-right:10px}td.name{white-space:normal;overflow-wrap:anywhere;min-width:6em}
-table:has(td.text) tr{display:flex;flex-wrap:wrap;gap:0 12px;border-bottom:1px solid var(--line);padding:6px 0}table:has(td.text) tr:has(th){display:none}
-table:has(td.text) td{border:0;padding:0;min-width:0}table:has(td.text) td:empty{display:none}table:has(td.text) td.text{flex-basis:100%}table:has(td.text) td.r::before{content:attr(data-name) " ";color:var(--muted)}}
+@media(max-width:640px){main{padding:18px 12px 40px}h1{font-size:22px}h2{margin-top:30px}
+.tiles{grid-template-columns:1fr 1fr;gap:8px}.tile{padding:10px}.tile .n{font-size:20px}.card{padding:12px}
+.wide svg{min-width:620px}table{font-size:13px}th,td{padding-right:10px}td.name{white-space:normal;
+overflow-wrap:anywhere;min-width:6em}
+table:has(td.text) tr{display:flex;flex-wrap:wrap;gap:0 12px;border-bottom:1px solid var(--line);padding:6px 0}
+table:has(td.text) tr:has(th){display:none}
+table:has(td.text) td{border:0;padding:0;min-width:0}table:has(td.text) td:empty{display:none}
+table:has(td.text) td.text{flex-basis:100%}table:has(td.text) td.r::before{content:attr(data-name) " ";
+color:var(--muted)}}
 """
 
 LITTLE: Final = 0.0005
@@ -128,7 +150,10 @@ def _part(title: str, make: Callable[[], str]) -> str:
     except Exception as error:  # noqa: BLE001 (whatever it is, the verdict does not depend on a picture)
         # Not the error's text: it may quote a tenant's.
         _logger.warning("Not drawn: %s (%s)", title, type(error).__name__)
-        return f'<p class="missing">Not drawn: {escape(title)} ({type(error).__name__}). Its numbers are in the folder.</p>'
+        return (
+            f'<p class="missing">Not drawn: {escape(title)} ({type(error).__name__}). Its numbers are in the '
+            f"folder.</p>"
+        )
 
 
 def _picture(title: str, draw: Callable[[Any], str]) -> str:
@@ -151,8 +176,14 @@ def _picture(title: str, draw: Callable[[Any], str]) -> str:
 def _verdict(results: Results) -> str:
     verdict = results.verdict
     if verdict["conserved"]:
-        return f'<div class="verdict"><b class="ok">Nothing is lost.</b><br>{escape(_after_colon(verdict["sentence"]))}</div>'
-    return f'<div class="verdict broken"><b>Not everything is accounted for.</b><br>{escape(_after_colon(verdict["sentence"]))}</div>'
+        return (
+            f'<div class="verdict"><b class="ok">Nothing is '
+            f"lost.</b><br>{escape(_after_colon(verdict['sentence']))}</div>"
+        )
+    return (
+        f'<div class="verdict broken"><b>Not everything is accounted '
+        f"for.</b><br>{escape(_after_colon(verdict['sentence']))}</div>"
+    )
 
 
 def _after_colon(sentence: str) -> str:
@@ -160,7 +191,10 @@ def _after_colon(sentence: str) -> str:
 
 
 def _last_day(results: Results) -> str:
-    """The last day that was over when the report was made, against the one before; what is not over yet is told beside it."""
+    """The last day that was over when the report was made, against the one before.
+
+    What is not over yet is told beside it.
+    """
     days = results.rows["deliveries_by_day"]
     until = results.arguments.until
     over = [row for row in days if datetime.combine(row["day"] + timedelta(days=1), time(), UTC) <= until]
@@ -240,7 +274,10 @@ def _conservation(results: Results) -> str:
             },
             total=results.totals["findings"],
         )
-        each = f'<details class="card"><summary>Each of the {results.totals["findings"]:,} findings</summary>{listed}</details>'
+        each = (
+            f'<details class="card"><summary>Each of the {results.totals["findings"]:,} '
+            f"findings</summary>{listed}</details>"
+        )
     return f'<div class="card">{table}{text}</div><div class="card"><h3>Findings by cause</h3>{causes}</div>{each}'
 
 
@@ -288,7 +325,10 @@ def _undelivered(results: Results) -> str:
         total=results.totals["backlog"],
         none="Nothing waits.",
     )
-    return f'<div class="card" id="given-up"><h3>Given up</h3>{gone}</div><div class="card" id="backlog"><h3>The backlog</h3>{waits}</div>'
+    return (
+        f'<div class="card" id="given-up"><h3>Given up</h3>{gone}</div><div class="card" id="backlog"><h3>The '
+        f"backlog</h3>{waits}</div>"
+    )
 
 
 def _count(name: str, row: Row) -> str:
@@ -313,10 +353,13 @@ def _traffic(results: Results) -> str:
         )
     overall = results.rows["overall"][0]
     numbers = (
-        f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} failed; "
-        f"{overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt p50 {_duration(overall['p50_ms'])}, "
+        f"<p>{overall['attempts_made']:,} attempts, {_percent(overall['attempts_failed'], overall['attempts_made'])} "
+        f"failed; "
+        f"{overall['retries'] / max(1, overall['tried']):.3f} retries per delivery; attempt p50 "
+        f"{_duration(overall['p50_ms'])}, "
         f"p95 {_duration(overall['p95_ms'])}, p99 {_duration(overall['p99_ms'])}; "
-        f"acceptance to delivery p50 {_duration(overall['delivery_p50_ms'])}, p95 {_duration(overall['delivery_p95_ms'])}, "
+        f"acceptance to delivery p50 {_duration(overall['delivery_p50_ms'])}, p95 "
+        f"{_duration(overall['delivery_p95_ms'])}, "
         f"p99 {_duration(overall['delivery_p99_ms'])}.</p>"
     )
     title = "Deliveries by hour of acceptance"
@@ -335,7 +378,8 @@ def _retries(results: Results) -> str:
     if recovery and recovery[0]["recovered"]:
         row = recovery[0]
         times = (
-            f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within {_duration(row['p50_ms'])}, "
+            f"<p>{row['recovered']:,} deliveries failed at first and were taken later: half of them within "
+            f"{_duration(row['p50_ms'])}, "
             f"90 % within {_duration(row['p90_ms'])}, 99 % within {_duration(row['p99_ms'])} of the first answer.</p>"
         )
     last = rows[-1]
@@ -345,8 +389,10 @@ def _retries(results: Results) -> str:
         else "Each attempt still adds something; "
     )
     text = (
-        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the end. "
-        f"{after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won {last['won']:,}.</p>{times}"
+        f"<p>{_percent(rows[0]['won'], rows[0]['tried'])} succeed at the first attempt and {_share(best, 2)} in the "
+        f"end. "
+        f"{after}the last one, number {last['attempt']}, was made {last['tried']:,} times and won "
+        f"{last['won']:,}.</p>{times}"
     )
     table = _table(
         rows,
@@ -361,7 +407,10 @@ def _retries(results: Results) -> str:
         shown=12,
     )
     picture = _picture("Success by attempt", lambda charts: charts.attempts_needed(rows))
-    return f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div class="card">{table}</div></div>{text}{_advice(results)}'
+    return (
+        f'<div class="two"><div class="card"><h3>Success by attempt</h3>{picture}</div><div '
+        f'class="card">{table}</div></div>{text}{_advice(results)}'
+    )
 
 
 def _advice(results: Results) -> str:
@@ -385,8 +434,10 @@ def _advice(results: Results) -> str:
         none="No queue would have done clearly better with other settings, or too few deliveries failed to tell.",
     )
     about = (
-        '<p class="sub">What these settings would have made of the deliveries whose first try failed, those that gave up included. What lies beyond today\'s last try '
-        "is estimated; whether sooner tries would have been taken cannot be told from later ones. A delivery is taken to be worth 100 tries.</p>"
+        '<p class="sub">What these settings would have made of the deliveries whose first try failed, those that gave '
+        "up included. What lies beyond today's last try "
+        "is estimated; whether sooner tries would have been taken cannot be told from later ones. A delivery is taken "
+        "to be worth 100 tries.</p>"
     )
     return f'<div class="card" id="retry-advice"><h3>Better settings</h3>{table}{about if rows else ""}</div>'
 
@@ -537,7 +588,10 @@ def _projects(results: Results) -> str:
         place=lambda row: (row["project"], row["queue"]),
     )
     per_million = total / messages * 1_000_000 if messages else 0.0
-    note = f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from usage; what each item counts is in <code>usage.py</code>.</p>"
+    note = (
+        f"<p>At list prices ${_dollars(total)} in all, ${per_million:,.2f} per million messages. Estimated from "
+        f"usage; what each item counts is in <code>usage.py</code>.</p>"
+    )
     return (
         f'<div class="card"><h3>Projects</h3>{table}</div><div class="card"><h3>Queues</h3>{queues}</div>'
         f'<div class="two"><div class="card"><h3>Cost by project</h3>{bars}</div>'
@@ -564,7 +618,10 @@ def _input(results: Results) -> str:
         none="No raw records on these days; the report stands on what was compacted before.",
     )
     aside = results.verdict["stream_records_quarantined"]
-    return f'<div class="card">{table}<p class="sub">Stream records set aside by the records function: {aside:,}.</p></div>'
+    return (
+        f'<div class="card">{table}<p class="sub">Stream records set aside by the records function: '
+        f"{aside:,}.</p></div>"
+    )
 
 
 def _table(
@@ -576,7 +633,8 @@ def _table(
     none: str = "None.",
     place: Callable[[Row], tuple[str | None, ...]] | None = None,
 ) -> str:
-    """An HTML table; a column whose name starts with # is set right, one that starts with ``text:`` has room for sentences.
+    """An HTML table; a column whose name starts with # is set right,
+    one that starts with ``text:`` has room for sentences.
 
     Args:
         rows: Its rows.
@@ -613,14 +671,19 @@ def _cell(name: str) -> str:
 
 
 def _place(*of: str | None) -> str:
-    """The place on the page of a project, a queue of one, or a subscriber of that: a name of our own, whatever they are called."""
+    """The place on the page of a project, a queue of one, or a subscriber of that: a name of our own,
+    whatever they are called.
+    """
     key = "\0".join(each or "" for each in of)
     return f"at-{hashlib.blake2s(key.encode(), digest_size=6).hexdigest()}"
 
 
 def _tile(label: str, number: str, detail: str, link: str = "") -> str:
     told = f'<a href="#{link}">{escape(detail)}</a>' if link else escape(detail)
-    return f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div class="d">{told}</div></div>'
+    return (
+        f'<div class="tile"><div class="l">{escape(label)}</div><div class="n">{escape(number)}</div><div '
+        f'class="d">{told}</div></div>'
+    )
 
 
 def _change(day: Row, before: Row | None, value: Callable[[Row], int]) -> str:

@@ -1,7 +1,8 @@
-"""Distributions as counts in logarithmic buckets: small, mergeable, and sums and percentiles of any grouping come from them in one go.
+"""Distributions as counts in logarithmic buckets: small, mergeable,
+and sums and percentiles of any grouping come from them in one go.
 
-A bucket is 2 % wide and remembers its largest value, so a percentile is a value that was really seen, at most 2 % above the exact one
-and exact where values lie further apart.
+A bucket is 2 % wide and remembers its largest value, so a percentile is a value that was really seen, at most 2 % above
+the exact one and exact where values lie further apart.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def bucket_of(milliseconds: Column) -> Column:
 
 
 def at_levels(cells: DataFrame, levels: Mapping[str, Sequence[str]]) -> DataFrame:
-    """Each cell once for each of several groupings, so that one pass makes them all: ``level`` names the grouping, its other keys are null.
+    """Each cell once for each of several groupings, so that one pass makes them all: ``level`` names the grouping,
+    its other keys are null.
 
     Args:
         cells: See :func:`rolled_up`.
@@ -68,7 +70,8 @@ def rolled_up(
 ) -> DataFrame:
     """One row per group: its sums, its nearest-rank percentiles, its largest value.
 
-    All rows of a group are brought together, so groups much coarser than the cells are better made of :func:`regrouped` cells.
+    All rows of a group are brought together, so groups much coarser than the cells are better made of :func:`regrouped`
+    cells.
 
     Args:
         cells: Counts per ``bucket`` (null where there is nothing to measure); a group may have several of one bucket.
@@ -80,7 +83,8 @@ def rolled_up(
         kept: Columns of which the largest value is kept as it is (names).
     """
     group = Window.partitionBy(*keys) if keys else Window.partitionBy(F.lit(0))
-    # Within a bucket the cell with the smaller maximum comes first: all values up to a cell are then no larger than its own.
+    # Within a bucket the cell with the smaller maximum comes first: all values up to a cell are then no larger than its
+    # own.
     rising = group.orderBy(F.asc_nulls_first("bucket"), F.asc(largest))
     so_far = rising.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     whole = rising.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)

@@ -75,7 +75,8 @@ def prove(
     *,
     client: Callable[[], Any] = _dynamodb,
 ) -> Proof:
-    """Compact the report's days, rebuild the deliveries accepted on them and those carried over, and hold them against what was owed.
+    """Compact the report's days, rebuild the deliveries accepted on them and those carried over,
+    and hold them against what was owed.
 
     Args:
         spark: Session.
@@ -85,7 +86,8 @@ def prove(
         client: Makes the DynamoDB client that tables are read with.
 
     Raises:
-        BadInput: There are no records on these days, neither raw nor compacted; or what a person has settled cannot be read.
+        BadInput: There are no records on these days, neither raw nor compacted; or what a person has settled cannot be
+            read.
     """
     start = carried_to(layout, arguments.date_from)
     try:
@@ -104,7 +106,8 @@ def prove(
             f"no records under {arguments.input} from {arguments.date_from} to {arguments.date_to}: "
             f"looked for {arguments.input}/dt={arguments.date_from} and the days after it"
         )
-    # Judged up to the end of what was asked for, whether records came until then or not; later records that are there already may say more.
+    # Judged up to the end of what was asked for, whether records came until then or not; later records that are there
+    # already may say more.
     last = max(arguments.date_to, last_day or arguments.date_to)
     as_of = min(arguments.now, datetime.combine(last + timedelta(days=1), datetime.min.time(), UTC))
     with steps("Rebuilding deliveries"):
@@ -185,7 +188,8 @@ class _Rebuilt:
     Attributes:
         deliveries: Those accepted on the report's days.
         carried: Those accepted before, as far as they are judged.
-        counted: How many of both are ``suspicious``, ``overdue`` and ``repeated``, and ``repeated_elsewhere``: accepted after the report's days.
+        counted: How many of both are ``suspicious``, ``overdue`` and ``repeated``, and ``repeated_elsewhere``: accepted
+            after the report's days.
     """
 
     deliveries: DataFrame
@@ -239,7 +243,10 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
 def _without_duplicates(
     spark: SparkSession, records: DataFrame, rows: DataFrame, layout: Layout, intakes: Sequence[DayIntake]
 ) -> tuple[list[DayIntake], bool]:
-    """Take records that are there twice out of the compacted days; the intakes with the objects they were in, and whether any day changed."""
+    """Take records that are there twice out of the compacted days.
+
+    The intakes with the objects they were in, and whether any day changed.
+    """
     duplicates = kept(duplicated_records(records, repeated(rows)), f"{layout.work}/duplicates")
     objects: dict[date, list[dict[str, Any]]] = {}
     for each in duplicated_objects(duplicates).collect():
@@ -255,7 +262,9 @@ def _without_duplicates(
 
 
 def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> int:
-    """Replace a compacted day by itself without duplicates, by way of a copy, because a table cannot be read while it is overwritten; its rows."""
+    """Replace a compacted day by itself without duplicates, by way of a copy,
+    because a table cannot be read while it is overwritten; its rows.
+    """
     path, copy = f"{layout.records}/dt={day}", f"{layout.work}/without_duplicates/dt={day}"
     stored = in_todays_words(spark.read.schema(STORED).parquet(path))
     files = max(1, len(stored.inputFiles()))

@@ -76,7 +76,9 @@ class Results:
         return f"{self.path}/report.html"
 
     def publish(self, render: Callable[[Results], str]) -> None:
-        """Write the page for people, and what names the newest report. Whatever becomes of the page, the verdict stands and can be found.
+        """Write the page for people, and what names the newest report.
+
+        Whatever becomes of the page, the verdict stands and can be found.
 
         Args:
             render: Makes the page.
@@ -101,7 +103,8 @@ class Results:
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Deliveries</title></head><body>'
             f"<p>{escape(self.verdict['sentence'])}</p>"
-            f"<p>The rest of this page could not be made ({type(error).__name__}). The tables lie beside it.</p></body></html>\n"
+            f"<p>The rest of this page could not be made ({type(error).__name__}). The tables lie beside "
+            f"it.</p></body></html>\n"
         )
 
 
@@ -161,7 +164,8 @@ class _Written:
 def _write_table(table: Table, root: str, name: str) -> _Written:
     """Write a table as Parquet and its first rows as JSON.
 
-    A small one is one file in order. A large one is written as it comes and only its first rows are put in order, so that no task has to sort all of it.
+    A small one is one file in order. A large one is written as it comes and only its first rows are put in order, so
+    that no task has to sort all of it.
     """
     path = f"{root}/{name}"
     counted = Observation(name)

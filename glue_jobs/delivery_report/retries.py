@@ -1,4 +1,7 @@
-"""Does another try help? Success by try, how long subscribers take to recover, and what :mod:`.advice` needs to know of each queue."""
+"""Whether another try helps.
+
+Success by try, how long subscribers take to recover, and what :mod:`.advice` needs to know of each queue.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +47,17 @@ ADVICE: Final = StructType(
         StructField("usd_saved", DoubleType()),
     ]
 )
-"""Columns of an advice: the settings in use, those suggested (the protocol's own; the others are null), and what they would have saved, negative what they cost."""
+"""Columns of an advice: the settings in use, those suggested (the protocol's own.
+
+The others are null), and what they would have saved, negative what they cost.
+"""
 
 
 def try_cells(deliveries: DataFrame) -> DataFrame:
     """Tried deliveries counted by subscriber, attempts made, the attempt that won, and the time they took to recover.
 
-    That time is from the first answer to success, for those that did not win at once. Success is only seen when it is tried, so these times are those of the
-    schedule in use, rounded up to its next try.
+    That time is from the first answer to success, for those that did not win at once. Success is only seen when it is
+    tried, so these times are those of the schedule in use, rounded up to its next try.
 
     Args:
         deliveries: See :mod:`.deliveries`.
@@ -71,7 +77,8 @@ def try_cells(deliveries: DataFrame) -> DataFrame:
 
 
 def by_attempt(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
-    """Per attempt number: deliveries that made it (``tried``), that it won (``won``), its ``share``, and the ``won_so_far`` share of all.
+    """Per attempt number: deliveries that made it (``tried``), that it won (``won``), its ``share``,
+    and the ``won_so_far`` share of all.
 
     Args:
         cells: See :func:`try_cells`.
@@ -113,9 +120,11 @@ def recovery_times(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
 
 
 def failed_at_first(records: DataFrame, since: datetime) -> DataFrame:
-    """Deliveries whose first try failed, counted by queue, by how long was waited in all before their last try, and by whether that one was taken.
+    """Deliveries whose first try failed, counted by queue, by how long was waited in all before their last try,
+    and by whether that one was taken.
 
-    Polls are no tries: an answer that is to be polled for was taken. Deliveries that gave up are among those that were not taken.
+    Polls are no tries: an answer that is to be polled for was taken. Deliveries that gave up are among those that were
+    not taken.
 
     Args:
         records: Delivery records.
@@ -174,7 +183,8 @@ def settings_seen(records: DataFrame) -> DataFrame:
 
 
 def advised(cells: DataFrame, records: DataFrame) -> DataFrame:
-    """The advice for the :data:`ADVISED` queues with the most deliveries that failed at first, as :data:`ADVICE` lists the columns.
+    """The advice for the :data:`ADVISED` queues with the most deliveries that failed at first,
+    as :data:`ADVICE` lists the columns.
 
     Args:
         cells: See :func:`failed_at_first`, kept.

@@ -1,4 +1,6 @@
-"""The rhythm of a subscriber: how many deliveries are usual at each hour of its week, and what came in each five minutes of the report."""
+"""The rhythm of a subscriber: how many deliveries are usual at each hour of its week,
+and what came in each five minutes of the report.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,15 @@ LEAST_WEEKLY: Final = 25.0
 """Usual deliveries in a week below which a subscriber has no rhythm to speak of."""
 
 _BY_WEEKDAY_H: Final = 21 * 24
-"""History from which each weekday is compared with itself; before, working days with working days and weekends with weekends."""
+"""History from which each weekday is compared with itself.
+
+Before, working days with working days and weekends with weekends.
+"""
 
 
 def slots_of(records: DataFrame) -> DataFrame:
-    """First tries of each subscriber in each five minutes in which it had some: how many were ``tried``, how many ``failed``.
+    """First tries of each subscriber in each five minutes in which it had some: how many were ``tried``,
+    how many ``failed``.
 
     The retries of a delivery that fails are left out: they would count one failure many times.
 
@@ -81,10 +87,12 @@ def whole_hours(hours: DataFrame, until: datetime) -> DataFrame:
 
 
 def usual_by_hour(hours: DataFrame, until: datetime) -> DataFrame:
-    """The week of each subscriber that has a rhythm: ``usual`` deliveries by hour of the week, their sums ``upto`` each hour, and ``weekly``.
+    """The week of each subscriber that has a rhythm: ``usual`` deliveries by hour of the week,
+    their sums ``upto`` each hour, and ``weekly``.
 
-    What is usual is the mean of the same hour of the week without the largest and the smallest, so that one odd week counts for nothing; silent ones count zero.
-    It takes three of them at least. Only hours that were ever heard of are kept on the way, however many subscribers are silent.
+    What is usual is the mean of the same hour of the week without the largest and the smallest, so that one odd week
+    counts for nothing; silent ones count zero. It takes three of them at least. Only hours that were ever heard of are
+    kept on the way, however many subscribers are silent.
 
     Args:
         hours: See :func:`.cells.hourly`, with the days of the baseline.

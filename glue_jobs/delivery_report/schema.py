@@ -1,4 +1,6 @@
-"""The record schema as Spark sees it, read off the record itself (``docs/records.md``), and the words its columns may hold."""
+"""The record schema as Spark sees it, read off the record itself (``docs/records.md``),
+and the words its columns may hold.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ STORED: Final = StructType([*CURATED.fields, _FORMER])
 
 
 def in_todays_words(records: DataFrame) -> DataFrame:
-    """Records of any version in the words of the newest: version 1 wrote ``parked`` for the state ``held`` and for the field ``scheduled``.
+    """Records of any version in the words of the newest: version 1 wrote ``parked`` for the state ``held`` and for the
+    field ``scheduled``.
 
     Args:
         records: With the columns of :data:`RAW` or :data:`STORED`.

@@ -13,7 +13,8 @@ _EVERYWHERE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Records come in many small objects: opening one must not weigh as much as 4 MB of reading.
     "spark.sql.files.openCostInBytes": str(256 * 1024),
-    # A day has a file of its own: writing to as many as a report has days is cheaper than sorting everything by day first.
+    # A day has a file of its own: writing to as many as a report has days is cheaper than sorting everything by day
+    # first.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
 }
 

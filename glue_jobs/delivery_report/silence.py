@@ -18,8 +18,8 @@ _HOUR: Final = timedelta(hours=1)
 def silences(counts: Mapping[datetime, int], until: datetime) -> Iterator[tuple[datetime, datetime]]:
     """The silences that are out of place: their first hour, and the hour after their last.
 
-    A silence counts when the hours before it were busy, and those after it if there are any yet; but not when on some other day the same hours were
-    silent too, which is how a hub that rests at night looks.
+    A silence counts when the hours before it were busy, and those after it if there are any yet; but not when on some
+    other day the same hours were silent too, which is how a hub that rests at night looks.
 
     Args:
         counts: Records by hour of their event; hours without any are missing or 0.

@@ -88,7 +88,8 @@ def kept(table: DataFrame, path: str) -> DataFrame:
 
 
 def kept_small(table: DataFrame, path: str) -> DataFrame:
-    """The same for a table that is small however many records there are: read back as a whole, so that what is made of it needs no shuffle.
+    """The same for a table that is small however many records there are: read back as a whole,
+    so that what is made of it needs no shuffle.
 
     A hub of a million subscribers makes it large after all; then it is read back in as many parts as its size asks for.
     """
@@ -100,8 +101,8 @@ def kept_small(table: DataFrame, path: str) -> DataFrame:
 def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
     """Replace days of a table kept by day, whole; other days are left alone.
 
-    Days are removed and then appended to. Spark's own way, dynamic partition overwrite, leaves the old files where they are under some committers
-    (SPARK-56588), so that a day would be there twice: see decision 0012.
+    Days are removed and then appended to. Spark's own way, dynamic partition overwrite, leaves the old files where they
+    are under some committers (SPARK-56588), so that a day would be there twice: see decision 0012.
 
     Args:
         table: Rows of these days, with their ``dt``.

@@ -1,4 +1,6 @@
-"""Every table of a report, by name: built once from records, deliveries and hours, written as Parquet and small JSON."""
+"""Every table of a report, by name: built once from records, deliveries and hours,
+written as Parquet and small JSON.
+"""
 
 from __future__ import annotations
 

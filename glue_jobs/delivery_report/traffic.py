@@ -31,7 +31,8 @@ PERCENTILES: Final = {"delivery_p50_ms": 0.5, "delivery_p95_ms": 0.95, "delivery
 
 
 def fate_cells(standings: DataFrame) -> DataFrame:
-    """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery: every report on deliveries is a sum of these.
+    """Deliveries counted by project, queue, subscriber, hour of acceptance, state, standing and time to delivery:
+    every report on deliveries is a sum of these.
 
     Args:
         standings: See :func:`.conservation.with_standing`.
@@ -76,8 +77,9 @@ def fate_sums(cells: DataFrame) -> dict[str, Column]:
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
 
-    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the first attempt was taken for good; of notifications: acknowledged and sent only once.
-    ``retries``: attempts after the first.
+    ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the
+    first attempt was taken for good; of notifications: acknowledged and sent only once. ``retries``: attempts after the
+    first.
 
     Args:
         cells: See :func:`fate_cells`; or coarser ones, in which states are columns.
@@ -87,7 +89,8 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 
 def fate_levels(cells: DataFrame) -> DataFrame:
-    """:func:`fates` of five groupings in one pass, told apart by ``level``: ``overall``, by ``project``, ``queue``, ``hour`` and ``day``.
+    """:func:`fates` of five groupings in one pass, told apart by ``level``: ``overall``, by ``project``, ``queue``,
+    ``hour`` and ``day``.
 
     Args:
         cells: See :func:`fate_cells`.
@@ -105,7 +108,8 @@ def fate_levels(cells: DataFrame) -> DataFrame:
 
 
 def given_up(cells: DataFrame) -> DataFrame:
-    """Who did not get what was meant for it: deliveries that ended without being taken, by queue and subscriber, and of how many.
+    """Who did not get what was meant for it: deliveries that ended without being taken, by queue and subscriber,
+    and of how many.
 
     Args:
         cells: See :func:`fate_cells`.
@@ -117,7 +121,8 @@ def given_up(cells: DataFrame) -> DataFrame:
 
 
 def backlog(cells: DataFrame) -> DataFrame:
-    """What still waits, by queue and subscriber: how many (``waiting``), how they stand, and the hour of the ``oldest``.
+    """What still waits, by queue and subscriber: how many (``waiting``), how they stand,
+    and the hour of the ``oldest``.
 
     Args:
         cells: See :func:`fate_cells`.
@@ -149,7 +154,9 @@ def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) ->
 
 
 def acknowledgement_waits(deliveries: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """How long subscribers that answered 202 took to acknowledge: count and percentiles; 0 when it came before the answer."""
+    """How long subscribers that answered 202 took to acknowledge: count and percentiles;
+    0 when it came before the answer.
+    """
     took = F.greatest(F.unix_millis("acknowledged_at") - F.unix_millis("held_at"), F.lit(0))
     return _waits(deliveries.where(F.col("acknowledged_at").isNotNull() & F.col("held_at").isNotNull()), took, keys)
 

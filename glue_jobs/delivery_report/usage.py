@@ -1,8 +1,9 @@
 """What a message, a delivery and an attempt use of each service, as the report estimates it from records.
 
-Counted by running the hub (``docs/architecture.md``: one write per acceptance and one per change of a delivery, batches of ten). ``bench/cost.py`` measures the
-same on the real code. ``notified``: notifications sent to consumers, each of which is acknowledged by a frame of its own; ``bench/notifications_cost.py`` measures
-what they use when they are published one at a time. Prices are in :mod:`.list_prices`.
+Counted by running the hub (``docs/architecture.md``: one write per acceptance and one per change of a delivery, batches
+of ten). ``bench/cost.py`` measures the same on the real code. ``notified``: notifications sent to consumers, each of
+which is acknowledged by a frame of its own; ``bench/notifications_cost.py`` measures what they use when they are
+published one at a time. Prices are in :mod:`.list_prices`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Usage:
 USAGE: Final = (
     # One request per message at most: a post of 100 messages is one request, so this is the upper bound.
     Usage(item="HTTP API requests", price="http_api_request", units="messages + ceil(body_bytes / 524288.0)"),
-    # A message is one item of its body and some 0.5 KB; a delivery's item is rewritten by each change, and scheduling writes an index too.
+    # A message is one item of its body and some 0.5 KB; a delivery's item is rewritten by each change, and scheduling
+    # writes an index too.
     Usage(
         item="DynamoDB writes",
         price="dynamodb_write_unit",
@@ -54,13 +56,15 @@ USAGE: Final = (
     Usage(item="SQS FIFO requests", price="sqs_fifo_request", units="notified * 3"),
     # One frame with the notification, one with its acknowledgement.
     Usage(item="WebSocket messages", price="websocket_message", units="notified * 2"),
-    # Ingest per message, dispatch and push per ten, records per hundred changes; the sender and the acknowledgement per notification.
+    # Ingest per message, dispatch and push per ten, records per hundred changes; the sender and the acknowledgement per
+    # notification.
     Usage(
         item="Lambda requests",
         price="lambda_request",
         units="messages * 1.1 + attempts / 10.0 + changes / 100.0 + notified * 2",
     ),
-    # Ingest 15 ms of 512 MB; push 512 MB for the attempt's time, ten side by side, and 5 ms of work each; 100 ms for a notification's whole way.
+    # Ingest 15 ms of 512 MB; push 512 MB for the attempt's time, ten side by side, and 5 ms of work each; 100 ms for a
+    # notification's whole way.
     Usage(
         item="Lambda GB-seconds",
         price="lambda_gb_second_arm64",

@@ -13,7 +13,9 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """The text with everything that cannot be seen, breaks a line or turns the direction of writing made visible as U+FFFD."""
+    """The text with everything that cannot be seen, breaks a line or turns the direction of writing made visible as
+    U+FFFD.
+    """
     return "".join(_REPLACEMENT if unicodedata.category(each) in _UNSEEN else each for each in text)
 
 
@@ -27,7 +29,8 @@ def shortened(text: str, longest: int) -> str:
 
 
 def as_html(text: str, longest: int = 60) -> str:
-    """The text as an element of HTML: escaped, its direction of writing kept to itself, whole in its title when it is cut.
+    """The text as an element of HTML: escaped, its direction of writing kept to itself,
+    whole in its title when it is cut.
 
     Args:
         text: As the tenant wrote it.

@@ -1,4 +1,6 @@
-"""A request that failed for a moment is made again: a loaded machine answers 500 now and then, and clients of a hub are expected to try again."""
+"""A request that failed for a moment is made again: a loaded machine answers 500 now and then,
+and clients of a hub are expected to try again.
+"""
 
 from __future__ import annotations
 

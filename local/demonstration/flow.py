@@ -26,8 +26,9 @@ MESSAGES = REPOSITORY / "events" / "messages.jsonl"
 RETRIES = 2
 RETRIES_DELAY = 6
 WARM_REQUESTS = 6
-"""Requests side by side before the first message: the first of each process of the emulator takes a second or more, and acknowledgements of
-the first messages would come too late for that."""
+"""Requests side by side before the first message: the first of each process of the emulator takes a second or more, and
+acknowledgements of the first messages would come too late for that.
+"""
 SECONDS = 180.0
 """The whole demonstration is given up after this time."""
 _BATCH_BYTES = 500_000

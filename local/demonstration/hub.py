@@ -22,7 +22,8 @@ class Hub:
         token: Its token.
 
     Attributes:
-        repeated: How often a request was made again because the hub had failed. What it asked for may have happened twice.
+        repeated: How often a request was made again because the hub had failed. What it asked for may have happened
+            twice.
     """
 
     def __init__(self, base_url: str, project_id: str, token: str) -> None:

@@ -1,4 +1,6 @@
-"""A consumer of notifications that loses its connection and, once it is back, gets exactly the rest (Notifications 2.0)."""
+"""A consumer of notifications that loses its connection and, once it is back,
+gets exactly the rest (Notifications 2.0).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An order through the hub protocol: a store pushes ``order:new`` to two endpoints, one that answers at once and one that takes it for later."""
+"""An order through the hub protocol: a store pushes ``order:new`` to two endpoints,
+one that answers at once and one that takes it for later.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A webhook: an application, its endpoint, a message, and the signature that the endpoint verifies (Svix API, Standard Webhooks)."""
+"""A webhook: an application, its endpoint, a message, and the signature that the endpoint verifies (Svix API,
+Standard Webhooks).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The hub protocol: a store with mappings, services that answer at once, later, or with further messages, and what was promised."""
+"""The hub protocol: a store with mappings, services that answer at once, later, or with further messages,
+and what was promised.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ class HubWorld(PushWorld):
         return Reply(200, body=json.dumps(said).encode(), takes=0)
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each type of message, the person who decides about what is held, and the owner who pauses services."""
+        """A producer for each type of message, the person who decides about what is held,
+        and the owner who pauses services.
+        """
         acts: dict[str, Callable[[], object]] = {}
         for number, kind in enumerate(TYPES):
             random = self._chance(f"producer-{number}")
@@ -143,7 +147,9 @@ class HubWorld(PushWorld):
             self.pushed.append(answer.body["message_id"])
 
     def _pause(self, random: Random) -> None:
-        """The owner turns a service off, and on again after a while: what comes meanwhile is not for it, what came before is."""
+        """The owner turns a service off, and on again after a while: what comes meanwhile is not for it,
+        what came before is.
+        """
         service = random.choice(self.services)
         if service.off and service.off[-1][1] == FOREVER:
             return

@@ -1,4 +1,6 @@
-"""IronMQ: push queues of every kind with their producers, endpoints and an owner who changes his mind, and what they were promised."""
+"""IronMQ: push queues of every kind with their producers, endpoints and an owner who changes his mind,
+and what they were promised.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from simulation.truth import Accepted, Violation, Written
 from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
-"""How much before its time a delivery may be tried: nothing, but for whole seconds of streams and clocks that are off, see ``_clocks_off``."""
+"""How much before its time a delivery may be tried: nothing, but for whole seconds of streams and clocks that are off,
+see ``_clocks_off``.
+"""
 
 CACHED = CACHE_TTL_MS * 1000
 """For so long (microseconds) a first attempt goes by what was remembered of its queue."""

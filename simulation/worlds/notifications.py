@@ -1,4 +1,6 @@
-"""Notifications 2.0: publishers that repeat, consumers that come and go, exclusive and shared; and what they were promised."""
+"""Notifications 2.0: publishers that repeat, consumers that come and go, exclusive and shared;
+and what they were promised.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +248,9 @@ class NotificationsWorld(World):
                 yield Violation("never arrived", f"p{each.publisher}n{each.number}", f"at {subscriber.name}")
 
     def _in_order(self, subscriber: Subscriber) -> Iterator[Violation]:
-        """On one connection positions rise (shared: those of one source), but for what a sender that failed sends again."""
+        """On one connection positions rise (shared: those of one source),
+        but for what a sender that failed sends again.
+        """
         seen: dict[tuple[str, int], Frame] = {}
         highest: dict[tuple[str, str], int] = {}
         for each in subscriber.frames:
@@ -267,11 +271,16 @@ class NotificationsWorld(World):
         for each in subscriber.frames:
             noted = subscriber.noted.get(each.position)
             if noted is not None and noted < each.opened - SECOND:
-                told = f"{subscriber.name} on {each.connection} at {each.at / SECOND:.1f} s, noted at {noted / SECOND:.1f} s"
+                told = (
+                    f"{subscriber.name} on {each.connection} at {each.at / SECOND:.1f} s, noted at "
+                    f"{noted / SECOND:.1f} s"
+                )
                 yield Violation("sent after its acknowledgement", f"p{each.key[0]}n{each.key[1]}", told)
 
     def _one_order(self) -> Iterator[Violation]:
-        """A topic has one order, the same for all, in which what one publisher published one after the other stays so."""
+        """A topic has one order, the same for all, in which what one publisher published one after the other stays
+        so.
+        """
         at: dict[tuple[str, int], tuple[int, int]] = {}
         positions: dict[tuple[str, tuple[int, int]], set[int]] = defaultdict(set)
         for subscriber in self.subscribers:

@@ -1,6 +1,8 @@
-"""Queues with what a subscriber is spared: ordering keys, circuits, limits, answers that are obeyed; and an owner who empties them.
+"""Queues with what a subscriber is spared: ordering keys, circuits, limits, answers that are obeyed;
+and an owner who empties them.
 
-IronMQ's API has no words for these settings, so an operator writes them, and producers of ordered messages are programs inside the hub.
+IronMQ's API has no words for these settings, so an operator writes them, and producers of ordered messages are programs
+inside the hub.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ PROMPT = 15 * MINUTE
 """Within so long a message is delivered whose endpoint is well and which waits for no other."""
 
 LATE_AT_MOST = 4
-"""Deliveries that may be late in a run without heavy storms: environments die now and then, which hides their orders for three quarters of an hour."""
+"""Deliveries that may be late in a run without heavy storms: environments die now and then,
+which hides their orders for three quarters of an hour.
+"""
 
 FOREVER = 10**18
 NO_ORDER = Ordering(key="")
@@ -117,7 +121,10 @@ class PoliciesWorld(IronMqWorld):
         )
 
     def _post_ordered(self, queue: PushQueue, random: Random) -> None:
-        """Post messages of one key, as a program of the hub in an environment of ingest; again until it is known that they are stored."""
+        """Post messages of one key, as a program of the hub in an environment of ingest.
+
+        Again until it is known that they are stored.
+        """
         key, count = random.choice(KEYS), random.choice((1, 1, 2, 4))
         new = [NewMessage(body=json.dumps({"key": key}).encode(), order_key=key) for _ in range(count)]
         began = self._account.scheduler.now
@@ -159,7 +166,8 @@ class PoliciesWorld(IronMqWorld):
         }
         if number in (1, 2):
             for subscriber_id in ids:
-                # A subscriber that was taken away and made anew is another one at the same place: only one of them can be judged by it.
+                # A subscriber that was taken away and made anew is another one at the same place: only one of them can
+                # be judged by it.
                 if len(ids) == 1:
                     yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
             histories = {owed[0]: each for owed, each in self._truth.deliveries.items() if owed[1] in ids}
@@ -190,7 +198,9 @@ class PoliciesWorld(IronMqWorld):
                     )
 
     def _prompt(self) -> Iterator[Violation]:
-        """Nothing holds up a message whose endpoint is well and which waits behind none of its key: not another key that is stuck, nor a ramp."""
+        """Nothing holds up a message whose endpoint is well and which waits behind none of its key:
+        not another key that is stuck, nor a ramp.
+        """
         late: list[tuple[str, str]] = []
         last: dict[tuple[str, str, str], str] = {}
         by_place = sorted(self._owed(), key=lambda pair: (pair[0].message.ordering or NO_ORDER).sequence)

@@ -1,4 +1,6 @@
-"""Pull queues: consumers that reserve, touch, release, delete, forget and die; dead letters; and what they were promised."""
+"""Pull queues: consumers that reserve, touch, release, delete, forget and die; dead letters;
+and what they were promised.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,9 @@ class PullWorld(World):
         return (each for each in self._truth.accepted.values() if each.pull and each.message.queue in NAMES)
 
     def _cleared_at(self, accepted: Accepted) -> int | None:
-        """When the owner emptied the queue that a message was in, microseconds: from then on the queue has another generation of messages."""
+        """When the owner emptied the queue that a message was in, microseconds:
+        from then on the queue has another generation of messages.
+        """
         history = self._truth.queues[accepted.message.queue]
         own = [
             place for place, (_, queue) in enumerate(history) if queue and queue.pull_uid == accepted.message.queue_uid
@@ -230,7 +234,8 @@ class PullWorld(World):
         in_order = sorted(handed, key=lambda each: each.at)
         for index, each in enumerate(in_order):
             for earlier in in_order[:index]:
-                # The later one was answered before the time of the one that was asked for, and answered, before was over.
+                # The later one was answered before the time of the one that was asked for, and answered, before was
+                # over.
                 if (
                     earlier.at < each.asked_at
                     and each.at < earlier.until - self._off
@@ -239,7 +244,10 @@ class PullWorld(World):
                     yield Violation(
                         "reserved by two",
                         message_id,
-                        f"{each.consumer} at {each.at / SECOND:.1f} s, {earlier.consumer} until {earlier.until / SECOND:.1f} s",
+                        (
+                            f"{each.consumer} at {each.at / SECOND:.1f} s, {earlier.consumer} until "
+                            f"{earlier.until / SECOND:.1f} s"
+                        ),
                     )
         for earlier in in_order:
             for began, status in self.deletions[message_id]:

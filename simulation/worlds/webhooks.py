@@ -1,4 +1,6 @@
-"""Webhooks: applications with endpoints of their own, producers that repeat under a key, owners who pause, change and delete endpoints; and what was promised."""
+"""Webhooks: applications with endpoints of their own, producers that repeat under a key, owners who pause,
+change and delete endpoints; and what was promised.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ class Customer:
         app: Its application's number.
         endpoint: Where it is.
         endpoint_id: As the hub calls it.
-        secrets: What it checks signatures with, each with when its owner knew that it counts, microseconds; None while he does not.
+        secrets: What it checks signatures with, each with when its owner knew that it counts, microseconds; None while
+            he does not.
         changing: Whether its owner is about to change it.
     """
 
@@ -146,7 +149,9 @@ class WebhooksWorld(PushWorld):
             self.posted.append((key, answer.body["id"]))
 
     def _own(self, random: Random) -> None:
-        """The owner pauses an endpoint and goes on, chooses other types, rotates a secret, deletes an endpoint for another, enables what was disabled."""
+        """The owner pauses an endpoint and goes on, chooses other types, rotates a secret,
+        deletes an endpoint for another, enables what was disabled.
+        """
         customer = random.choice(self.customers)
         if customer.changing or self._settings[customer.endpoint_id][-1][1] is None:
             return
@@ -211,7 +216,9 @@ class WebhooksWorld(PushWorld):
         return 1_100 + round(2_000 * worst)
 
     def _as_its_owner_said(self, customer: Customer) -> Iterator[Violation]:
-        """Nothing is sent to an endpoint that was disabled or deleted, and each request is signed with its secret as it was."""
+        """Nothing is sent to an endpoint that was disabled or deleted, and each request is signed with its secret as it
+        was.
+        """
         late = REMEMBERED + self._clocks_off_ms * 1000
         for seen in customer.endpoint.log:
             before = self._settings_between(customer.endpoint_id, seen.known_at - late, seen.at)

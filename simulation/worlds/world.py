@@ -78,7 +78,9 @@ class World(ABC):
         self._account.scheduler.run(self._account.scheduler.now + seconds * SECOND)
 
     def _each_while_traffic(self, random: Random, act: Callable[[], object], *, an_hour: float) -> None:
-        """Do something at random moments, so often an hour, each time side by side with the time before, until the hours of traffic are over."""
+        """Do something at random moments, so often an hour, each time side by side with the time before,
+        until the hours of traffic are over.
+        """
         scheduler = self._account.scheduler
         end = scheduler.now + round(self._hours * HOUR)
         while True:

@@ -100,7 +100,8 @@ class Console:
         url: Where the console is.
         project: Whose it is.
         asked: Every address that was asked for.
-        wrong: What must not happen: a script of a tenant's that ran, something the policy had to stop, an error of the console's own.
+        wrong: What must not happen: a script of a tenant's that ran, something the policy had to stop, an error of the
+            console's own.
     """
 
     page: Page
@@ -158,7 +159,10 @@ class Console:
         self.page.evaluate(AXE)
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
-            f"{each['id']}: {json.dumps([node['target'] for node in each['nodes']])} {each['nodes'][0]['failureSummary']}"
+            (
+                f"{each['id']}: {json.dumps([node['target'] for node in each['nodes']])} "
+                f"{each['nodes'][0]['failureSummary']}"
+            )
             for each in found["violations"]
         ]
 

@@ -1,4 +1,6 @@
-"""A topic with one subscriber, behind a WebSocket on this machine, as Notifications 2.0 keeps it: what was not acknowledged comes again."""
+"""A topic with one subscriber, behind a WebSocket on this machine, as Notifications 2.0 keeps it:
+what was not acknowledged comes again.
+"""
 
 from __future__ import annotations
 

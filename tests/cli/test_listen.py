@@ -1,4 +1,7 @@
-"""``pushhub listen``: everything is forwarded, in order; what was acknowledged is not forwarded again, whatever dies in between."""
+"""``pushhub listen``: everything is forwarded, in order.
+
+What was acknowledged is not forwarded again, whatever dies in between.
+"""
 
 from __future__ import annotations
 

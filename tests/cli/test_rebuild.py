@@ -54,7 +54,9 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def recorded(body: bytes, *, kept: bool) -> Delivery:
-    """A message that one subscriber did not take yet, as its records tell it: its body in the bucket, or in the table that is lost."""
+    """A message that one subscriber did not take yet, as its records tell it: its body in the bucket,
+    or in the table that is lost.
+    """
     now = SystemClock().now()
     [ref] = S3BodyStore(boto3.client("s3"), aws.BUCKET).put(PROJECT, [body], now)
     posted = message(

@@ -1,4 +1,6 @@
-"""AWS in the test's own process: tables, buckets and queues as the template makes them, and clients that can be made to fail."""
+"""AWS in the test's own process: tables, buckets and queues as the template makes them,
+and clients that can be made to fail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Several threads whose calls take turns in virtual time: the same seed gives the same interleaving on any machine, however loaded."""
+"""Several threads whose calls take turns in virtual time: the same seed gives the same interleaving on any machine,
+however loaded.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 @pytest.fixture(autouse=True)
 def _services(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``SERVICES=simulation`` the adapters run on the simulator's models: see ``tests/simulation/test_models.py``."""
+    """With ``SERVICES=simulation`` the adapters run on the simulator's models:
+    see ``tests/simulation/test_models.py``.
+    """
     if os.environ.get("SERVICES") == "simulation":
         from tests.simulation import simulated_services  # noqa: PLC0415 (who does not ask for them need not have them)
 

@@ -1,4 +1,6 @@
-"""The stores of Notifications 2.0, each twice: the fake that other tests use, and the adapter on DynamoDB in this process."""
+"""The stores of Notifications 2.0, each twice: the fake that other tests use,
+and the adapter on DynamoDB in this process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What :class:`pushhub.webhooks.portal.PortalTokens` and :class:`pushhub.webhooks.tasks.TaskStore` promise, of the fakes and of DynamoDB."""
+"""What :class:`pushhub.webhooks.portal.PortalTokens` and :class:`pushhub.webhooks.tasks.TaskStore` promise,
+of the fakes and of DynamoDB.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which URLs may be targets: at registration, for every way to write a forbidden address that is known to have worked elsewhere."""
+"""Which URLs may be targets: at registration, for every way to write a forbidden address that is known to have worked
+elsewhere.
+"""
 
 from __future__ import annotations
 

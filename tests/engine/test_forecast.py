@@ -1,4 +1,6 @@
-"""The policy simulator: its figures follow from the hub's own rules, every message is counted once, and its work is bounded."""
+"""The policy simulator: its figures follow from the hub's own rules, every message is counted once,
+and its work is bounded.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_what_never_fails_is_delivered_at_once() -> None:
 
 
 def test_an_outage_longer_than_the_tries_loses_what_came_before_its_last_minutes() -> None:
-    """Given 4 tries of 10 s that time out, 60 s apart, then the fourth begins 210 s after acceptance: only what came later meets the end."""
+    """Given 4 tries of 10 s that time out, 60 s apart, then the fourth begins 210 s after acceptance:
+    only what came later meets the end.
+    """
     of = forecast(plan(rate=1, duration_ms=HOUR), work=100_000)
     assert of.sample == 1
     assert of.given_up == 3600 - 210
@@ -95,7 +99,9 @@ def test_what_is_still_on_its_way_when_the_look_ends_is_said() -> None:
 
 
 def test_a_circuit_spares_an_endpoint_that_is_down() -> None:
-    """Given 20 failures in a row open the circuit, then little more than what was on its way by then is sent before the endpoint is back."""
+    """Given 20 failures in a row open the circuit, then little more than what was on its way by then is sent before the
+    endpoint is back.
+    """
     without = forecast(plan(policy=SCHEDULES["svix"], endpoint=outage(Trouble.REFUSES), rate=50))
     of = forecast(plan(policy=SCHEDULES["svix"], endpoint=outage(Trouble.REFUSES), rate=50, circuit=CIRCUIT))
     assert of.opened == 1
@@ -162,7 +168,9 @@ def test_an_endpoint_that_comes_and_goes_fails_for_its_part() -> None:
 @pytest.mark.parametrize("circuit", [None, Circuit(failures=5), CIRCUIT])
 @pytest.mark.parametrize("policy", [FixedDelay(retries=100, delay_s=120), Schedule(waits_s=(60,) * 40, spread=(1, 1))])
 def test_the_whole_engine_makes_the_same_attempts(policy: RetryPolicy, circuit: Circuit | None) -> None:
-    """Given the same outage on the engine with queues, stores and functions (fakes), then it makes as many attempts as the simulator says."""
+    """Given the same outage on the engine with queues, stores and functions (fakes),
+    then it makes as many attempts as the simulator says.
+    """
     url = "https://shop.example/in"
     world = World()
     world.make_queue("q", subscribers(url), retry=policy, circuit=circuit)

@@ -41,7 +41,9 @@ def recorded(world: World) -> list[Mapping[str, Any]]:
 
 
 def an_outage(reply: Reply) -> tuple[World, int]:
-    """A message each ten seconds for two hours, the first half hour of which goes well, then half an hour of trouble."""
+    """A message each ten seconds for two hours, the first half hour of which goes well,
+    then half an hour of trouble.
+    """
     world = World()
     start = world.clock.now()
     world.make_queue("q", subscribers(URL, OTHER), retry=POLICY)

@@ -1,4 +1,6 @@
-"""Decision 1 as a test: whatever single call fails, times out after taking effect, or is followed by a crash, nothing is lost."""
+"""Decision 1 as a test: whatever single call fails, times out after taking effect, or is followed by a crash,
+nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SLOW = "https://slow.example/"
 
 
 def play(plan: FaultPlan) -> tuple[World, list[str]]:
-    """A busy quarter of an hour: three subscribers and a fan-out queue, four messages, one scheduled wait, one error queue."""
+    """A busy quarter of an hour: three subscribers and a fan-out queue, four messages, one scheduled wait,
+    one error queue.
+    """
     world = World(plan)
     fan_out = Subscriber(subscriber_id="s4", name="fan-out", url="ironmq:///copies")
     world.make_queue(
@@ -181,7 +185,8 @@ class Outage(FaultPlan):
 
 @pytest.mark.parametrize("port", ["messages", "config", "retry_queue"])
 def test_an_hours_outage_sends_nothing_to_the_dead_letter_queues(port: str) -> None:
-    # Given a message whose first try is due, and one that waits for its second, when a service behind the hub breaks down
+    # Given a message whose first try is due, and one that waits for its second, when a service behind the hub breaks
+    # down
     outage = Outage(port, lasts=False)
     world = World(outage)
     world.make_queue("q", subscribers(HEALTHY), retries=2, retries_delay=60)

@@ -1,4 +1,7 @@
-"""Messages of an ordering key are delivered in order to each subscriber, and a stuck key blocks only itself. On fakes."""
+"""Messages of an ordering key are delivered in order to each subscriber, and a stuck key blocks only itself.
+
+On fakes.
+"""
 
 from __future__ import annotations
 

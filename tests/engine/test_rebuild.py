@@ -1,4 +1,6 @@
-"""The messages table is lost: what records and the bodies bucket still tell goes on, what they do not tell is named, and nothing arrives twice."""
+"""The messages table is lost: what records and the bodies bucket still tell goes on, what they do not tell is named,
+and nothing arrives twice.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() ->
 def test_records_go_on_without_a_gap() -> None:
     world, told = lost_while_it_waits(B)
     rebuild(world, told)
-    # Then that it waits again is a change of its own, the attempt before it is not told twice, and the next one has the next number
+    # Then that it waits again is a change of its own, the attempt before it is not told twice, and the next one has the
+    # next number
     world.run(seconds=HOUR)
     [delivery] = world.messages.all_deliveries()
     restored = told[-1]["version"]

@@ -1,4 +1,6 @@
-"""Tokens in subscribers' URLs are told to their owner only where the protocol shows the URL: never in a text about what went wrong, nor in logs."""
+"""Tokens in subscribers' URLs are told to their owner only where the protocol shows the URL:
+never in a text about what went wrong, nor in logs.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,8 @@ def test_what_expired_meanwhile_is_closed_where_people_see_it() -> None:
 
 
 def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
-    # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted just now
+    # Given one delivery that is made, one that waits for its retry, one that waits for days, and one that was accepted
+    # just now
     world = World()
     world.make_queue("done", subscribers(A))
     world.make_queue("later", subscribers(B), retries=3, retries_delay=86_400)

@@ -1,6 +1,7 @@
 """The whole engine on fakes and a fake clock: what SQS, the stream and the schedules do, one step at a time.
 
-A :class:`tests.fakes.Crash` ends the function that runs: nothing it received is deleted, and everything goes on with what is stored.
+A :class:`tests.fakes.Crash` ends the function that runs: nothing it received is deleted, and everything goes on with
+what is stored.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def subscribers(*urls: str) -> tuple[Subscriber, ...]:
 
 
 class Owner:
-    """What a protocol does with the events of its subscribers: remembers them, and disables those that are to be disabled.
+    """What a protocol does with the events of its subscribers: remembers them,
+    and disables those that are to be disabled.
 
     Attributes:
         events: All, in order.

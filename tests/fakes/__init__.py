@@ -1,4 +1,6 @@
-"""In-memory stand-ins for the ports, faithful enough that the contract tests cannot tell them from the real adapters."""
+"""In-memory stand-ins for the ports, faithful enough that the contract tests cannot tell them from the real
+adapters.
+"""
 
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock

@@ -1,6 +1,7 @@
 """Faults on demand: any port call can fail, time out after taking effect, or be followed by a crash.
 
-A test of "each call fails once" runs the use case once with an empty plan to learn its calls, then once more for each call and fault::
+A test of "each call fails once" runs the use case once with an empty plan to learn its calls, then once more for each
+call and fault::
 
     learned = FaultPlan()
     run(faulty(store, "messages", learned))

@@ -1,4 +1,6 @@
-"""The roles of the functions behind the queue API, and of the one that writes records, against every call that these make."""
+"""The roles of the functions behind the queue API, and of the one that writes records,
+against every call that these make.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ class Caller:
     def call(
         self, function: str, method: str, path: str, body: object = None, *, override: str = "", below: str = "/queues"
     ) -> dict[str, Any]:
-        """Make a request below the project's queues, or something else of it, as the gateway hands it over; the answer's body."""
+        """Make a request below the project's queues, or something else of it, as the gateway hands it over.
+
+        The answer's body.
+        """
         headers = {"authorization": f"OAuth {self.token}"}
         if override:
             headers["x-http-method-override"] = override

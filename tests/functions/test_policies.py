@@ -53,7 +53,9 @@ IAM_ACTIONS = {
 
 @dataclass(frozen=True, order=True)
 class Right:
-    """An IAM action on a resource: a logical id, and behind it what stands behind the ARN (``/index/line``, ``/bodies/*``)."""
+    """An IAM action on a resource: a logical id, and behind it what stands behind the ARN (``/index/line``,
+    ``/bodies/*``).
+    """
 
     action: str
     resource: str

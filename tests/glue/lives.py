@@ -1,4 +1,7 @@
-"""Lives of messages, lived by the hub's own rules, and the records they leave; written to disk as the records function does."""
+"""Lives of messages, lived by the hub's own rules, and the records they leave.
+
+Written to disk as the records function does.
+"""
 
 from __future__ import annotations
 

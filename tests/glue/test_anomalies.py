@@ -1,4 +1,7 @@
-"""What is unlike a subscriber's own past is told, once and in words; chance, thin data, quiet weekends and what happens each night are not."""
+"""What is unlike a subscriber's own past is told, once and in words.
+
+Chance, thin data, quiet weekends and what happens each night are not.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def test_where_nothing_happens_nothing_is_told(scores: dict[str, Score], kind: s
 
 
 def hours(spark: SparkSession, days: int, each: Callable[[int, int], dict[str, Any] | None]) -> DataFrame:
-    """Hours of one subscriber on the days up to today: ``each(days ago, hour)`` tells how an hour differs from 100 attempts without failures; None: no attempts."""
+    """Hours of one subscriber on the days up to today: ``each(days ago,
+    hour)`` tells how an hour differs from 100 attempts without failures; None: no attempts.
+    """
     rows = []
     for ago in range(days, -1, -1):
         for hour in range(24):
@@ -74,7 +79,9 @@ def hours(spark: SparkSession, days: int, each: Callable[[int, int], dict[str, A
 
 
 def slots(spark: SparkSession, each: Callable[[int], tuple[int, int] | None], begin: datetime = TODAY) -> DataFrame:
-    """Slots of one subscriber from a time on to the end of today: ``each(minute)`` tells how many were tried and failed; None: none."""
+    """Slots of one subscriber from a time on to the end of today: ``each(minute)`` tells how many were tried and
+    failed; None: none.
+    """
     rows = []
     for minute in range(0, int((UNTIL - begin).total_seconds() // 60), 5):
         counted = each(minute)

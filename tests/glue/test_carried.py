@@ -1,4 +1,6 @@
-"""Deliveries that outlive the nightly window are carried from night to night until they end, or until a person settles them."""
+"""Deliveries that outlive the nightly window are carried from night to night until they end,
+or until a person settles them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Findings by cause: one object that cannot be read is one cause, however many findings it makes; and what did not arrive, by queue and subscriber."""
+"""Findings by cause: one object that cannot be read is one cause, however many findings it makes;
+and what did not arrive, by queue and subscriber.
+"""
 
 from __future__ import annotations
 

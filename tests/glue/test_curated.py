@@ -1,4 +1,6 @@
-"""What is kept of a day is what its objects say, and nothing else: unchanged days are left alone, and no drop of rows is silent."""
+"""What is kept of a day is what its objects say, and nothing else: unchanged days are left alone,
+and no drop of rows is silent.
+"""
 
 from __future__ import annotations
 

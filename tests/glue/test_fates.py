@@ -19,7 +19,9 @@ from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 
 def some_lives() -> Lives:
-    """Ten deliveries to each of two subscribers: s0 takes all at once, s1 takes five at once, three at the second try, one at the third, one never."""
+    """Ten deliveries to each of two subscribers: s0 takes all at once, s1 takes five at once,
+    three at the second try, one at the third, one never.
+    """
     lives = Lives()
     for n in range(10):
         healthy, flaky = lives.post(NOON + n * MINUTE, subscribers=("s0", "s1"), size=1000)

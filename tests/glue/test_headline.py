@@ -1,4 +1,6 @@
-"""The numbers at the top of the page and its sums: whole days, none of them skipped, and never the sum of a table that was cut."""
+"""The numbers at the top of the page and its sums: whole days, none of them skipped,
+and never the sum of a table that was cut.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Names that tenants chose break neither the report nor its readers, and what goes wrong in drawing costs the picture only."""
+"""Names that tenants chose break neither the report nor its readers,
+and what goes wrong in drawing costs the picture only.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ HARMLESS = frozenset(
     re.findall(
         r"[\w:]+",
         """
-        a b bdi body br code details div footer h1 h2 h3 head html main meta nav p span style summary svg table title td th tr
+        a b bdi body br code details div footer h1 h2 h3 head html main meta nav p span style
+        summary svg table title td th tr
         clippath defs g image lineargradient metadata path rect stop text tspan use symbol
         rdf:rdf cc:work dc:type dc:title dc:format dc:creator cc:agent
         """,

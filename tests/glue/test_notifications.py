@@ -36,7 +36,10 @@ def judged(world: NotificationWorld, records: DataFrame, hours: int = 0) -> Data
 
 
 def live(world: NotificationWorld) -> None:
-    """Two subscribers: one acknowledges two of five and loses its connection, one that is removed had three; then two more come."""
+    """Two subscribers: one acknowledges two of five and loses its connection, one that is removed had three.
+
+    Then two more come.
+    """
     world.connect("a", world.token("one"))
     world.connect("b", world.token("two"))
     world.publish(1, 2, 3)

@@ -1,4 +1,6 @@
-"""Webhooks in the report: what the whole engine recorded of two days of them is accounted for, in order, without a finding."""
+"""Webhooks in the report: what the whole engine recorded of two days of them is accounted for, in order,
+without a finding.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Children, parameters and notifications exactly once: whatever call fails, whatever SQS delivers twice, whatever endpoints answer the second time."""
+"""Children, parameters and notifications exactly once: whatever call fails, whatever SQS delivers twice,
+whatever endpoints answer the second time.
+"""
 
 from __future__ import annotations
 
@@ -209,7 +211,9 @@ def test_two_racing_messages_of_one_identity_give_one_delivery() -> None:
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_polls_and_posts_never_come_before_their_delay(data: st.DataObject) -> None:
-    """Whatever an endpoint answers in what order: nothing is sent early, and nothing is posted again once it was taken for later."""
+    """Whatever an endpoint answers in what order: nothing is sent early,
+    and nothing is posted again once it was taken for later.
+    """
     world = HubWorld()
     kinds = data.draw(st.lists(st.sampled_from(["poll", "delay", "fail", "late"]), max_size=8))
     waits = [data.draw(st.integers(0, 4000)) for _ in kinds]

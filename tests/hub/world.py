@@ -25,7 +25,9 @@ __all__ = ["ENDLESS", "URL", "HubWorld", "Says"]
 URL = "https://acme.example/import"
 
 Says = Callable[[dict[str, Any]], "Reply | int | dict[str, Any]"]
-"""What an endpoint answers to a request body: a reply, a bare status, or the fields of a 200 (``message_id`` is added)."""
+"""What an endpoint answers to a request body: a reply, a bare status,
+or the fields of a 200 (``message_id`` is added).
+"""
 
 
 class HubWorld(World):
@@ -62,7 +64,9 @@ class HubWorld(World):
         return re_matches(pattern, texts)
 
     def map(self, *types: str, url: str = URL, says: Says | None = None, **fields: Any) -> ServiceMapping:
-        """A mapping of some types to a URL, and what the endpoint there answers (``{"message_id"}`` alone by default)."""
+        """A mapping of some types to a URL, and what the endpoint there answers (``{"message_id"}`` alone by
+        default).
+        """
         self.endpoints.setdefault(url, says or (lambda _: {}))
         mapping = ServiceMapping(
             **{

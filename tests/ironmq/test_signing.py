@@ -1,4 +1,6 @@
-"""Signed subscribers of push queues: what they are sent, how keys are given, changed and taken away, and that nobody sees them."""
+"""Signed subscribers of push queues: what they are sent, how keys are given, changed and taken away,
+and that nobody sees them.
+"""
 
 from __future__ import annotations
 

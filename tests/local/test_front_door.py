@@ -120,8 +120,10 @@ def test_a_chunked_body_arrives_whole() -> None:
 def test_headers_pass_but_for_those_of_the_connection() -> None:
     # Given headers of every sort
     sent = (
-        b"Authorization: OAuth token\r\nX-Twice: 1\r\nx-twice: 2\r\nX-Latin: caf\xc3\xa9\r\nContent-Type: text/plain; encoding=utf-8\r\n"
-        b"TE: trailers\r\nKeep-Alive: 3\r\nX-Http-Method-Override: PATCH\r\nUser-Agent: iron_mq_python (version: 0.9)\r\n"
+        b"Authorization: OAuth token\r\nX-Twice: 1\r\nx-twice: 2\r\nX-Latin: caf\xc3\xa9\r\nContent-Type: text/plain; "
+        b"encoding=utf-8\r\n"
+        b"TE: trailers\r\nKeep-Alive: 3\r\nX-Http-Method-Override: PATCH\r\nUser-Agent: iron_mq_python (version: "
+        b"0.9)\r\n"
     )
     # When they are sent
     upstream = Upstream()

@@ -27,7 +27,8 @@ UNTIL = SINCE + timedelta(hours=1)
 
 def test_messages_of_both_kinds_of_queue() -> None:
     with dynamodb() as client:
-        # Given messages of a push queue and of a pull queue, one of each accepted before the time asked for, and a delivery beside them
+        # Given messages of a push queue and of a pull queue, one of each accepted before the time asked for, and a
+        # delivery beside them
         pushed, pulled = [message(), message()], [message(), message()]
         old = [message(accepted_at=NOW - 1), message(accepted_at=NOW + 3_600_000)]
         entries_of = DynamoDBSchedule(client, SCHEDULE_TABLE, FakeClock())

@@ -1,6 +1,8 @@
-"""Whatever publishers, clients, crashes and failing calls do, in whatever order: the promises of Notifications 2.0 hold.
+"""Whatever publishers, clients, crashes and failing calls do, in whatever order:
+the promises of Notifications 2.0 hold.
 
-* Everything whose publishing was answered, after the first connection, reaches a consumer, again and again until it is acknowledged.
+* Everything whose publishing was answered, after the first connection, reaches a consumer, again and again until it is
+  acknowledged.
 * What was acknowledged is never sent again.
 * On every connection new notifications come in publishing order; for shared consumers this holds for each source.
 * No connection has more unacknowledged notifications than its window, but for what a sender sent and could not record.
@@ -237,7 +239,9 @@ class Notifications(RuleBasedStateMachine):
         assert received <= set(self.published) | self.uncertain
 
     def records_add_up(self) -> None:
-        """What the records say is what happened: each delivery owed ends once, as acknowledged, and none that was not owed does."""
+        """What the records say is what happened: each delivery owed ends once, as acknowledged,
+        and none that was not owed does.
+        """
         made = NotificationRecords(topics=self.world.topics, backlogs=self.world.backlogs)
         changes: list[BacklogChange | CommitChange] = [*self.world.topics.changes, *self.world.backlogs.changes]
         records = [record for change in changes for record in made.of(change)]

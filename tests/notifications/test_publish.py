@@ -1,4 +1,6 @@
-"""Publishing to several topics at once: one that is full keeps nothing from the others, and a repeat repeats nothing."""
+"""Publishing to several topics at once: one that is full keeps nothing from the others,
+and a repeat repeats nothing.
+"""
 
 from __future__ import annotations
 

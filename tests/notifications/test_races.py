@@ -1,4 +1,6 @@
-"""Things that happen between two steps of a sender or a publisher: each once, at the one moment where it could do harm."""
+"""Things that happen between two steps of a sender or a publisher: each once,
+at the one moment where it could do harm.
+"""
 
 from __future__ import annotations
 

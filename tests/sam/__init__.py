@@ -1,1 +1,3 @@
-"""``sam validate``, ``sam build`` and ``sam deploy`` as on AWS, into the emulator, with messages pushed through the result."""
+"""``sam validate``, ``sam build`` and ``sam deploy`` as on AWS, into the emulator,
+with messages pushed through the result.
+"""

@@ -123,7 +123,9 @@ def deploy(build: Path, running: Emulator, *parameters: str) -> None:
 
 
 def allow_batches(made: Deployment) -> None:
-    """Make up for a mistake of MiniStack 1.5.33: it asks for ``sqs:SendMessageBatch``, which AWS covers by ``sqs:SendMessage``."""
+    """Make up for a mistake of MiniStack 1.5.33: it asks for ``sqs:SendMessageBatch``,
+    which AWS covers by ``sqs:SendMessage``.
+    """
     iam = made.client("iam")
     for role in iam.list_roles()["Roles"]:
         for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:

@@ -1,4 +1,7 @@
-"""The template passes SAM's own checks and those of its linter, with its loops and without; the emulator reads its loops as we do."""
+"""The template passes SAM's own checks and those of its linter, with its loops and without.
+
+The emulator reads its loops as we do.
+"""
 
 from __future__ import annotations
 

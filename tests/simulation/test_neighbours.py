@@ -1,4 +1,6 @@
-"""Endpoints that hang, by the dozen and of one project: the others' messages are delivered as if they were not there, on queues that are not fair."""
+"""Endpoints that hang, by the dozen and of one project: the others' messages are delivered as if they were not there,
+on queues that are not fair.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,10 @@ import pytest
 from bench.neighbours_model import run
 
 MOST_MS = 2_500
-"""The longest that a victim's message may take, of virtual time: the stream is read, a run has half a second to find out who is slow, and looks into
-its queue each second. It was 102 s for fifty of them before they had a lane of their own."""
+"""The longest that a victim's message may take, of virtual time: the stream is read, a run has half a second to find
+out who is slow, and looks into its queue each second. It was 102 s for fifty of them before they had a lane of their
+own.
+"""
 
 
 @pytest.mark.parametrize("endpoints", [1, 50])

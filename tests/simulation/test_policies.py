@@ -130,7 +130,8 @@ def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> No
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
-    # Given an account in which the order for one delivery is queued, that for another was purged, and that for a third is nowhere
+    # Given an account in which the order for one delivery is queued, that for another was purged, and that for a third
+    # is nowhere
     keys = [DeliveryKey("p", "u", f"{number:019d}", "s") for number in range(3)]
     bodies = [WorkOrder(key=each, queue="q").encode() for each in keys]
     account: Any = SimpleNamespace(

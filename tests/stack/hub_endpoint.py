@@ -1,4 +1,6 @@
-"""An endpoint of the hub protocol as a user would write one: a small Flask application, knowing nothing of this project."""
+"""An endpoint of the hub protocol as a user would write one: a small Flask application,
+knowing nothing of this project.
+"""
 
 from __future__ import annotations
 

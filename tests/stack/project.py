@@ -23,7 +23,9 @@ DELAY_S = 3
 """The shortest ``retries_delay``, which all tests use."""
 POLL_SECONDS = 0.4
 _calls = threading.BoundedSemaphore(4)
-"""Each request under way keeps a process of the function busy, and more processes than processors only wait for each other."""
+"""Each request under way keeps a process of the function busy, and more processes than processors only wait for each
+other.
+"""
 
 
 def unique(name: str) -> str:
@@ -98,7 +100,8 @@ class ProjectClient:
 
         Args:
             queue: Its name.
-            subscribers: Endpoints or URLs, which are then called ``s0``, ``s1`` ..., or subscribers as the API takes them.
+            subscribers: Endpoints or URLs, which are then called ``s0``, ``s1`` ..., or subscribers as the API takes
+                them.
             type: ``multicast`` or ``unicast``.
             retries: Tries after the first.
             message_expiration: Seconds.

@@ -29,7 +29,9 @@ def free_port() -> int:
 
 
 def prepared(home: Path) -> Place:
-    """A place on free ports with a copy of the sources in ``home/sources``, so that edits do not reach a running test."""
+    """A place on free ports with a copy of the sources in ``home/sources``,
+    so that edits do not reach a running test.
+    """
     sources = home / "sources"
     for name in ("functions", "layers"):
         shutil.copytree(REPOSITORY / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -49,7 +49,8 @@ def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStac
 
 
 def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_acknowledged(stack: RunningStack) -> None:
-    # Given 500 notifications for a subscriber that has connected once, and a listener that is killed while it forwards them
+    # Given 500 notifications for a subscriber that has connected once, and a listener that is killed while it forwards
+    # them
     made = stack.make_project("listened")
     environment = {
         **os.environ,
@@ -154,7 +155,8 @@ def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: 
     command = [sys.executable, "-m", "cli", "--json", "--stack", "pushhub", "deploy", "doctor"]
     run = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     found = {each["check"]: each for each in json.loads(run.stdout)}
-    # Then every look was possible, a message went round, and what nobody has done here is named: the report's script, an address for alarms
+    # Then every look was possible, a message went round, and what nobody has done here is named: the report's script,
+    # an address for alarms
     told = {name: each["says"] for name, each in found.items() if each["state"] != "ok"}
     # (other tests of this stack may have left something in a dead-letter queue)
     assert set(told) - {"dead letters"} == {"alarm mail", "report job"}, found

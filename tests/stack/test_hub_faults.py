@@ -1,4 +1,6 @@
-"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls: everything goes on, and happens once."""
+"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls:
+everything goes on, and happens once.
+"""
 
 from __future__ import annotations
 

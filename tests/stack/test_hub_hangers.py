@@ -21,7 +21,9 @@ pytestmark = pytest.mark.stack
 HANGERS = 50
 VICTIMS = 10
 WITHIN_S = 60.0
-"""How long a victim's message may take while everything runs on two processors: far less than the three minutes that an endpoint may hang."""
+"""How long a victim's message may take while everything runs on two processors:
+far less than the three minutes that an endpoint may hang.
+"""
 
 
 class Hanging:

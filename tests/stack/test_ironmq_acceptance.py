@@ -1,4 +1,6 @@
-"""What only real time, real HTTP and the real path through gateway and functions can show of the queue API (IronMQ v3)."""
+"""What only real time, real HTTP and the real path through gateway and functions can show of the queue API (IronMQ
+v3).
+"""
 
 from __future__ import annotations
 

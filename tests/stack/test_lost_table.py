@@ -1,4 +1,5 @@
-"""The drill of docs/operations.md, "A messages table that was lost": the table goes in the middle of traffic and is made again from records.
+"""The drill of docs/operations.md, "A messages table that was lost":
+the table goes in the middle of traffic and is made again from records.
 
 It has a stack of its own, because others would notice.
 """
@@ -35,7 +36,8 @@ SETTLED = {"delivered", "acknowledged", "cancelled"}
 
 @dataclass(kw_only=True)
 class Traffic:
-    """A producer that goes on posting whatever happens: a message that lies in the bodies bucket, then one that lies in the table.
+    """A producer that goes on posting whatever happens: a message that lies in the bodies bucket,
+    then one that lies in the table.
 
     Attributes:
         accepted: Bodies of the messages that the hub answered for, by id.
@@ -94,7 +96,10 @@ def out_of_service(own: RunningStack, *, stopped: bool) -> None:
 
 
 def lose(own: RunningStack) -> list[dict[str, Any]]:
-    """Delete the table; what its stream still held. AWS lets Lambda read that stream to its end, the emulator forgets it."""
+    """Delete the table; what its stream still held.
+
+    AWS lets Lambda read that stream to its end, the emulator forgets it.
+    """
     tables: Any = own.aws.dynamodb()
     streams: Any = own.aws.dynamodb_streams()
     name = own.outputs["MessagesTableName"]

@@ -1,4 +1,6 @@
-"""The unmodified Python client of Cumulocity (``c8y_api``) drives the running hub: subscriptions, tokens, listeners, and its traps."""
+"""The unmodified Python client of Cumulocity (``c8y_api``) drives the running hub: subscriptions, tokens, listeners,
+and its traps.
+"""
 
 from __future__ import annotations
 

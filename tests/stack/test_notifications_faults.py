@@ -1,4 +1,7 @@
-"""What goes wrong on a running stack: killed functions, dead sockets, races, restarts. Nothing is lost, order is kept."""
+"""What goes wrong on a running stack: killed functions, dead sockets, races, restarts.
+
+Nothing is lost, order is kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Notifications in the delivery report: consumers live, records are written, the real job runs, and its numbers are those the clients counted."""
+"""Notifications in the delivery report: consumers live, records are written, the real job runs,
+and its numbers are those the clients counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The served OpenAPI document against the running stack, by Schemathesis: no 5xx, no status or shape that is not described."""
+"""The served OpenAPI document against the running stack, by Schemathesis: no 5xx,
+no status or shape that is not described.
+"""
 
 from __future__ import annotations
 

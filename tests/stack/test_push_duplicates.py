@@ -55,7 +55,8 @@ def count(endpoint: Endpoint) -> int:
 
 
 def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder: Recorder) -> None:
-    # Given a message that was delivered to one, acknowledged by one, given up by one, and waits for its next try with one
+    # Given a message that was delivered to one, acknowledged by one, given up by one, and waits for its next try with
+    # one
     project, queue = ProjectClient.default(stack), unique("again")
     errors = unique("again-errors")
     delivered, acknowledged = recorder.endpoint(), recorder.endpoint(202)

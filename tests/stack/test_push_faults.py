@@ -1,4 +1,5 @@
-"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost, and what was recorded is not repeated.
+"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost,
+and what was recorded is not repeated.
 
 These tests have a stack of their own, because others would notice.
 """

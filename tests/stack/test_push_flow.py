@@ -1,4 +1,7 @@
-"""Pushes of the running hub, as subscribers on this machine see them (IronMQ v3 sections 3 to 5). All run side by side."""
+"""Pushes of the running hub, as subscribers on this machine see them (IronMQ v3 sections 3 to 5).
+
+All run side by side.
+"""
 
 from __future__ import annotations
 
@@ -305,7 +308,8 @@ def test_a_superseded_reservation_is_refused(stage: Stage) -> None:
     stage.project.make_push(queue, endpoint, retries=3, retries_delay=UNHURRIED_S)
     [message_id] = stage.project.post(queue, "x")
     first, second = endpoint.wait(2)[:2]
-    # Then the first reservation is refused in any way it is shown, and so is a forged one; a message that is not there is not found
+    # Then the first reservation is refused in any way it is shown, and so is a forged one; a message that is not there
+    # is not found
     forged = {**second.reservation, "reservation_id": "0" * 32}
     for answer in (
         first.acknowledge(),

@@ -1,4 +1,6 @@
-"""Endpoints that mean harm, under the running push function: each ends as a status, and the neighbours notice nothing."""
+"""Endpoints that mean harm, under the running push function: each ends as a status,
+and the neighbours notice nothing.
+"""
 
 from __future__ import annotations
 
@@ -138,8 +140,8 @@ def test_every_endpoint_was_tried_once_and_none_twice(aftermath: Aftermath) -> N
     # Given all behaviours there are, also those that end in one of several ways
     assert {name.partition("/")[0] for name in aftermath.statuses} >= BEHAVIOURS.keys()
     assert {each["tries"] for each in aftermath.statuses.values()} == {1}
-    # Then none led the hub to ask twice, or elsewhere. (A kept connection that closes without a word looks like one that was
-    # closed before the request, and there the sender asks once more on a fresh one.)
+    # Then none led the hub to ask twice, or elsewhere. (A kept connection that closes without a word looks like one
+    # that was closed before the request, and there the sender asks once more on a fresh one.)
     for name in OUTCOMES:
         wanted = 2 if name in ("healthy", "close") else 1
         assert aftermath.requests.count(f"/{name}") <= wanted, name

@@ -1,4 +1,7 @@
-"""Subscribers that are queues and workers: ``ironmq:`` and ``ironworker:`` through the running hub. All run side by side."""
+"""Subscribers that are queues and workers: ``ironmq:`` and ``ironworker:`` through the running hub.
+
+All run side by side.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The delivery report over a real stack: real deliveries, real records, the real job, and every number held against the stack's own state."""
+"""The delivery report over a real stack: real deliveries, real records, the real job,
+and every number held against the stack's own state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nothing is lost or skipped over a stop and a start. These tests have a stack of their own, because others would notice."""
+"""Nothing is lost or skipped over a stop and a start.
+
+These tests have a stack of their own, because others would notice.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Each event that is prepared for ``sam local invoke`` makes its function do something that can be seen, and nothing is lost by it.
+"""Each event that is prepared for ``sam local invoke`` makes its function do something that can be seen,
+and nothing is lost by it.
 
-The functions run here as a container would run them: their own folders, the prepared settings, the event; without the container.
+The functions run here as a container would run them: their own folders, the prepared settings, the event; without the
+container.
 """
 
 from __future__ import annotations

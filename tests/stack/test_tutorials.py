@@ -19,7 +19,9 @@ MARK = "-- end of block --"
 
 
 def shown_as(expected: str) -> re.Pattern[str]:
-    """What a block of text stands for: itself, with anything in the place of three dots, and however many spaces between columns."""
+    """What a block of text stands for: itself, with anything in the place of three dots,
+    and however many spaces between columns.
+    """
     words = (re.escape(each).replace(r"\.\.\.", r".*?") for each in expected.split())
     return re.compile(r"\s+".join(words), re.DOTALL)
 

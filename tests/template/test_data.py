@@ -19,14 +19,17 @@ def keys(schema: Resource) -> tuple[str, ...]:
 
 
 def is_kept(resource: Resource) -> bool:
-    """Whether it outlives its stack, but for a stack that never came to be: what that leaves is empty and in the way."""
+    """Whether it outlives its stack, but for a stack that never came to be:
+    what that leaves is empty and in the way.
+    """
     return (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
 def test_nothing_else_is_kept_in_the_way_of_the_next_deployment() -> None:
     # Given what stays when a stack is removed
     kept = {name for name, each in resources().items() if each.get("DeletionPolicy", "Delete") != "Delete"}
-    # Then that is data and the key of some of it, and the account's setting for API Gateway with its role, which others use
+    # Then that is data and the key of some of it, and the account's setting for API Gateway with its role, which others
+    # use
     assert kept == {*TABLES, *BUCKETS, "WebhooksKey", "ApiGatewayAccount", "ApiGatewayLogsRole"}
     assert all(is_kept(resources()[name]) for name in kept)
 

@@ -63,7 +63,9 @@ def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(functi
 
 
 def test_no_answer_to_one_caller_is_kept_for_another_at_the_edge() -> None:
-    """The statuses are those CloudFront may keep, but for 412 and 415, about which it lets nothing be said (HTTPStatusCodes.html)."""
+    """The statuses are those CloudFront may keep, but for 412 and 415,
+    about which it lets nothing be said (HTTPStatusCodes.html).
+    """
     settings = deployed(EdgeDistribution="true")["Edge"]["Properties"]["DistributionConfig"]
     kept = {each["ErrorCode"]: each["ErrorCachingMinTTL"] for each in settings["CustomErrorResponses"]}
     assert kept == dict.fromkeys((400, 403, 404, 405, 414, 500, 501, 502, 503, 504), 0)

@@ -1,4 +1,6 @@
-"""Each entry of a mapping that loops read belongs to a loop: one that was forgotten there would not be deployed, in silence."""
+"""Each entry of a mapping that loops read belongs to a loop: one that was forgotten there would not be deployed,
+in silence.
+"""
 
 from __future__ import annotations
 

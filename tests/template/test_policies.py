@@ -15,8 +15,12 @@ WILDCARDS = {
     "${BodiesBucket.Arn}/webhooks/*": "each object has a key of its own",
     "${BodiesBucket.Arn}/hub/*": "each object has a key of its own",
     "${RecordsBucket.Arn}/records/*": "each object has a key of its own",
-    "${RecordsBucket.Arn}/records/dt=*": "each object has a key of its own; quarantined ones, which may hold bodies, are not among them",
-    "${RecordsBucket.Arn}/curated*": "each object has a key of its own, and Spark leaves marks beside the folder (curated_$folder$)",
+    "${RecordsBucket.Arn}/records/dt=*": (
+        "each object has a key of its own; quarantined ones, which may hold bodies, are not among them"
+    ),
+    "${RecordsBucket.Arn}/curated*": (
+        "each object has a key of its own, and Spark leaves marks beside the folder (curated_$folder$)"
+    ),
     "${RecordsBucket.Arn}/quarantine*": "as for curated",
     "${RecordsBucket.Arn}/reports*": "as for curated",
     "${RecordsBucket.Arn}/work*": "as for curated",

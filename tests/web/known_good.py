@@ -1,4 +1,6 @@
-"""A good request for every route of every protocol, with every field the route knows, and what must be there before it."""
+"""A good request for every route of every protocol, with every field the route knows,
+and what must be there before it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class Good:
     """A good request to one route.
 
     Attributes:
-        prepare: Makes what it is about, if that is not there; the names for its path, and fields for its body or query that only then are known.
+        prepare: Makes what it is about, if that is not there; the names for its path, and fields for its body or query
+            that only then are known.
         body: Its JSON, None for none.
         query: Its query.
     """

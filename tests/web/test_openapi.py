@@ -1,4 +1,7 @@
-"""The description of all APIs: whole, valid, true. Its examples are sent, and what is answered is compared with its shapes."""
+"""The description of all APIs: whole, valid, true.
+
+Its examples are sent, and what is answered is compared with its shapes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every value of every request that is good, replaced by every kind of value there is: done or refused in the dialect, and never a fault."""
+"""Every value of every request that is good, replaced by every kind of value there is:
+done or refused in the dialect, and never a fault.
+"""
 
 from __future__ import annotations
 

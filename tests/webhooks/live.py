@@ -1,4 +1,6 @@
-"""The webhooks world in real time and with real requests, behind a port: the whole hub but for AWS, whose services are fakes."""
+"""The webhooks world in real time and with real requests, behind a port: the whole hub but for AWS,
+whose services are fakes.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""The records of two days of webhooks on the whole engine: endpoints that are well, down, and disabled; ordering keys; resends, replays, an erasure.
+"""The records of two days of webhooks on the whole engine: endpoints that are well, down, and disabled.
+
+Ordering keys; resends, replays, an erasure.
 
     python -m tests.webhooks.lived FILE
 
-writes them as JSON lines, in the order in which they were made. The report's tests have an environment of their own and run this in the hub's.
+writes them as JSON lines, in the order in which they were made. The report's tests have an environment of their own and
+run this in the hub's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The webhooks world behind a port of this machine, so that a client in a process of its own can use it, and turn its clock."""
+"""The webhooks world behind a port of this machine, so that a client in a process of its own can use it,
+and turn its clock.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ __all__ = ["ServedWorld"]
 class ServedWorld:
     """A server, as a context manager. Time stands still but for what it is told.
 
-    Besides the API there are ``POST /turn {"seconds"}``, which lets that much time pass, ``POST /answers {"url", "answers"}``, which says what an
-    endpoint answers (a list of ``[status, headers, ms, error class]``), and ``POST /sent {"url"}``, which answers what was sent there.
+    Besides the API there are ``POST /turn {"seconds"}``, which lets that much time pass,
+    ``POST /answers {"url", "answers"}``, which says what an endpoint answers (a list of
+    ``[status, headers, ms, error class]``), and ``POST /sent {"url"}``, which answers what was sent there.
     """
 
     def __init__(self, world: WebhooksWorld, *, one_at_a_time: bool = True) -> None:

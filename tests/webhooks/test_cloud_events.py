@@ -1,4 +1,6 @@
-"""Messages as CloudEvents 1.0, for endpoints that want them, and the consent that endpoints are asked for (HTTP binding and HTTP webhooks 1.0.2)."""
+"""Messages as CloudEvents 1.0, for endpoints that want them, and the consent that endpoints are asked for (HTTP binding
+and HTTP webhooks 1.0.2).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Messages from the producer to the endpoint and back to who asks, on fakes (checks 19 to 41 of the protocol's description)."""
+"""Messages from the producer to the endpoint and back to who asks,
+on fakes (checks 19 to 41 of the protocol's description).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the hub itself tells a project: once each, to whoever listens, and not of every message of an endpoint that fails."""
+"""What the hub itself tells a project: once each, to whoever listens,
+and not of every message of an endpoint that fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Messages with an ordering key, an addition to Svix: in order at each endpoint, and a key that is stuck holds up nothing else."""
+"""Messages with an ordering key, an addition to Svix: in order at each endpoint,
+and a key that is stuck holds up nothing else.
+"""
 
 from __future__ import annotations
 

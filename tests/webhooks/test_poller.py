@@ -75,7 +75,10 @@ def test_a_message_whose_write_took_long_is_read_though_others_after_it_were(mon
 
 
 def posted_in_the_end(plan: FaultPlan) -> tuple[str, list[str]]:
-    """Post with a key, by functions that the plan strikes, again after a minute when it fails; the message, and what somebody else read meanwhile and after."""
+    """Post with a key, by functions that the plan strikes, again after a minute when it fails.
+
+    The message, and what somebody else read meanwhile and after.
+    """
     world = WebhooksWorld()
     app = world.make_app()
     reader = Reader(world, app)

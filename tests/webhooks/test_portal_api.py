@@ -1,4 +1,6 @@
-"""A portal's token at the API: its own application, what it may do there, and no longer than it lasts; and what a project gives out and takes in."""
+"""A portal's token at the API: its own application, what it may do there, and no longer than it lasts;
+and what a project gives out and takes in.
+"""
 
 from __future__ import annotations
 

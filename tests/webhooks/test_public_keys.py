@@ -38,7 +38,9 @@ def fetched(world: WebhooksWorld, url: str) -> list[dict[str, str]]:
 
 
 def verifies(key: dict[str, Any], request: PushRequest) -> bool:
-    """Whether a key of the set made one of the signatures, as a receiver finds out that knows RFC 7517 and Standard Webhooks only."""
+    """Whether a key of the set made one of the signatures, as a receiver finds out that knows RFC 7517 and Standard
+    Webhooks only.
+    """
     headers = request.headers
     content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.body
     for each in headers["webhook-signature"].split(" "):

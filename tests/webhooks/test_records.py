@@ -1,4 +1,6 @@
-"""What the records of webhooks tell; the report's own tests judge the same records (``tests/glue/test_webhooks.py``)."""
+"""What the records of webhooks tell; the report's own tests judge the same records
+(``tests/glue/test_webhooks.py``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Redaction rules of an application: what its payloads show, what is stored of answers, and that deliveries are none the less whole."""
+"""Redaction rules of an application: what its payloads show, what is stored of answers,
+and that deliveries are none the less whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is particular to messages and deliveries in DynamoDB: their size, their indexes, stream images, calls made twice."""
+"""What is particular to messages and deliveries in DynamoDB: their size, their indexes, stream images,
+calls made twice.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def bench() -> Iterator[Bench]:
 
 
 def billed_size(item: dict[str, Any]) -> int:
-    """Bytes as DynamoDB counts them: names, strings and binary as they are, numbers two digits a byte, 3 for each collection."""
+    """Bytes as DynamoDB counts them: names, strings and binary as they are, numbers two digits a byte,
+    3 for each collection.
+    """
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 

@@ -733,7 +733,8 @@ def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) 
 
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 def test_what_was_reserved_before_a_call_failed_is_answered(fault: Fault) -> None:
-    # Given a queue whose first message is a dead letter, so that a reservation looks twice, and a second look that fails
+    # Given a queue whose first message is a dead letter, so that a reservation looks twice, and a second look that
+    # fails
     hub = Hub()
     hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 1})
     hub.post("q", "dead", "b", "c")

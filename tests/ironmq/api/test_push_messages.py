@@ -173,7 +173,8 @@ def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
 
 
 def test_a_round_whose_last_subscriber_was_removed_is_over_and_goes_on_later(hub: Hub, world: World) -> None:
-    # Given a unicast message whose first subscriber refused it when the invocation's time was up, and whose second is removed then
+    # Given a unicast message whose first subscriber refused it when the invocation's time was up, and whose second is
+    # removed then
     for url in (A, B):
         world.sender.script(url, 500, 200)
     hub.make_push("q", A, B, type="unicast", retries=1, retries_delay=10)

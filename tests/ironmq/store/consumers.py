@@ -49,9 +49,11 @@ def consume(
     seed: int,
     store_of: type[DynamoDBPullStore] = DynamoDBPullStore,
 ) -> Consumed:
-    """Post messages; let consumers, each an execution environment of its own, reserve and delete them until none is left.
+    """Post messages; let consumers, each an execution environment of its own,
+    reserve and delete them until none is left.
 
-    A consumer makes its calls one after the other, so what it has seen is staler than that of one that reserves with several threads.
+    A consumer makes its calls one after the other, so what it has seen is staler than that of one that reserves with
+    several threads.
     """
     turns = Turns(seed)
     now = turns.now()

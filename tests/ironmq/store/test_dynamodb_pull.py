@@ -74,7 +74,8 @@ def test_a_repeated_transaction_carries_the_same_token(bench: Bench) -> None:
     other = [message(queue_uid=LINE) for _ in range(3)]
     for each in (one, one, other):
         bench.store.put(each)
-    # Then DynamoDB can tell: within ten minutes it does nothing for a token it knows, even if the messages were consumed since
+    # Then DynamoDB can tell: within ten minutes it does nothing for a token it knows, even if the messages were
+    # consumed since
     tokens = [parameters["ClientRequestToken"] for _, parameters in bench.client.calls]
     assert tokens[0] == tokens[1] != tokens[2]
     assert all(1 <= len(token) <= 36 for token in tokens)

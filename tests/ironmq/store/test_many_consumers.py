@@ -1,4 +1,6 @@
-"""Several consumers of one pull queue: what they cost each other, with all their calls to DynamoDB interleaved in virtual time."""
+"""Several consumers of one pull queue: what they cost each other,
+with all their calls to DynamoDB interleaved in virtual time.
+"""
 
 from __future__ import annotations
 

@@ -179,7 +179,9 @@ def test_no_request_but_its_own_pays_for_the_simulator() -> None:
 
 
 def test_the_simulator_has_no_rule_of_its_own() -> None:
-    """Given its source, then it neither reads a policy's numbers nor makes a delivery's next state: the engine's functions do."""
+    """Given its source, then it neither reads a policy's numbers nor makes a delivery's next state:
+    the engine's functions do.
+    """
     source = (Path(pushhub.__file__).parent / "engine/forecast.py").read_text()
     attributes = {each.attr for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Attribute)}
     assert not attributes & {"max_tries", "retries", "delay_s", "waits_s", "base_s", "due_at", "probes"}

@@ -344,7 +344,9 @@ SOURCES = 5
 
 
 class Backlogs(RuleBasedStateMachine):
-    """Random histories of one backlog: a log that grows, consumers that come and go, passes that send some of what they planned."""
+    """Random histories of one backlog: a log that grows, consumers that come and go,
+    passes that send some of what they planned.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -404,7 +406,9 @@ class Backlogs(RuleBasedStateMachine):
     @precondition(lambda self: self.now.consumers)
     @rule(data=st.data(), limit=st.integers(1, 6), fails=st.booleans(), recorded=st.booleans())
     def passes(self, data: Any, limit: int, fails: bool, recorded: bool) -> None:
-        """As the sender does it: take over acknowledgements, plan, send, perhaps see the backlog change, record or crash."""
+        """As the sender does it: take over acknowledgements, plan, send, perhaps see the backlog change,
+        record or crash.
+        """
         noted = frozenset[int]().union(*self.noted.values())
         assigner = Assigner(absorb(self.now, noted), noted, self.window)
         plan, held, done, up_to = self.plan(assigner, limit)

@@ -1,4 +1,6 @@
-"""API Gateway's management API, as far as it can be told without one: which calls are made and what their answers mean."""
+"""API Gateway's management API, as far as it can be told without one:
+which calls are made and what their answers mean.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def judged(requests: Sequence[PushRequest], secrets: Sequence[str]) -> None:
 
 
 def test_the_libraries_take_what_queues_push() -> None:
-    # Given a queue whose subscribers are signed for, one of them a queue that hands the signature on, after a change of secrets
+    # Given a queue whose subscribers are signed for, one of them a queue that hands the signature on, after a change of
+    # secrets
     hub = Hub()
     hub.world.clock.set(time.time_ns() // 1_000_000)
     hub.make_push("next", "https://b.example/in")

@@ -1,4 +1,6 @@
-"""Svix's own clients, unmodified, use the hub as they use Svix: every check of the protocol's list, through each client."""
+"""Svix's own clients, unmodified, use the hub as they use Svix: every check of the protocol's list,
+through each client.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def test_python_of_today_in_time(check: str, in_time: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("generation", [1, 2])
 def test_the_judges_sign_as_the_protocol_says(generation: int) -> None:
-    """Given the published vector, when the client that verifies deliveries signs it, then the signature is the published one."""
+    """Given the published vector, when the client that verifies deliveries signs it,
+    then the signature is the published one.
+    """
     script = (
         "import sys, datetime, svix\n"
         "secret, id, timestamp, body = sys.argv[1:5]\n"

@@ -17,8 +17,8 @@ def until_saved(change: Callable[[], T], *, doing: str) -> T:
     """Make a change until no other writer comes in between.
 
     Args:
-        change: Reads what is stored now, changes and saves it; raises ``Conflict`` when it was not as it was read any more. What else it raises
-            ends the matter.
+        change: Reads what is stored now, changes and saves it; raises ``Conflict`` when it was not as it was read any
+            more. What else it raises ends the matter.
         doing: What this is for, in words that follow "unavailable".
 
     Returns:

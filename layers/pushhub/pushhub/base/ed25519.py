@@ -1,7 +1,9 @@
-"""Ed25519 signatures (RFC 8032, section 5.1), in Python alone, so that the layer runs on every processor and runtime (docs/decisions/0024-webhooks.md).
+"""Ed25519 signatures (RFC 8032, section 5.1), in Python alone, so that the layer runs on every processor and runtime
+(docs/decisions/0024-webhooks.md).
 
-The point operations are those of RFC 8032, section 5.1.4, in extended coordinates. A signature needs two multiples of the base point at most, each the sum
-of 64 points of a table that is made once. Both tests/webhooks and the clients' own libraries hold the result to another implementation.
+The point operations are those of RFC 8032, section 5.1.4, in extended coordinates. A signature needs two multiples of
+the base point at most, each the sum of 64 points of a table that is made once. Both tests/webhooks and the clients' own
+libraries hold the result to another implementation.
 """
 
 from __future__ import annotations

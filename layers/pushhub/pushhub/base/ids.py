@@ -4,8 +4,8 @@
   cast them (IronMQ v3: ``"6112035678239908289"``). Layout: 41 bits milliseconds since 2020, 13 bits worker,
   9 bits sequence, so ids of one worker rise with time and two workers never make the same id.
 * Reservation ids are 32 lower-case hex characters (IronMQ v3). A push reservation is *derived*, not stored: an
-  HMAC over message, subscriber and attempt number with the queue's own key. So an acknowledgement that arrives while the
-  push is still open can be checked before anything was written about that attempt.
+  HMAC over message, subscriber and attempt number with the queue's own key. So an acknowledgement that arrives while
+  the push is still open can be checked before anything was written about that attempt.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def time_of_message_id(message_id: str) -> int:
 
 
 def first_message_id(at_ms: int) -> str:
-    """The lowest id that could be made at a moment (epoch milliseconds, 2020 at the earliest): what is less was made earlier."""
+    """The lowest id that could be made at a moment (epoch milliseconds, 2020 at the earliest):
+    what is less was made earlier.
+    """
     return _compose(max(at_ms, EPOCH_MS), 0)
 
 

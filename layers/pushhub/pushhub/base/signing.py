@@ -1,7 +1,7 @@
 """Signing keys of subscribers, and the signatures made with them (Standard Webhooks 1.0.0).
 
-A key is written ``whsec_`` and the base64 of 24..75 bytes (symmetric: ``v1``, HMAC-SHA256), or ``whsk_`` and the base64 of an Ed25519 seed with its public key
-(``v1a``), of which the owner is only ever shown ``whpk_`` and the public key.
+A key is written ``whsec_`` and the base64 of 24..75 bytes (symmetric: ``v1``, HMAC-SHA256), or ``whsk_`` and the base64
+of an Ed25519 seed with its public key (``v1a``), of which the owner is only ever shown ``whpk_`` and the public key.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class KeyRing:
 
     Attributes:
         current: Signs first.
-        old: Those before it, with the moments from which they sign no more (epoch milliseconds), the one that ends first at the front.
+        old: Those before it, with the moments from which they sign no more (epoch milliseconds), the one that ends
+            first at the front.
     """
 
     current: SigningKey

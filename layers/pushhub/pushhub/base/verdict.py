@@ -1,8 +1,8 @@
 """What came back from one attempt, and what it means.
 
 The three stages of an attempt decide who is charged: *nothing was sent* (our fault: the queue redelivers and the
-subscriber is not charged), *the subscriber answered or failed* (an expected outcome), *sent but not recorded* (redelivered: at
-least once, same id).
+subscriber is not charged), *the subscriber answered or failed* (an expected outcome), *sent but not recorded*
+(redelivered: at least once, same id).
 """
 
 from __future__ import annotations

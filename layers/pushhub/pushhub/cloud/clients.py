@@ -8,8 +8,10 @@ from threading import Lock
 from typing import Any
 
 LEAST_BOTOCORE = (1, 35, 2)
-"""The first version that knows the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``. Since validation is off, an older one
-would fail in the middle of its work, with a ``KeyError``."""
+"""The first version that knows the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
+
+Since validation is off, an older one would fail in the middle of its work, with a ``KeyError``.
+"""
 
 CONNECTIONS = 100
 """Connections that a client keeps; also how many attempts a function makes side by side."""

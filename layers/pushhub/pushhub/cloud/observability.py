@@ -21,8 +21,10 @@ logger = Logger(
     location=None,
     json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),
 )
-"""The one logger; the service's name and level come from Powertools' own environment variables. Compact, because log bytes are
-among the larger lines of the bill."""
+"""The one logger; the service's name and level come from Powertools' own environment variables.
+
+Compact, because log bytes are among the larger lines of the bill.
+"""
 
 # Third-party loggers (boto3, urllib3) would put whole requests, with their tokens, into debug logs.
 logging.getLogger("botocore").setLevel(logging.WARNING)

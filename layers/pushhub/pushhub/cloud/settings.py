@@ -83,7 +83,8 @@ class Settings:
     """The settings of one function, all read and checked when this is made.
 
     Args:
-        declared: Those the function has. Asking for another one is an error, so that none is missing in the template unnoticed.
+        declared: Those the function has. Asking for another one is an error, so that none is missing in the template
+            unnoticed.
         environ: Where they are.
 
     Raises:

@@ -1,4 +1,6 @@
-"""Signing keys encrypted by KMS, each ring of keys by itself: no key that encrypts others is ever in a function's memory."""
+"""Signing keys encrypted by KMS, each ring of keys by itself: no key that encrypts others is ever in a function's
+memory.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """urllib3 connections, pools and their manager with the egress guard where sockets are made.
 
-The seam is ``HTTPConnection._new_conn``, the one place where urllib3 turns a name into a socket: here the name is resolved once,
-every address is checked, and a checked one is connected to, while TLS and ``Host`` keep the name. A connection that is reused
-keeps its checked address, so nothing is resolved then; pools are apart by allow-list, because one project's address may be
-forbidden to another.
+The seam is ``HTTPConnection._new_conn``, the one place where urllib3 turns a name into a socket: here the name is
+resolved once, every address is checked, and a checked one is connected to, while TLS and ``Host`` keep the name. A
+connection that is reused keeps its checked address, so nothing is resolved then; pools are apart by allow-list, because
+one project's address may be forbidden to another.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class Reply(NamedTuple):
 
 
 class _Answer(http.client.HTTPResponse):
-    """Passes over interim answers: ``http.client`` knows 100 only, but 102 and 103 may come unasked too (RFC 9110, 15.2)."""
+    """Passes over interim answers: ``http.client`` knows 100 only, but 102 and 103 may come unasked too (RFC 9110,
+    15.2).
+    """
 
     def _read_status(self) -> tuple[str, int, str]:
         while True:
@@ -199,15 +201,19 @@ class GuardedPool(HTTPConnectionPool):
     """Idle connections to one place; hands out closed ones when none is idle.
 
     Attributes:
-        idle_limit_s: Seconds after which an idle connection is not used again: what lies between may have forgotten it without
-            telling either end, most of all while a Lambda environment was frozen, and then a request on it would only time out.
+        idle_limit_s: Seconds after which an idle connection is not used again: what lies between may have forgotten it
+            without telling either end, most of all while a Lambda environment was frozen, and then a request on it
+            would only time out.
     """
 
     ConnectionCls = GuardedConnection
     idle_limit_s: float
 
     def borrow(self) -> GuardedConnection:
-        """A connection; to be given back. One that was idle for too long, or that the other side closed, comes closed."""
+        """A connection; to be given back.
+
+        One that was idle for too long, or that the other side closed, comes closed.
+        """
         connection = cast(GuardedConnection, self._get_conn())
         if time.monotonic() - connection.idle_since > self.idle_limit_s:
             connection.close()

@@ -1,11 +1,11 @@
 """Where the hub may connect to: public addresses, and what an operator allows on top.
 
-A subscriber's URL comes from a tenant, so it must not lead into the network the hub runs in (server-side request forgery).
-The rule is about addresses, never names: a name is resolved once, every address it has must pass, and the connection is
-made to an address that passed (:mod:`pushhub.egress.connection`).
+A subscriber's URL comes from a tenant, so it must not lead into the network the hub runs in (server-side request
+forgery). The rule is about addresses, never names: a name is resolved once, every address it has must pass, and the
+connection is made to an address that passed (:mod:`pushhub.egress.connection`).
 
-Sources: IANA special-purpose address registries (RFC 6890 and later), for what ``ipaddress.is_global`` calls global although
-it is not a host on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
+Sources: IANA special-purpose address registries (RFC 6890 and later), for what ``ipaddress.is_global`` calls global
+although it is not a host on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _DENIED = _networks(
 )
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-# No allow-list reaches these: instance metadata and credentials (AWS gives them link-local addresses and fd00:ec2::/32), and
-# forms that stand for another address which the allow-list would not have been asked about.
+# No allow-list reaches these: instance metadata and credentials (AWS gives them link-local addresses and
+# fd00:ec2::/32), and forms that stand for another address which the allow-list would not have been asked about.
 _NEVER = _networks(
     link_local="169.254.0.0/16 fe80::/10",
     metadata="fd00:ec2::/32",
@@ -90,10 +90,10 @@ class AllowedTargets:
     """Targets that are let through although they are not public.
 
     Attributes:
-        texts: The entries as they were written: ``loopback`` (127.0.0.0/8 and ::1), an address, a network (``10.0.0.0/8``), or
-            a host name; each with ``:port`` or for every port. IPv6 with a port needs brackets. A name lets through private
-            addresses it resolves to, but loopback ones only if it is ``localhost``. One with ``!`` before it stays closed whatever
-            the others let through (``loopback,!loopback:4577``).
+        texts: The entries as they were written: ``loopback`` (127.0.0.0/8 and ::1), an address, a network
+            (``10.0.0.0/8``), or a host name; each with ``:port`` or for every port. IPv6 with a port needs brackets. A
+            name lets through private addresses it resolves to, but loopback ones only if it is ``localhost``. One with
+            ``!`` before it stays closed whatever the others let through (``loopback,!loopback:4577``).
         entries: The entries as they are matched.
         closed: Those with ``!``.
     """

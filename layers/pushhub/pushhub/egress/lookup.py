@@ -1,8 +1,8 @@
 """Name lookups that end in time.
 
 ``getaddrinfo`` cannot be given a time limit, and a name whose servers never answer holds it for half a minute. So each
-lookup runs in a thread of its own that is abandoned when the time is up; how many may run at once is bounded, and one name
-is looked up by one thread only, however many wait for it.
+lookup runs in a thread of its own that is abandoned when the time is up; how many may run at once is bounded, and one
+name is looked up by one thread only, however many wait for it.
 """
 
 from __future__ import annotations

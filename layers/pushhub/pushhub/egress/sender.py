@@ -1,12 +1,15 @@
-"""The sender: one HTTP request to a subscriber, guarded, bounded, and reported as an :class:`~pushhub.base.verdict.Answer`.
+"""The sender: one HTTP request to a subscriber, guarded, bounded,
+and reported as an :class:`~pushhub.base.verdict.Answer`.
 
-``requests`` sends it, through one session without state: no proxies or credentials from the environment, no cookies, no redirects.
-What a failure's ``error_class`` says:
+``requests`` sends it, through one session without state: no proxies or credentials from the environment, no cookies, no
+redirects. What a failure's ``error_class`` says:
 
-======================= ==========================================================================================================
-nothing was sent        ``invalid_url invalid_header refused_by_guard dns connect``, and ``tls`` and ``timeout`` with ``bytes_out`` 0
-may have been handled   ``reset bad_response too_large``, and ``tls`` and ``timeout`` with ``bytes_out`` above 0
-======================= ==========================================================================================================
+=======================
+========================================================================================================== nothing was
+sent        ``invalid_url invalid_header refused_by_guard dns connect``, and ``tls`` and ``timeout`` with ``bytes_out``
+0 may have been handled   ``reset bad_response too_large``, and ``tls`` and ``timeout`` with ``bytes_out`` above 0
+=======================
+==========================================================================================================
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ from pushhub.egress.lookup import NameLookup
 from pushhub.egress.socket import AnswerTooLarge
 from pushhub.egress.url import InvalidTarget, Target, parse_target
 
-# What frames the message or belongs to the connection is ours: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1) and request smuggling.
+# What frames the message or belongs to the connection is ours: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1) and request
+# smuggling.
 _OURS = frozenset(
     {
         "connection",
@@ -226,8 +230,8 @@ def _exchange(connection: GuardedConnection, request: _GuardedRequest) -> Reply:
         except StaleConnection:
             if not reused:
                 raise
-        # An idle connection may be closed by the other side just when it is used: that is no answer to this request. It is sent
-        # again, once; delivery is at least once anyway, and the message keeps its id.
+        # An idle connection may be closed by the other side just when it is used: that is no answer to this request. It
+        # is sent again, once; delivery is at least once anyway, and the message keeps its id.
         connection.close()
         connection.open(route)
         return connection.exchange(push.method, request.wire_headers, push.body, push.answer_limit)

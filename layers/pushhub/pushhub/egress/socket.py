@@ -1,7 +1,7 @@
 """Sockets that keep to one deadline and one allowance of bytes, however the other side spreads its answer.
 
-A socket's own timeout is per call: an endpoint that sends a byte each second keeps such a reader for ever. Here each call gets
-only the time that is left, and reading stops when more bytes came than any answer worth reading has.
+A socket's own timeout is per call: an endpoint that sends a byte each second keeps such a reader for ever. Here each
+call gets only the time that is left, and reading stops when more bytes came than any answer worth reading has.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ class BoundedSocket(socket.socket):
 
 
 class BoundedTLSSocket(BoundedSocket, ssl.SSLSocket):
-    """The same over TLS (set as ``SSLContext.sslsocket_class``). The handshake ends by the timeout of the socket it wraps."""
+    """The same over TLS (set as ``SSLContext.sslsocket_class``).
+
+    The handshake ends by the timeout of the socket it wraps.
+    """
 
 
 def connect_to(addresses: Sequence[IPAddress], port: int, deadline: float) -> BoundedSocket:

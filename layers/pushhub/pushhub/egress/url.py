@@ -23,7 +23,8 @@ _BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?")
 _NAMED = re.compile(r"([^:]+)(?::([0-9]*))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
-# RFC 3986 reserved and "%" (what is escaped already stays as it is); everything else outside of the unreserved set is escaped.
+# RFC 3986 reserved and "%" (what is escaped already stays as it is); everything else outside of the unreserved set is
+# escaped.
 _PATH_SAFE = "%:/?#[]@!$&'()*+,;=~"
 
 

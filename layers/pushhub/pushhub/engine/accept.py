@@ -1,8 +1,8 @@
 """The one door for messages: their ids, where their bytes lie, and that what the hub makes itself is made once.
 
-What is a message, and where it goes, its protocol says; once a call returns, the hub owes it. A push queue's message is one durable write,
-and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written first, so a stored message always has
-its bytes.
+What is a message, and where it goes, its protocol says; once a call returns, the hub owes it. A push queue's message is
+one durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written
+first, so a stored message always has its bytes.
 """
 
 from __future__ import annotations

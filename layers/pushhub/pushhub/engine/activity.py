@@ -22,7 +22,8 @@ class ProjectActivity:
         self._clock = clock
 
     def lately(self, project_id: str, hours: int) -> list[tuple[int, Activity]]:
-        """The last hours, oldest first, this one included: when each began (epoch milliseconds), and what went on in it.
+        """The last hours, oldest first, this one included: when each began (epoch milliseconds),
+        and what went on in it.
 
         Args:
             project_id: The project.

@@ -1,8 +1,10 @@
-"""Circuits of subscribers, as one execution environment sees them: it counts by itself, and reads and writes what is known to all.
+"""Circuits of subscribers, as one execution environment sees them: it counts by itself,
+and reads and writes what is known to all.
 
-No attempt costs a write. Health is written when it changes: at a first failure after a success, when the circuit opens, at a probe, when the subscriber
-is back, at a warning. It is read at most once in a few seconds for each subscriber that is attempted. What is in memory may be a little old, which
-costs a dead subscriber a few requests more and a live one a short wait, never a message.
+No attempt costs a write. Health is written when it changes: at a first failure after a success, when the circuit opens,
+at a probe, when the subscriber is back, at a warning. It is read at most once in a few seconds for each subscriber that
+is attempted. What is in memory may be a little old, which costs a dead subscriber a few requests more and a live one a
+short wait, never a message.
 """
 
 from __future__ import annotations
@@ -38,10 +40,14 @@ FRESH_MS = 10_000
 """How old what is known of a subscriber may be."""
 
 QUIET_MS = 60_000
-"""After a success was written, an execution environment writes no failure for so long: one that fails now and then costs no write each time."""
+"""After a success was written, an execution environment writes no failure for so long:
+one that fails now and then costs no write each time.
+"""
 
 SETTLED_MS = 60_000
-"""A circuit stays in the list of those to look after for so long after it closed: who read of it before may still let something wait."""
+"""A circuit stays in the list of those to look after for so long after it closed:
+who read of it before may still let something wait.
+"""
 
 KNOWN = 5_000
 """Subscribers remembered; the one that was looked at longest ago is forgotten first."""
@@ -172,7 +178,8 @@ class Circuits:
             )
 
     def start_over(self, key: SubscriberKey) -> None:
-        """A subscriber was disabled, enabled or changed: what waits on it is looked at soon, and nothing is held against it.
+        """A subscriber was disabled, enabled or changed: what waits on it is looked at soon,
+        and nothing is held against it.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
@@ -246,7 +253,8 @@ class Circuits:
         with self._lock:
             if health.version >= known.health.version:
                 if health.state is not known.health.state:
-                    # What was counted belongs to the time before: after a probe, and for others' news, counting starts anew.
+                    # What was counted belongs to the time before: after a probe, and for others' news, counting starts
+                    # anew.
                     known.in_a_row = 0
                     known.lately.clear()
                 known.health, known.read_at = health, self._clock.now()
@@ -259,7 +267,8 @@ class Circuits:
 
 
 class Recover:
-    """Sees each minute to the circuits that are not closed: a probe for those that are open, a share of what waits for those that ramp.
+    """Sees each minute to the circuits that are not closed: a probe for those that are open,
+    a share of what waits for those that ramp.
 
     Args:
         healths: What is known of subscribers.
@@ -306,7 +315,10 @@ class Recover:
         return count
 
     def _see_to_safely(self, key: SubscriberKey) -> int:
-        """What goes wrong with one subscriber must not hold up the others, nor what wakes after them; the next minute tries again."""
+        """What goes wrong with one subscriber must not hold up the others, nor what wakes after them.
+
+        The next minute tries again.
+        """
         try:
             return self._see_to(key)
         except Exception as error:  # noqa: BLE001 (told, counted, and tried again each minute)
@@ -339,7 +351,10 @@ class Recover:
         return count
 
     def _let_go(self, key: SubscriberKey, most: int) -> int:
-        """Queue what has waited longest, then take it from the list; a crash between the two queues it twice, which is harmless."""
+        """Queue what has waited longest, then take it from the list.
+
+        A crash between the two queues it twice, which is harmless.
+        """
         waiting = self._backlog.waiting(key, most)
         if waiting:
             self._retry_queue.send([(each.order, 0) for each in waiting])

@@ -1,8 +1,9 @@
 """One delivery, looked at and carried on until it waits or is settled: attempt, write the outcome, say what follows.
 
-Order of steps, and why a crash between any two loses nothing: the attempt is made, its outcome is written under a version
-condition, then the caller arranges the next look, and only then gives up the SQS message. A crash before the write repeats the
-attempt (at least once, same id); after it, SQS hands the order over again and the stored state says what is left to do.
+Order of steps, and why a crash between any two loses nothing: the attempt is made, its outcome is written under a
+version condition, then the caller arranges the next look, and only then gives up the SQS message. A crash before the
+write repeats the attempt (at least once, same id); after it, SQS hands the order over again and the stored state says
+what is left to do.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""
 
 MANUAL_HEAD_START_MS = 60_000
-"""How long the order of a try that a person asked for has to be received, before another order of the delivery makes that try."""
+"""How long the order of a try that a person asked for has to be received,
+before another order of the delivery makes that try.
+"""
 
 PROBE_MARGIN_MS = 60_000
 """What a probe may take beyond its subscriber's timeout, until another one is made."""
@@ -107,7 +110,9 @@ class _Job:
 
     @property
     def waiting_order(self) -> WorkOrder:
-        """The order as it waits outside of a queue: for the delivery as it is when it comes back, in a message that is received for the first time then."""
+        """The order as it waits outside of a queue: for the delivery as it is when it comes back,
+        in a message that is received for the first time then.
+        """
         return replace(self.received.order, version=None)
 
     @property
@@ -204,8 +209,9 @@ class Deliver:
     def _queue(self, message: Message, subscriber_id: str, *, is_first: bool) -> Queue | None:
         """The queue of a message: for a first attempt as it is remembered, if that fits the message, else as it is now.
 
-        What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be taken
-        for one that is gone, nor one that was disabled then for one that is. A retry is rare enough to see what its owner has changed since.
+        What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be
+        taken for one that is gone, nor one that was disabled then for one that is. A retry is rare enough to see what
+        its owner has changed since.
         """
         if is_first:
             queue = self._queues.queue(message.project, message.queue)
@@ -254,7 +260,10 @@ class Deliver:
     def _attempt_if_let(
         self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
     ) -> Delivery | Following:
-        """An attempt, if the subscriber's circuit and limits let it through; what follows if not. A person who asks for one knows about the circuit."""
+        """An attempt, if the subscriber's circuit and limits let it through; what follows if not.
+
+        A person who asks for one knows about the circuit.
+        """
         key = job.subscriber_key
         if step is Step.ATTEMPT and self._must_wait_behind(job, delivery):
             return Following(Follow.NOTHING)
@@ -278,7 +287,9 @@ class Deliver:
             self._limiter.end(key)
 
     def _must_wait_behind(self, job: _Job, delivery: Delivery) -> bool:
-        """Whether the delivery before this one, of the same ordering key, has not ended; then the order waits behind it.
+        """Whether the delivery before this one, of the same ordering key, has not ended.
+
+        Then the order waits behind it.
 
         Who ends looks for its successor, who waits looks for an end: whichever comes second finds the other.
         """
@@ -299,7 +310,10 @@ class Deliver:
         return stored.settled if stored else self._messages.message(key.message) is None
 
     def _let_next_go(self, ended: DeliveryKey) -> None:
-        """Queue the order that waits behind a delivery which has ended; a crash before it is forgotten queues it twice, which is harmless."""
+        """Queue the order that waits behind a delivery which has ended.
+
+        A crash before it is forgotten queues it twice, which is harmless.
+        """
         following = self._successors.behind(ended)
         if following is not None:
             self._next_queue.send([(following, 0)])
@@ -311,8 +325,8 @@ class Deliver:
         self._tell_watchers(message, delivery)
         if step.step is Step.NOTHING:
             return _when_settled(delivery)
-        # The schedule brings a scheduled delivery back by itself. Close to its time this may be the order that the schedule sent
-        # (by a clock a little ahead of ours), and no other follows it, so then the order is kept.
+        # The schedule brings a scheduled delivery back by itself. Close to its time this may be the order that the
+        # schedule sent (by a clock a little ahead of ours), and no other follows it, so then the order is kept.
         if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
         return _look_again(delivery, self._clock.now() + step.wait_ms)
@@ -363,7 +377,9 @@ class Deliver:
     def _without_subscriber(
         self, job: _Job, delivery: Delivery, policy: RetryPolicy, step: Step
     ) -> tuple[Delivery, Following | None]:
-        """The delivery when the subscriber that is next was removed or disabled, and what follows; None when another one is next."""
+        """The delivery when the subscriber that is next was removed or disabled, and what follows;
+        None when another one is next.
+        """
         if job.watched:
             self._circuits.start_over(job.subscriber_key)
         if step is Step.ASKED_TRY:
@@ -459,7 +475,10 @@ class Deliver:
         return after
 
     def _disable(self, job: _Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
-        """Have a subscriber disabled. Before the attempt is written: a crash between the two makes another one, or none."""
+        """Have a subscriber disabled.
+
+        Before the attempt is written: a crash between the two makes another one, or none.
+        """
         event = SubscriberEvent(
             kind=SubscriberEventKind.DISABLE,
             project=job.queue.project,

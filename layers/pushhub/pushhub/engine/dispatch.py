@@ -15,8 +15,10 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 ORDERS_BYTES = 16_000_000
-"""About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000 orders, which together
-would not fit into the function's memory. Below it, all orders of a batch for the same subscriber can share SQS messages."""
+"""About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000
+orders, which together would not fit into the function's memory. Below it, all orders of a batch for the same subscriber
+can share SQS messages.
+"""
 
 _ORDER_BYTES = 600
 """Bytes of an order apart from its body and headers."""
@@ -29,7 +31,8 @@ class Dispatch:
         totals: Counts messages per queue.
         deliveries: Schedules deliveries that are due later than a queue can delay.
         push_queue: Where first attempts are queued.
-        route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for those who do.
+        route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for
+            those who do.
         internal: Says by a queue's name whether its messages are such.
         telemetry: Metrics.
     """

@@ -1,4 +1,6 @@
-"""What a log may say of an error that nobody expected: enough to find it in the code, and nothing of what the code was working on."""
+"""What a log may say of an error that nobody expected: enough to find it in the code,
+and nothing of what the code was working on.
+"""
 
 from __future__ import annotations
 

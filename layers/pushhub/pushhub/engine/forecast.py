@@ -1,12 +1,13 @@
 """The policy simulator: what a retry policy would do to an outage, found out by the engine's own rules on virtual time.
 
-Nothing here decides anything: what is to be done with a delivery says :func:`~pushhub.engine.model.delivery.next_step`, what an answer makes of it
-:func:`~pushhub.engine.model.delivery.after_attempt`, who may be attempted :class:`~pushhub.engine.circuits.Circuits` and
-:class:`~pushhub.engine.limiter.Limiter`, and what waits is let go by :class:`~pushhub.engine.circuits.Recover`. This module keeps the time, plays the
-endpoint, and counts.
+Nothing here decides anything: what is to be done with a delivery says :func:`~pushhub.engine.model.delivery.next_step`,
+what an answer makes of it :func:`~pushhub.engine.model.delivery.after_attempt`, who may be attempted
+:class:`~pushhub.engine.circuits.Circuits` and :class:`~pushhub.engine.limiter.Limiter`, and what waits is let go by
+:class:`~pushhub.engine.circuits.Recover`. This module keeps the time, plays the endpoint, and counts.
 
-Work is bounded. Messages that are accepted one after the other share their fate, as a *lot*; a small run finds out how much work a lot makes, and the
-real one has as many lots as fit. Where messages of a lot fare differently (a probe, a share of answers, the minutes of a ramp) the lot is split.
+Work is bounded. Messages that are accepted one after the other share their fate, as a *lot*; a small run finds out how
+much work a lot makes, and the real one has as many lots as fit. Where messages of a lot fare differently (a probe, a
+share of answers, the minutes of a ramp) the lot is split.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
     if not run.cut:
         return run.forecast()
     raise Invalid(
-        "This takes too much work to simulate: let messages live or come for a shorter time, or wait longer between tries"
+        "This takes too much work to simulate: let messages live or come for a shorter time, or wait longer "
+        "between tries"
     )
 
 
@@ -470,7 +472,10 @@ class _Run:
         self._tally.ended[DeliveryState.EXPIRED if expired else "waiting"] += lot.count
 
     def _disable(self) -> None:
-        """From now on nobody is asked. The hub lets go so many a minute of those that wait; when they end is not told, so all of them do now."""
+        """From now on nobody is asked.
+
+        The hub lets go so many a minute of those that wait; when they end is not told, so all of them do now.
+        """
         if self._disabled:
             return
         self._disabled = True
@@ -536,7 +541,8 @@ def _drawn(count: int, share: float, random: Random) -> int:
 
 
 def _cuts(plan: Plan, lots: int) -> list[int]:
-    """Where the messages are cut into lots: the number of each lot's first message, and behind the last lot that of all messages.
+    """Where the messages are cut into lots: the number of each lot's first message,
+    and behind the last lot that of all messages.
 
     Where trouble begins, a circuit opens within moments: the messages of those are in smaller lots.
     """

@@ -45,7 +45,9 @@ class _Minute:
         return self.troubles.total()
 
     def span(self, begins: int) -> tuple[int, int, float]:
-        """When it failed in this minute, which begins then, and which part of its attempts: an outage that begins or ends in it does so at a moment."""
+        """When it failed in this minute, which begins then, and which part of its attempts:
+        an outage that begins or ends in it does so at a moment.
+        """
         if not self.good_at:
             return begins, begins + MINUTE_MS, 1.0
         if max(self.good_at) <= min(self.failed_at):
@@ -88,7 +90,8 @@ def history(
 ) -> History | None:
     """What records tell of a subscriber's messages that were accepted within a time; None if they tell of none.
 
-    A message counts once it was attempted. Between two minutes in which the subscriber failed nothing is known of it, so it counts as failing.
+    A message counts once it was attempted. Between two minutes in which the subscriber failed nothing is known of it,
+    so it counts as failing.
 
     Args:
         records: Delivery records, in any order; those of others are passed by.

@@ -1,4 +1,6 @@
-"""Rate and concurrency limits of subscribers, kept by all execution environments together and at the cost of one write in ten seconds for each."""
+"""Rate and concurrency limits of subscribers, kept by all execution environments together and at the cost of one write
+in ten seconds for each.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ BUSY_MS = 2_000
 """How soon an order is looked at again when as many requests are under way as may be."""
 
 KNOWN = 5_000
-"""Subscribers remembered; the one that was looked at longest ago is forgotten first, unless an attempt at it is under way."""
+"""Subscribers remembered; the one that was looked at longest ago is forgotten first,
+unless an attempt at it is under way.
+"""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """What the use cases need from the outside, as small interfaces.
 
-Real ones live in :mod:`pushhub.adapters`, fakes for tests in ``tests/fakes``; one contract test per port runs against both.
-Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails: then nothing may be assumed about its effect.
-Times are epoch milliseconds.
+Real ones live in :mod:`pushhub.adapters`, fakes for tests in ``tests/fakes``; one contract test per port runs against
+both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails: then nothing may
+be assumed about its effect. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ class Messages(Protocol):
     def listed(
         self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
     ) -> Iterator[Message]:
-        """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`), page by page as they are asked for, read consistently.
+        """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`),
+        page by page as they are asked for, read consistently.
 
         Args:
             project_id: Owner.
@@ -184,7 +185,10 @@ class Messages(Protocol):
         ...
 
     def delete(self, message: Message) -> None:
-        """Take a message away from its readers, bytes and headers included. Its id stays taken, so that it is not made anew for the same cause."""
+        """Take a message away from its readers, bytes and headers included.
+
+        Its id stays taken, so that it is not made anew for the same cause.
+        """
         ...
 
 
@@ -215,7 +219,9 @@ class StoredMessages(Messages, Deliveries, Protocol):
 
 
 class Schedule(Protocol):
-    """Waits that are too long for a queue, in shards that are read one after the other's end, each by one run at a time."""
+    """Waits that are too long for a queue, in shards that are read one after the other's end,
+    each by one run at a time.
+    """
 
     def enter(self, delivery: Delivery) -> None:
         """Have a delivery woken at its ``wakes_at``, or two to three minutes from now if that is later.
@@ -240,7 +246,8 @@ class Schedule(Protocol):
             limit: Entries at most.
 
         Returns:
-            Entries in the order of their times, and the position behind them; none when nothing more is due, or when much that is empty was passed.
+            Entries in the order of their times, and the position behind them; none when nothing more is due, or when
+            much that is empty was passed.
         """
         ...
 
@@ -257,7 +264,10 @@ class ShardRuns(Protocol):
     """Starts further runs of the function that wakes deliveries."""
 
     def start(self, shard: int) -> None:
-        """Have one shard of the schedule read by a run of its own; returns at once. A run that does not come about is made up for a minute later."""
+        """Have one shard of the schedule read by a run of its own; returns at once.
+
+        A run that does not come about is made up for a minute later.
+        """
         ...
 
 
@@ -267,7 +277,10 @@ class Unsettled(Protocol):
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """Deliveries of a queue that failed at least once and wait (retrying, reserved), then exhausted ones; with a cursor for more."""
+        """Deliveries of a queue that failed at least once and wait (retrying, reserved), then exhausted ones.
+
+        With a cursor for more.
+        """
         ...
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
@@ -290,7 +303,8 @@ class Outstanding(Protocol):
     """All messages, part by part."""
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """The messages in one part of the table with their deliveries stored so far, page by page as they are asked for.
+        """The messages in one part of the table with their deliveries stored so far,
+        page by page as they are asked for.
 
         A message lies in one part whole. Eventually consistent. Costs a read of everything in it.
         """
@@ -360,7 +374,10 @@ class OrderSink(Protocol):
     """Where orders go."""
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
-        """Send orders, each with a delay in seconds (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then)."""
+        """Send orders, each with a delay in seconds (0..900).
+
+        All are sent, or ``Unavailable`` is raised (some may be sent then).
+        """
         ...
 
 
@@ -384,7 +401,9 @@ class WorkQueue(OrderSink, Protocol):
         ...
 
     def receive(self, wait_s: int) -> list[Received]:
-        """The orders of up to ten messages, hidden as long as the queue hides them; what is no work order is left to others.
+        """The orders of up to ten messages, hidden as long as the queue hides them.
+
+        What is no work order is left to others.
 
         Args:
             wait_s: Seconds to wait for a message when there is none.
@@ -454,7 +473,10 @@ class ActivityStore(Protocol):
         ...
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        """What is known of the hours from ``first`` to ``last``, each by when it began; one in which nothing happened is missing."""
+        """What is known of the hours from ``first`` to ``last``, each by when it began.
+
+        One in which nothing happened is missing.
+        """
         ...
 
 
@@ -564,7 +586,10 @@ class TroubledSubscribers(Protocol):
 
 
 class Successors(Protocol):
-    """Orders that wait until the delivery before them, of the same ordering key, has ended. Each delivery has one successor at most."""
+    """Orders that wait until the delivery before them, of the same ordering key, has ended.
+
+    Each delivery has one successor at most.
+    """
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         """Let an order wait; the message is left out. Safe to repeat."""
@@ -603,7 +628,10 @@ class SlowSubscribers(Protocol):
         ...
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """Those on the list, and until when; perhaps as it was a moment ago. When there are more than the limit, those noted last."""
+        """Those on the list, and until when; perhaps as it was a moment ago.
+
+        When there are more than the limit, those noted last.
+        """
         ...
 
 

@@ -1,4 +1,7 @@
-"""What a protocol brings to the engine, in one value. Everything is made when it is first asked for, as each function needs little of it."""
+"""What a protocol brings to the engine, in one value.
+
+Everything is made when it is first asked for, as each function needs little of it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
 from pushhub.engine.target import TargetOffer
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
-"""Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded. Raises on what it cannot
-read, and ``Unavailable`` when it could not look something up."""
+"""Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded.
+
+Raises on what it cannot read, and ``Unavailable`` when it could not look something up.
+"""
 
 
 class Tick(typing.Protocol):
@@ -59,14 +64,16 @@ class Protocol:
         name: Of its package. Its internal queues, if it has any, are named ``<name>/...``.
         targets: Kinds of subscribers.
         queue_source: Knows its internal queues.
-        internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for anybody's answer.
+        internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for
+            anybody's answer.
         watchers: Told of each delivery as it is stored.
         subscriber_events: Told what becomes of subscribers.
         ticks: Done each minute.
         exhausted: Handles deliveries that gave up.
         change_readers: By name of its own tables: what makes delivery records of the changes in it.
         apis: By prefix of the path: ``/api/`` and the like. The API of the empty prefix has all the rest.
-        producer_apis: The same, of those routes at least that producers ask for; a function that serves producers only has these.
+        producer_apis: The same, of those routes at least that producers ask for; a function that serves producers only
+            has these.
     """
 
     name: str

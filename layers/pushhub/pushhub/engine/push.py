@@ -1,12 +1,13 @@
 """The push use case: a batch of orders from SQS, carried on side by side, and what follows for each of them arranged.
 
-What follows is arranged soon after each delivery is through, not when the whole batch is: one slow endpoint must not hold back its
-neighbours' retries.
+What follows is arranged soon after each delivery is through, not when the whole batch is: one slow endpoint must not
+hold back its neighbours' retries.
 
-Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on receiving orders by itself
-and works on them meanwhile, until what it could still take on might outlast it. And no subscriber gets more threads than its answers earn it
-(:mod:`pushhub.engine.windows`): orders for one that is slow are set aside, and come again later. Those of first attempts and retries go on in the
-slow lane, a queue and runs of their own (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
+Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on
+receiving orders by itself and works on them meanwhile, until what it could still take on might outlast it. And no
+subscriber gets more threads than its answers earn it (:mod:`pushhub.engine.windows`): orders for one that is slow are
+set aside, and come again later. Those of first attempts and retries go on in the slow lane, a queue and runs of their
+own (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
 """
 
 from __future__ import annotations
@@ -30,18 +31,29 @@ from pushhub.engine.slow_lane import SlowLane
 from pushhub.engine.windows import Key, Windows
 
 UNSURE_WAIT_MS = 10_000
-"""How soon an order is looked at again when one of our own calls failed and its effect is unknown; doubled with each receive."""
+"""How soon an order is looked at again when one of our own calls failed and its effect is unknown.
+
+Doubled with each receive.
+"""
 
 FRESH_AFTER_RECEIVES = 10
-"""Receives after which a waiting order travels on in a new SQS message. A queue gives a message up after 20 receives or more (a guard against
-poison), and some waits are short and many: a poll each second, retries without end."""
+"""Receives after which a waiting order travels on in a new SQS message.
+
+A queue gives a message up after 20 receives or more (a guard against poison), and some waits are short and many: a poll
+each second, retries without end.
+"""
 
 FRESH_AFTER_MS = 4 * 86_400_000
-"""Age at which a waiting order travels on in a new SQS message; SQS drops a message 14 days after it was sent, however often it was received."""
+"""Age at which a waiting order travels on in a new SQS message; SQS drops a message 14 days after it was sent,
+however often it was received.
+"""
 
 HIDDEN_WAIT_MS = 60_000
-"""The longest wait that is spent as a visibility timeout, without a new message. A hidden message is in flight and SQS hands nothing out beyond
-120,000 of those, so longer waits are delays of new messages, which are not: the queue holds 2,000 retries a second that wait a minute."""
+"""The longest wait that is spent as a visibility timeout, without a new message.
+
+A hidden message is in flight and SQS hands nothing out beyond 120,000 of those, so longer waits are delays of new
+messages, which are not: the queue holds 2,000 retries a second that wait a minute.
+"""
 
 FLUSH_SECONDS = 0.2
 """How long a finished delivery may wait for others before what follows is arranged."""
@@ -53,10 +65,14 @@ AT_ONCE = 99
 """Attempts under way at a time; the executor has a thread more, which receives."""
 
 REFILL_AFTER_MS = 500
-"""A run that has waited this long for an answer receives further orders itself, unless as many wait for a thread as there are."""
+"""A run that has waited this long for an answer receives further orders itself,
+unless as many wait for a thread as there are.
+"""
 
 REFILL_WAIT_S = 1
-"""How long one such receive waits for orders; a run whose attempts are all through may have to wait as long for its end."""
+"""How long one such receive waits for orders; a run whose attempts are all through may have to wait as long for its
+end.
+"""
 
 LONGEST_ATTEMPT_MS = 190_000
 """The longest that an attempt may take, with what follows: an endpoint of the hub protocol has three minutes."""
@@ -208,7 +224,10 @@ class Push:
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
     def _begin(self, run: _Run) -> None:
-        """Begin every attempt that there is a thread for; those of slow subscribers that may have none are set aside."""
+        """Begin every attempt that there is a thread for.
+
+        Those of slow subscribers that may have none are set aside.
+        """
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
         for received, stored in run.waiting:
@@ -244,7 +263,8 @@ class Push:
     def _to_slow_lane(self, run: _Run, orders: Sequence[Received]) -> None:
         """Hand orders over to the slow lane, at once; from that lane itself, back to its end after some time.
 
-        They travel in packs again, and never stay in the SQS message that they came in: another order of it may be under way.
+        They travel in packs again, and never stay in the SQS message that they came in: another order of it may be
+        under way.
         """
         if run.slow is None:
             return
@@ -253,7 +273,8 @@ class Push:
             delay_s = 0 if run.hurried else self._windows.aside_s(_window_key(each.order), self._clock.now())
             waits.setdefault(delay_s, []).append(each)
         for delay_s, together in waits.items():
-            # Received again, an order may be the one that changed its delivery: from there on it is for that as it is then.
+            # Received again, an order may be the one that changed its delivery: from there on it is for that as it is
+            # then.
             bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in together]
             try:
                 run.slow.send_packed(bare, delay_s)
@@ -318,7 +339,10 @@ class Push:
         self._give_up_own(run)
 
     def _give_up_own(self, run: _Run) -> None:
-        """Delete what the run received itself and is through with; one that cannot be deleted comes again, which is harmless."""
+        """Delete what the run received itself and is through with.
+
+        One that cannot be deleted comes again, which is harmless.
+        """
         over = [sqs_id for sqs_id in run.handles if run.left[sqs_id] <= 0]
         handles = {sqs_id: run.handles.pop(sqs_id) for sqs_id in over}
         done = [handle for sqs_id, handle in handles.items() if sqs_id not in run.keep]
@@ -370,7 +394,10 @@ class Push:
     def _stay_slow(
         self, waits: Sequence[tuple[Received, int]], lane: WorkQueue
     ) -> tuple[list[tuple[Received, int]], list[tuple[Received, int]]]:
-        """Let those that are still slow wait in the slow lane; the others, and what is to be looked at again because the lane took it not."""
+        """Let those that are still slow wait in the slow lane.
+
+        The others, and what is to be looked at again because the lane took it not.
+        """
         now = self._clock.now()
         slow = [each for each in waits if self._windows.slow(_window_key(each[0].order), now)]
         prompt = [each for each in waits if not self._windows.slow(_window_key(each[0].order), now)]
@@ -389,19 +416,26 @@ class Push:
         return received.receive_count >= FRESH_AFTER_RECEIVES or age_ms >= FRESH_AFTER_MS
 
     def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
-        """Send waiting orders to the queue where their wait belongs; from there on they are for the delivery as it is then."""
+        """Send waiting orders to the queue where their wait belongs.
+
+        From there on they are for the delivery as it is then.
+        """
         now = self._clock.now()
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
         orders = [replace(each.order, version=None) for each, _ in waits]
         return self._sent(queue, list(zip(orders, delays, strict=True)))
 
     def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
-        """Tell of a call of our own that failed: its order is looked at again, and an attempt that was made may be made again."""
+        """Tell of a call of our own that failed: its order is looked at again,
+        and an attempt that was made may be made again.
+        """
         self._telemetry.count("CallsFailed")
         self._telemetry.event(event, error=str(error), **fields)
 
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
-        """Hand over to the errors queue, in packs; whoever works on them reads messages and deliveries as they stand."""
+        """Hand over to the errors queue, in packs; whoever works on them reads messages and deliveries as they
+        stand.
+        """
         try:
             self._errors_queue.send_packed([replace(each, message=None, version=None) for each in orders])
         except Unavailable as error:

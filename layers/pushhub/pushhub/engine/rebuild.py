@@ -1,8 +1,8 @@
 """Messages and deliveries made again from delivery records, after the messages table was lost.
 
-What records say is enough to know what is still owed, and how far each delivery had come. The bytes of a message are not in them: only those in the bodies
-bucket can be found again, so what else was still owed is given up, with the reason ``body_lost``, and told of. Nothing is delivered a second time
-that a record says was delivered.
+What records say is enough to know what is still owed, and how far each delivery had come. The bytes of a message are
+not in them: only those in the bodies bucket can be found again, so what else was still owed is given up, with the
+reason ``body_lost``, and told of. Nothing is delivered a second time that a record says was delivered.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Rebuilt:
 
 @dataclass(slots=True)
 class _Life:
-    """The records of one message: its acceptance, those of what was owed later, and of each delivery the last and the last attempt's."""
+    """The records of one message: its acceptance, those of what was owed later,
+    and of each delivery the last and the last attempt's.
+    """
 
     accepted: Mapping[str, Any] | None = None
     added: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -130,7 +132,8 @@ class Rebuild:
         Push must not run meanwhile: what it is told of and does not find in the table it takes for new.
 
         Args:
-            records: The fields of all records from before the oldest message that is still owed; in any order, repeated ones too.
+            records: The fields of all records from before the oldest message that is still owed; in any order, repeated
+                ones too.
             dry: Only find out what would be done.
 
         Raises:

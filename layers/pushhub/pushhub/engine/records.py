@@ -1,4 +1,6 @@
-"""From changes of stored state to delivery records: each change once, in order, none lost, and none that blocks the others. Written ones are counted."""
+"""From changes of stored state to delivery records: each change once, in order, none lost,
+and none that blocks the others. Written ones are counted.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,12 @@ class Records:
     """Writes the records of stream batches.
 
     Args:
-        read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on what it
-            cannot read, and ``Unavailable`` when it could not look something up.
+        read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on
+            what it cannot read, and ``Unavailable`` when it could not look something up.
         store: Where records go.
         activity: Where they are counted.
-        internal: Says by a queue's name whether the hub itself works on its messages; what becomes of them there is not counted.
+        internal: Says by a queue's name whether the hub itself works on its messages; what becomes of them there is not
+            counted.
         telemetry: Metrics, and events about what was set aside.
     """
 
@@ -75,7 +78,10 @@ class Records:
         return total
 
     def _count(self, records: Sequence[DeliveryRecord]) -> None:
-        """Count the records of one hour: a write for each project that has any. A statistic: failing to count fails nothing else."""
+        """Count the records of one hour: a write for each project that has any.
+
+        A statistic: failing to count fails nothing else.
+        """
         counts: dict[str, Activity] = {}
         for record in records:
             if record.kind is RecordKind.ACCEPTED or not self._internal(record.queue):

@@ -1,7 +1,7 @@
 """One try that a person asks for: of what failed, of what waits, of what arrived, and of what was never owed.
 
-The request is one write, then one order in the retry queue. Whoever asked is told only when both are done, and asks again otherwise: a try that is
-asked for already is not asked for twice. What a crash leaves behind the sweep finds.
+The request is one write, then one order in the retry queue. Whoever asked is told only when both are done, and asks
+again otherwise: a try that is asked for already is not asked for twice. What a crash leaves behind the sweep finds.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ class Resend:
         self._clock = clock
 
     def ask(self, message: Message, subscriber_id: str) -> Delivery:
-        """Have one try made at once, whatever became of the delivery so far. Success ends its automatic tries, failure leaves them.
+        """Have one try made at once, whatever became of the delivery so far.
+
+        Success ends its automatic tries, failure leaves them.
 
         Args:
             message: The message, as stored.
-            subscriber_id: A subscriber of its queue; the message need not have been owed to it. One that is disabled or removed is not tried.
+            subscriber_id: A subscriber of its queue; the message need not have been owed to it. One that is disabled or
+                removed is not tried.
 
         Returns:
             The delivery as it is stored.

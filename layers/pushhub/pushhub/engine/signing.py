@@ -1,4 +1,6 @@
-"""Signatures for subscribers of any kind (Standard Webhooks 1.0.0): their keys, which lie encrypted beside their other settings, and the headers of a request."""
+"""Signatures for subscribers of any kind (Standard Webhooks 1.0.0): their keys,
+which lie encrypted beside their other settings, and the headers of a request.
+"""
 
 from __future__ import annotations
 

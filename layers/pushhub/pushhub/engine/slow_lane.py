@@ -1,7 +1,9 @@
-"""The slow lane: a queue of their own for subscribers that are known to be slow, so that nobody else's orders stand behind theirs.
+"""The slow lane: a queue of their own for subscribers that are known to be slow,
+so that nobody else's orders stand behind theirs.
 
-Who is slow each execution environment finds out by itself, with one attempt, and tells the others by a list that all read when they are busy. So after
-some seconds no run of first attempts and of retries waits for such a subscriber any more, however many environments there are.
+Who is slow each execution environment finds out by itself, with one attempt, and tells the others by a list that all
+read when they are busy. So after some seconds no run of first attempts and of retries waits for such a subscriber any
+more, however many environments there are.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ FRESH_MS = 10_000
 """How old the list may be."""
 
 LISTED = 1_000
-"""Subscribers of the list that are read, and beyond which none is entered; what others there are each environment finds out for itself."""
+"""Subscribers of the list that are read, and beyond which none is entered.
+
+What others there are each environment finds out for itself.
+"""
 
 BUSY_ORDERS = 10
 """A batch of fewer orders is worked on without a look at the list: nobody waits behind it."""
@@ -46,7 +51,10 @@ class SlowLane:
         return self._listed.get(key, 0) > self._clock.now()
 
     def refresh(self, orders: int) -> None:
-        """Read the list anew if it is old and a batch of so many orders makes it worth while. An old one does when it cannot be read."""
+        """Read the list anew if it is old and a batch of so many orders makes it worth while.
+
+        An old one does when it cannot be read.
+        """
         now = self._clock.now()
         if orders < BUSY_ORDERS or (self._read_at is not None and now - self._read_at < FRESH_MS):
             return
@@ -57,7 +65,9 @@ class SlowLane:
             self._failed("slow_list_unread", error)
 
     def tell(self, keys: Sequence[Key]) -> None:
-        """Enter subscribers that were found to be slow; those that cannot be entered each environment finds out for itself."""
+        """Enter subscribers that were found to be slow; those that cannot be entered each environment finds out for
+        itself.
+        """
         new = [key for key in keys if not self.lists(key)][: max(0, LISTED - len(self._listed))]
         if not new:
             return

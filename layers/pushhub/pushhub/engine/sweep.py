@@ -1,7 +1,8 @@
-"""What fell out of the queues is put back: the table is the truth, and all else that says "look at this delivery" can be lost.
+"""What fell out of the queues is put back: the table is the truth,
+and all else that says "look at this delivery" can be lost.
 
-A stream keeps 24 hours, a queue 14 days, and either can be purged by mistake. Each hour one part of the table is read, so that every message is
-looked at once a day (decision 0017).
+A stream keeps 24 hours, a queue 14 days, and either can be purged by mistake. Each hour one part of the table is read,
+so that every message is looked at once a day (decision 0017).
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
 
 GRACE_MS = 3_600_000
-"""How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind. A second order is harmless."""
+"""How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind.
+
+A second order is harmless.
+"""
 
 DAY_MS = 86_400_000
 """Deliveries are kept this long after their message expires, and each message is swept once in it."""
@@ -83,7 +87,8 @@ class Sweep:
         Args:
             part: Which, from 0.
             parts: How many there are.
-            remaining_ms: Milliseconds this invocation has left; what is not read in time counts as ``SweepsUnfinished``.
+            remaining_ms: Milliseconds this invocation has left; what is not read in time counts as
+                ``SweepsUnfinished``.
             reschedule: Enter every scheduled delivery into the schedule again, as when that was lost, or is new.
 
         Returns:
@@ -122,8 +127,9 @@ class Sweep:
             order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
             delivery = stored.get(subscriber_id)
             if delivery is None:
-                # Once their time to live is over, a delivery that ended may be gone before its message is: it must not begin anew. So what
-                # was never tried is found before, and at its expiry without delay: each message is looked at once a day.
+                # Once their time to live is over, a delivery that ended may be gone before its message is: it must not
+                # begin anew. So what was never tried is found before, and at its expiry without delay: each message is
+                # looked at once a day.
                 late = message.due_at < before or message.expires_at <= now
                 lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
                 if lost and not self._waits_elsewhere(message, subscriber_id):
@@ -137,7 +143,9 @@ class Sweep:
                 yield self._queue_of(message, waits_in), order
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
-        """Whether a delivery that has not expired waits on its subscriber, or behind another one of its ordering key; neither is lost."""
+        """Whether a delivery that has not expired waits on its subscriber, or behind another one of its ordering key;
+        neither is lost.
+        """
         if self._clock.now() >= message.expires_at:
             return False
         subscriber = SubscriberKey(

@@ -42,7 +42,9 @@ class PushOrder:
 
     @property
     def attempt(self) -> int:
-        """Number of this attempt, from 1; one that a person asked for may have the number of an automatic one under way at the same time."""
+        """Number of this attempt, from 1; one that a person asked for may have the number of an automatic one under way
+        at the same time.
+        """
         return self.delivery.attempts + 1
 
     @property
@@ -71,7 +73,10 @@ class Outcome:
 
 
 class Target(Protocol):
-    """One kind of subscriber. Everything the hub knows about the kind is here; its URLs are checked once, when they are registered."""
+    """One kind of subscriber.
+
+    Everything the hub knows about the kind is here; its URLs are checked once, when they are registered.
+    """
 
     @property
     def dialect(self) -> str:
@@ -87,7 +92,8 @@ class Target(Protocol):
         ...
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
-        """The ``http`` or ``https`` URL that pushes from a queue will reach, for the egress guard; None when they stay within this hub.
+        """The ``http`` or ``https`` URL that pushes from a queue will reach, for the egress guard;
+        None when they stay within this hub.
 
         Raises:
             Invalid: The queue would push to itself.

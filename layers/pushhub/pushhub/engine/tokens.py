@@ -24,5 +24,8 @@ class Tokens:
         self._config = config
 
     def allow(self, project_id: str, token: str) -> bool:
-        """Whether the token acts for the project. Looked up by hash, so timing tells nothing about tokens that exist."""
+        """Whether the token acts for the project.
+
+        Looked up by hash, so timing tells nothing about tokens that exist.
+        """
         return bool(token) and is_project_id(project_id) and self._config.has_token(project_id, token_hash(token))

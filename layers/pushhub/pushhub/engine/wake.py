@@ -1,8 +1,8 @@
 """Scheduled deliveries whose time has come go back to a queue.
 
-Each minute one run looks at all shards of the schedule. A shard with little to do it works off itself; for each of those with much it starts a run of
-its own, so that the pace grows with the shards. Nothing is written for a delivery that is woken: what a run has queued it passes by, and an order is
-void once its delivery has changed.
+Each minute one run looks at all shards of the schedule. A shard with little to do it works off itself; for each of
+those with much it starts a run of its own, so that the pace grows with the shards. Nothing is written for a delivery
+that is woken: what a run has queued it passes by, and an order is void once its delivery has changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ LATE_MS = 120_000
 """A delivery woken this long after its time counts as late: twice what a run each minute takes at worst."""
 
 IDLE_MINUTES = 5
-"""Empty minutes after which a shard's position is moved; to pass them by again costs less than to note it each minute."""
+"""Empty minutes after which a shard's position is moved.
+
+To pass them by again costs less than to note it each minute.
+"""
 
 
 class Wake:

@@ -1,11 +1,14 @@
-"""How many attempts may be under way at a time, by subscriber and by project: few at those that are slow or not known yet, many at those that answer.
+"""How many attempts may be under way at a time, by subscriber and by project:
+few at those that are slow or not known yet, many at those that answer.
 
-An attempt that waits for its answer holds a thread for as long as the subscriber takes, three minutes perhaps. So a subscriber starts with one
-attempt at a time, gets one more with each prompt answer (as TCP's slow start does), and falls back to one as soon as an answer takes long. What an
-execution environment has learned it keeps in memory: at worst a subscriber is learned anew.
+An attempt that waits for its answer holds a thread for as long as the subscriber takes, three minutes perhaps. So a
+subscriber starts with one attempt at a time, gets one more with each prompt answer (as TCP's slow start does), and
+falls back to one as soon as an answer takes long. What an execution environment has learned it keeps in memory: at
+worst a subscriber is learned anew.
 
-A project whose endpoints hang, fifty of them perhaps, is one neighbour to the others and not fifty: its slow subscribers share a few attempts. One
-that nobody knows yet is asked all the same, but not among those that are in a hurry: see :meth:`Windows.holds_up`.
+A project whose endpoints hang, fifty of them perhaps, is one neighbour to the others and not fifty: its slow
+subscribers share a few attempts. One that nobody knows yet is asked all the same, but not among those that are in a
+hurry: see :meth:`Windows.holds_up`.
 """
 
 from __future__ import annotations
@@ -89,7 +92,9 @@ class Windows:
         return len(window.begun) < window.allowed
 
     def holds_up(self, key: Key, now: int) -> bool:
-        """Whether an order for a subscriber would hold up those of others: it is slow, or keeps its orders waiting now, or its project has many that do."""
+        """Whether an order for a subscriber would hold up those of others: it is slow,
+        or keeps its orders waiting now, or its project has many that do.
+        """
         window = self._windows.get(key)
         if window is not None and (window.slow(now) or (not self.admits(key, now) and window.waits(now, HOLD_MS))):
             return True
@@ -97,14 +102,18 @@ class Windows:
         return unproven and self._unanswered_of(key[0], now) >= SLOW_OF_A_PROJECT
 
     def aside_s(self, key: Key, now: int) -> int:
-        """Seconds after which to look again at an order that may not begin: the longer the subscriber is slow already, the more."""
+        """Seconds after which to look again at an order that may not begin:
+        the longer the subscriber is slow already, the more.
+        """
         window = self._windows.get(key)
         since = now if window is None or window.slow_since is None else window.slow_since
         doublings = ((now - since) // (ASIDE_S * 1000)).bit_length()
         return ASIDE_S << min(doublings, ASIDE_DOUBLINGS)
 
     def newly_slow(self, now: int) -> list[Key]:
-        """Subscribers whose one attempt has long been under way, each told once in half the time that it counts as slow."""
+        """Subscribers whose one attempt has long been under way, each told once in half the time that it counts as
+        slow.
+        """
         found: list[Key] = []
         for key in (key for keys in self._under_way.values() for key in keys):
             window = self._windows[key]

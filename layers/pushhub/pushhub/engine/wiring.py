@@ -61,7 +61,9 @@ VAULT_KEY = text("VAULT_KEY")
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
-"""What the operator wants to be said when the egress guard refuses a target at registration: who can allow it, and how."""
+"""What the operator wants to be said when the egress guard refuses a target at registration: who can allow it,
+and how.
+"""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),

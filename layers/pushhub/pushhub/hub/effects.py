@@ -1,8 +1,9 @@
 """What an answer of a service asks for, done once: children, parameters, notifications.
 
-The answer of an attempt is recorded before anything follows from it, and what follows is named after it: ids of children come from delivery,
-attempt and place in the answer; a parameter carries the time of its request; a notification counts each attempt once. So everything here may be repeated,
-by a duplicate or after a crash, and comes to the same.
+The answer of an attempt is recorded before anything follows from it, and what follows is named after it: ids of
+children come from delivery, attempt and place in the answer; a parameter carries the time of its request; a
+notification counts each attempt once. So everything here may be repeated, by a duplicate or after a crash, and comes to
+the same.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ class HubEffects:
                 attempt=answered.attempt,
             )
         )
-        # Only its first occurrence raises a message, and none in the wake of another notification's message: a service that
-        # notifies of notifications would never come to an end.
+        # Only its first occurrence raises a message, and none in the wake of another notification's message: a service
+        # that notifies of notifications would never come to an end.
         if stored.first_attempt != answered.attempt or answered.content.quiet:
             return
         if self._may_have(answered, f"notification/{stored.notification_id}", 1):

@@ -1,7 +1,8 @@
-"""Messages enter the hub: pushed by a store, asked for by an answer, raised by a notification, or ticked by a scheduler.
+"""Messages enter the hub: pushed by a store, asked for by an answer, raised by a notification,
+or ticked by a scheduler.
 
-All of them go onto the incoming queue, which is an internal push queue of the engine: acceptance is the engine's one durable write, and the
-stream takes it from there.
+All of them go onto the incoming queue, which is an internal push queue of the engine: acceptance is the engine's one
+durable write, and the stream takes it from there.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ class HubIntegrations:
         return integration
 
     def register(self, project_id: str, fields: Mapping[str, Any]) -> Integration:
-        """A new integration, with the mappings its endpoint describes; pending with its errors when that cannot be read.
+        """A new integration, with the mappings its endpoint describes.
+
+        Pending with its errors when that cannot be read.
 
         Without a token one is made, for its owner to give to the endpoint.
 
@@ -149,7 +151,10 @@ class HubIntegrations:
         return integration
 
     def _signed(self, integration: Integration, parameters: Mapping[str, Any], project_id: str) -> list[Parameter]:
-        """The parameters of a sign-up, each of the type that the endpoint declares for it; all of them are right, or none is set."""
+        """The parameters of a sign-up, each of the type that the endpoint declares for it.
+
+        All of them are right, or none is set.
+        """
         prefix = f"{integration.name}."
         types: dict[str, DataType] = {}
         for service in integration.endpoint.services if integration.endpoint else ():
@@ -211,7 +216,10 @@ class HubIntegrations:
         return read_description(answer)
 
     def _map(self, project_id: str, integration: Integration, service: Service) -> None:
-        """The mapping of a service: made as the endpoint recommends; later only its address and token follow the endpoint."""
+        """The mapping of a service: made as the endpoint recommends.
+
+        Later only its address and token follow the endpoint.
+        """
         name = f"{integration.name}.{service.name}"
         stored = next(
             (each for each in self._mappings(project_id, integration.integration_id) if each.name == name), None

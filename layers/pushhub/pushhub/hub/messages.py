@@ -1,4 +1,6 @@
-"""Messages of the hub as people see and handle them: queues and their counts, one message with everything about it, try now, archive."""
+"""Messages of the hub as people see and handle them: queues and their counts, one message with everything about it,
+try now, archive.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What the hub protocol needs to keep beside the engine's messages and deliveries: a store's settings, and the log of its messages.
+"""What the hub protocol needs to keep beside the engine's messages and deliveries: a store's settings,
+and the log of its messages.
 
-Every method may raise :class:`pushhub.base.errors.Unavailable`; times are epoch milliseconds; every key starts with the project.
+Every method may raise :class:`pushhub.base.errors.Unavailable`; times are epoch milliseconds; every key starts with the
+project.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class Mappings(ReadMapping, Protocol):
         ...
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
-        """Write a mapping if the stored one still has ``mapping.version`` (absent when that is 0); returns it with the raised version.
+        """Write a mapping if the stored one still has ``mapping.version`` (absent when that is 0).
+
+        Returns it with the raised version.
 
         Raises:
             Conflict: It changed meanwhile, or is gone.
@@ -256,7 +260,8 @@ class Notices(CountNotices, Protocol):
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
     ) -> Iterator[Notice]:
-        """Notifications of a store by their first occurrence, newest first (eventually consistent), read as they are asked for.
+        """Notifications of a store by their first occurrence, newest first (eventually consistent),
+        read as they are asked for.
 
         Args:
             project_id: The store.

@@ -1,4 +1,6 @@
-"""The internal queues of the hub, made of the mappings as they are at the moment: there is one truth about a mapping, and it is the mapping."""
+"""The internal queues of the hub, made of the mappings as they are at the moment: there is one truth about a mapping,
+and it is the mapping.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Comparing an incoming message with its store's mappings: one accepted copy for each that wants it.
 
-Every step may be repeated: identities are claimed for the incoming message, copies have ids that follow from it, and the delivery of the incoming
-message is done only when all of that is written. Mappings changed in between count as they are at the repetition.
+Every step may be repeated: identities are claimed for the incoming message, copies have ids that follow from it, and
+the delivery of the incoming message is done only when all of that is written. Mappings changed in between count as they
+are at the repetition.
 
-A fault of ours is no answer of a filter: where nobody can say whether a message passes, it is compared with that mapping again later,
-and the other mappings get it meanwhile.
+A fault of ours is no answer of a filter: where nobody can say whether a message passes, it is compared with that
+mapping again later, and the other mappings get it meanwhile.
 """
 
 from __future__ import annotations

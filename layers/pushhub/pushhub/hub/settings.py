@@ -103,7 +103,8 @@ class HubSettingsOfStore:
         return self._put(project_id, Fields(fields), self.mapping(project_id, mapping_id))
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> None:
-        """Remove a mapping; what it is still owed is archived when it is looked at next, and its identities are forgotten.
+        """Remove a mapping; what it is still owed is archived when it is looked at next,
+        and its identities are forgotten.
 
         Raises:
             NotFound: No such mapping.

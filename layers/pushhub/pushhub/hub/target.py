@@ -1,8 +1,9 @@
 """Delivering in the hub's dialect: the target of the internal queues.
 
-One attempt: ask whether its answer is recorded already; if not, POST and record the answer; then do what it asks for. Only then is the engine told the
-outcome, and writes it. A crash before the answer is recorded repeats the request (at least once, same message id); after it, the recorded answer is taken
-instead of asking again, so that an endpoint which answers differently the second time changes nothing.
+One attempt: ask whether its answer is recorded already; if not, POST and record the answer; then do what it asks for.
+Only then is the engine told the outcome, and writes it. A crash before the answer is recorded repeats the request (at
+least once, same message id); after it, the recorded answer is taken instead of asking again, so that an endpoint which
+answers differently the second time changes nothing.
 """
 
 from __future__ import annotations
@@ -182,12 +183,16 @@ class HubTarget:
         try:
             return replace(recorded.answer, body=self._bodies.get(recorded.body_ref))
         except MessageNotFound:
-            # An attempt left open for longer than such bodies are kept: what it said is lost, so it is asked to say it again.
+            # An attempt left open for longer than such bodies are kept: what it said is lost, so it is asked to say it
+            # again.
             return replace(recorded.answer, error_class="bad_response", message="The answer is no longer kept")
 
 
 def _bounded(answer: Answer) -> tuple[Answer, bool]:
-    """An answer cut to what is kept of it, and whether it may be the result. Cut before it is read, so that a repetition reads the same."""
+    """An answer cut to what is kept of it, and whether it may be the result.
+
+    Cut before it is read, so that a repetition reads the same.
+    """
     kept = {name: answer.headers[name][:500] for name in KEPT_HEADERS if name in answer.headers}
     answer = replace(answer, headers=kept)
     if answer.status_code == 200 and not answer.error_class:

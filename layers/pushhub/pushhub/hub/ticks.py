@@ -35,7 +35,8 @@ class HubTicks:
         self._telemetry = telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Make every due tick, once each: its message's id follows from scheduler and time, and the scheduler moves on only after it.
+        """Make every due tick, once each: its message's id follows from scheduler and time,
+        and the scheduler moves on only after it.
 
         Ticks missed while nothing ran are left out but for one.
 

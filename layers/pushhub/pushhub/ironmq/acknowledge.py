@@ -1,8 +1,9 @@
-"""Acknowledging a push: the subscriber answered 202, worked, and now says that it is done (IronMQ v3 "Long Running Processes").
+"""Acknowledging a push: the subscriber answered 202, worked, and now says that it is done (IronMQ v3 "Long Running
+Processes").
 
-The reservation id sent with each push is the capability: who shows it need not have a token (Iron's own conformance server sends
-none). Being derived from the message, the subscriber and the attempt, it can be checked while the push is still open and
-nothing has been written about that attempt.
+The reservation id sent with each push is the capability: who shows it need not have a token (Iron's own conformance
+server sends none). Being derived from the message, the subscriber and the attempt, it can be checked while the push is
+still open and nothing has been written about that attempt.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reser
 
 
 def _may_be_called(name: str | None, queue: Queue, delivery: Delivery, subscriber_id: str) -> bool:
-    """Whether a subscriber has that name, or had it when it was asked; any will do when no name is given, or none is known any more.
+    """Whether a subscriber has that name, or had it when it was asked.
+
+    Any will do when no name is given, or none is known any more.
 
     Several may have the same name: the reservation tells them apart.
     """

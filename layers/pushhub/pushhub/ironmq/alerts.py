@@ -1,4 +1,6 @@
-"""Alerts of pull queues: which triggers a change of size crossed, and whether they may speak (IronMQ "Queue Alerts")."""
+"""Alerts of pull queues: which triggers a change of size crossed,
+and whether they may speak (IronMQ "Queue Alerts").
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def crosses(alert: Alert, before: int, after: int) -> bool:
 
 
 def _enough(alerts: Sequence[Alert], change: int) -> int | None:
-    """The size beyond which a change cannot cross a trigger, whatever the size really is; None when there is no such size."""
+    """The size beyond which a change cannot cross a trigger, whatever the size really is;
+    None when there is no such size.
+    """
     if any(each.type == "progressive" for each in alerts):
         return None
     return max(each.trigger for each in alerts) + abs(change) + 1
@@ -69,7 +73,9 @@ class Alerts:
         self._clock = clock
 
     def fired(self, queue: Queue, change: int) -> list[Fired]:
-        """The alerts fired by a change that was just made. The size is read only for queues that have alerts, and no further than it matters.
+        """The alerts fired by a change that was just made.
+
+        The size is read only for queues that have alerts, and no further than it matters.
 
         Args:
             queue: The queue, as read for the change.

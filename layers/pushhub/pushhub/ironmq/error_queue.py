@@ -1,4 +1,6 @@
-"""What becomes of a delivery that was given up, because its tries or its message's time ran out: a message in the queue's error queue."""
+"""What becomes of a delivery that was given up, because its tries or its message's time ran out:
+a message in the queue's error queue.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ TOGETHER_BYTES = 40_000_000
 class ErrorQueuePost:
     """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
 
-    An outage exhausts many deliveries of few queues, so what is the same for a queue is read and counted once for those that come together.
+    An outage exhausts many deliveries of few queues, so what is the same for a queue is read and counted once for those
+    that come together.
 
     Args:
         messages: Messages and deliveries.

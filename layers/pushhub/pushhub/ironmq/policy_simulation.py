@@ -1,4 +1,7 @@
-"""The use case of the policy simulator: a request read, its plan tried, and another one beside it. For the queue API and the command line."""
+"""The use case of the policy simulator: a request read, its plan tried, and another one beside it.
+
+For the queue API and the command line.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What IronMQ needs from the outside besides the engine's ports: the store of pull queues.
 
-The real one lives in :mod:`pushhub.ironmq.store`, a fake for tests in ``tests/fakes``; one contract test runs against both.
-Methods may raise :class:`pushhub.base.errors.Unavailable` when the service behind them fails: then nothing may be assumed about the effect.
-Times are epoch milliseconds.
+The real one lives in :mod:`pushhub.ironmq.store`, a fake for tests in ``tests/fakes``; one contract test runs against
+both. Methods may raise :class:`pushhub.base.errors.Unavailable` when the service behind them fails: then nothing may be
+assumed about the effect. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class PullSizes(Protocol):
     """How many messages pull queues hold."""
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Messages in the queue, reserved and delayed ones included; counting ends at ``at_most``, for the store may have to read them all."""
+        """Messages in the queue, reserved and delayed ones included.
+
+        Counting ends at ``at_most``, for the store may have to read them all.
+        """
         ...
 
 
@@ -63,7 +66,10 @@ class PulledMessages(Protocol):
     """Messages of pull queues as their consumers take them."""
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
-        """Reserve up to ``count`` available messages in order; each with a new reservation id and one more on its count."""
+        """Reserve up to ``count`` available messages in order.
+
+        Each with a new reservation id and one more on its count.
+        """
         ...
 
     def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:

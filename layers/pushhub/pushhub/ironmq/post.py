@@ -134,7 +134,9 @@ class Post:
     def post_all_caused(
         self, project_id: str, queue_name: str, caused: Sequence[Caused], executor: Executor
     ) -> list[str | Exception]:
-        """Accept messages that the hub itself made, side by side: what all of them need is read and counted once. Safe to repeat, as :meth:`post_caused`.
+        """Accept messages that the hub itself made, side by side: what all of them need is read and counted once.
+
+        Safe to repeat, as :meth:`post_caused`.
 
         Args:
             project_id: Owner of the queue.
@@ -219,8 +221,8 @@ class Post:
             return
 
     def _queue(self, project_id: str, name: str) -> Queue:
-        # Read consistently: a message put where a clear has just emptied the queue, or owed to subscribers that were just
-        # replaced, would be accepted and lost.
+        # Read consistently: a message put where a clear has just emptied the queue, or owed to subscribers that were
+        # just replaced, would be accepted and lost.
         queue = self._config.queue(project_id, name, fresh=True)
         if queue is not None:
             return queue

@@ -1,4 +1,6 @@
-"""Messages of pull queues: reserve, peek, get, touch, release, delete; and dead letters, which move when reserved too often."""
+"""Messages of pull queues: reserve, peek, get, touch, release, delete; and dead letters,
+which move when reserved too often.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
 
 TOO_LATE_MS = 28_500
-"""What was reserved for a request is given back when this much time has passed since it came: its answer would reach nobody."""
+"""What was reserved for a request is given back when this much time has passed since it came:
+its answer would reach nobody.
+"""
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 1.0
@@ -76,7 +80,9 @@ class PullQueues:
         self._clock = clock
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
-        """Reserve messages, waiting for a first one as long as asked for, if there is a place to wait; none when none came.
+        """Reserve messages, waiting for a first one as long as asked for, if there is a place to wait.
+
+        None when none came.
 
         Args:
             queue: A pull queue.
@@ -84,7 +90,8 @@ class PullQueues:
             compressed: The answer may be compressed, so that one message fits whatever its size.
 
         Raises:
-            Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it is.
+            Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it
+                is.
         """
         began = self._clock.now()
         deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
@@ -198,7 +205,10 @@ class PullQueues:
         return read
 
     def _give_back(self, queue: Queue, held: Sequence[PullMessage]) -> None:
-        """Take back reservations that no consumer learned of. What cannot be given back returns when its reservation ends."""
+        """Take back reservations that no consumer learned of.
+
+        What cannot be given back returns when its reservation ends.
+        """
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
                 self._pull.release(
@@ -210,7 +220,8 @@ class PullQueues:
                 )
 
     def _deleted(self, queue: Queue, taken: Sequence[ReadMessage], *, by: int) -> list[ReadMessage]:
-        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are deleted go out, too.
+        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are
+        deleted go out, too.
 
         What is not deleted in time for an answer goes back.
         """

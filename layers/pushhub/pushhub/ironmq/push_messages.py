@@ -1,7 +1,7 @@
 """Messages of push queues: reading one with what became of its deliveries, and deleting one.
 
-A message stays readable after it was delivered or given up, until its time is over or it is deleted. Deleting it first cancels
-what is still owed, so that nobody reads its body any more, then destroys the body, then the message.
+A message stays readable after it was delivered or given up, until its time is over or it is deleted. Deleting it first
+cancels what is still owed, so that nobody reads its body any more, then destroys the body, then the message.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class PushMessages:
         return body_of(message, self._bodies)
 
     def peek(self, queue: Queue, count: int) -> list[dict[str, object]]:
-        """Messages that wait after a failed attempt, oldest first, as they are shown, and as many as fit into an answer.
+        """Messages that wait after a failed attempt, oldest first, as they are shown,
+        and as many as fit into an answer.
 
         Those are what ``size`` counts.
         """

@@ -1,7 +1,7 @@
 """What settings make of a queue: pure functions from what is stored and what is asked for to what is to be stored.
 
-Creating and updating follow the same rules except that a new queue takes its type, and needs a subscriber if it is a push queue.
-Whatever is not asked for stays as it is (IronMQ v3: PUT on an existing queue merges).
+Creating and updating follow the same rules except that a new queue takes its type, and needs a subscriber if it is a
+push queue. Whatever is not asked for stays as it is (IronMQ v3: PUT on an existing queue merges).
 """
 
 from __future__ import annotations

@@ -84,7 +84,10 @@ class Queues:
         return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
 
     def _waiting(self, queue: Queue) -> int:
-        """Waiting deliveries. Those a clear made void still lie in the index until they are looked at; they do not count."""
+        """Waiting deliveries.
+
+        Those a clear made void still lie in the index until they are looked at; they do not count.
+        """
         if not queue.cleared_at:
             return self._messages.unsettled_count(queue.project, queue.uid)
         count, cursor = 0, None
@@ -139,7 +142,9 @@ class Queues:
         return self._config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
 
     def clear(self, project_id: str, name: str) -> None:
-        """Take all messages out of a queue. A pull queue gets a new generation of messages; what a push queue still owes is void.
+        """Take all messages out of a queue.
+
+        A pull queue gets a new generation of messages; what a push queue still owes is void.
 
         Raises:
             QueueNotFound: No such queue.

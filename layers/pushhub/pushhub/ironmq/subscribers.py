@@ -18,7 +18,10 @@ from pushhub.ironmq.queue_changes import Admit
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 CHECKED_WITHIN_MS = 10_000
-"""How long the hosts of new subscribers are looked up; what is not checked by then is taken, as the guard checks each request again."""
+"""How long the hosts of new subscribers are looked up.
+
+What is not checked by then is taken, as the guard checks each request again.
+"""
 
 
 class Registration:
@@ -46,7 +49,8 @@ class Registration:
         Args:
             project_id: Owner.
             queue_name: The queue.
-            adding: The new ones join those the queue has, where they do not take the place of one; otherwise they are the whole list.
+            adding: The new ones join those the queue has, where they do not take the place of one; otherwise they are
+                the whole list.
         """
 
         def admit(new: Sequence[AskedSubscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
@@ -100,8 +104,8 @@ def _with_ids(
 ) -> tuple[AskedSubscriber, ...]:
     """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries.
 
-    The same one is first who has the same name and URL, then who has the same name (and another URL now), then, if asked for, who
-    has the same URL (and another name now).
+    The same one is first who has the same name and URL, then who has the same name (and another URL now), then, if
+    asked for, who has the same URL (and another name now).
     """
     left = list(stored)
     ids: dict[int, str] = {}
@@ -139,7 +143,8 @@ class Subscribers:
         self._registration = registration
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
-        """Add subscribers; one whose name is there already takes that one's place (where names repeat: that of the same URL, if any).
+        """Add subscribers; one whose name is there already takes that one's place (where names repeat:
+        that of the same URL, if any).
 
         Raises:
             QueueNotFound: No such queue.
@@ -172,7 +177,8 @@ class Subscribers:
         Args:
             project_id: Owner.
             queue_name: The queue.
-            removals: (name, url) of each. With a name the URL counts only where several have that name; without one all of that URL go.
+            removals: (name, url) of each. With a name the URL counts only where several have that name; without one all
+                of that URL go.
 
         Raises:
             QueueNotFound: No such queue.

@@ -147,7 +147,9 @@ class IronMqQueueTarget:
         return _outcome(order, answer)
 
     def _webhook(self, order: PushOrder, target: IronMqTarget, host: str) -> PushRequest:
-        """The request to another hub, which may be this one under another name: so it tells how far the message has come."""
+        """The request to another hub, which may be this one under another name:
+        so it tells how far the message has come.
+        """
         headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in self._kept_headers(order).items()}
         return PushRequest(
             url=f"{_scheme(host)}://{host}/3/projects/{quote(target.project or '', safe='')}"
@@ -165,7 +167,9 @@ class IronMqQueueTarget:
         )
 
     def _kept_headers(self, order: PushOrder) -> Mapping[str, str]:
-        """The headers that the message keeps in the target queue, which hands them on to its own subscribers: those of a signature among them."""
+        """The headers that the message keeps in the target queue, which hands them on to its own subscribers:
+        those of a signature among them.
+        """
         return layered(order.message.headers, _signature(self._signing, order))
 
     def _post_here(
@@ -220,8 +224,9 @@ class IronWorkerQueueTarget:
         """POST the body as the task's payload."""
         target = parse_ironworker_url(order.subscriber.url)
         query = f"code_name={quote(target.code_name, safe='')}&oauth={quote(target.token, safe='')}"
+        tasks = f"{_scheme(target.host)}://{target.host}/2/projects/{quote(target.project, safe='')}/tasks"
         request = PushRequest(
-            url=f"{_scheme(target.host)}://{target.host}/2/projects/{quote(target.project, safe='')}/tasks/webhook?{query}",
+            url=f"{tasks}/webhook?{query}",
             body=order.body,
             headers={
                 "Content-Type": "text/plain; charset=utf-8",

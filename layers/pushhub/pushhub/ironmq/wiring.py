@@ -140,7 +140,8 @@ class Ironmq:
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
-            # Producers' paths have more methods than POST, and clients reach those with a method override: it needs the whole API.
+            # Producers' paths have more methods than POST, and clients reach those with a method override: it needs the
+            # whole API.
             producer_apis={"": lambda: self.api},
         )
 

@@ -39,7 +39,8 @@ class SenderBatch:
             wakes: In the order received; several of one subscriber are answered by one look for the newest.
             remaining_ms: Milliseconds the invocation has left.
         """
-        # Should this run die, they come back when it could not go on any more, not when the queue's own, longer time is up.
+        # Should this run die, they come back when it could not go on any more, not when the queue's own, longer time is
+        # up.
         held_s = remaining_ms() // 1000 + _AFTER_DEATH_S
         held = self._executor.submit(self._queue.defer, {each.receipt_handle: held_s for each in wakes})
         groups: dict[str, list[ReceivedWake]] = {}

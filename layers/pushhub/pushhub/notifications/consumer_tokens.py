@@ -50,7 +50,8 @@ class ConsumerTokens:
         """What a token says.
 
         Raises:
-            Unauthorized: It is bad or has expired, or its project, or the project's token that it was made with, is gone.
+            Unauthorized: It is bad or has expired, or its project, or the project's token that it was made with, is
+                gone.
         """
         claims = self._tokens.check(token, self._clock.now() / 1000)
         project = claims.topic.project

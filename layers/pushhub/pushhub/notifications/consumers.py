@@ -67,7 +67,9 @@ class Disconnects:
         self._waker = waker
 
     def drop(self, topic: Topic, subscriber: str, connection_id: str) -> Backlog | None:
-        """Take one consumer off: what it had not acknowledged is to be sent again. Safe to repeat, and when it is not there.
+        """Take one consumer off: what it had not acknowledged is to be sent again.
+
+        Safe to repeat, and when it is not there.
 
         Returns:
             The backlog as it is then, None when the subscriber is gone.
@@ -213,7 +215,9 @@ class Consumers:
         return backlog
 
     def _without_long_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
-        """The backlog without siblings that died unnoticed a while ago: nobody is in anybody's way, so only the quiet ones are asked after."""
+        """The backlog without siblings that died unnoticed a while ago: nobody is in anybody's way,
+        so only the quiet ones are asked after.
+        """
         now = self._clock.now()
         quiet = replace(
             backlog, consumers=tuple(each for each in backlog.consumers if now - each.active_at >= QUIET_MS)
@@ -230,7 +234,8 @@ class Consumers:
             self._disconnects.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
-        """A frame from a consumer: an acknowledgement, several of them on lines of their own, or the wish to be unsubscribed.
+        """A frame from a consumer: an acknowledgement, several of them on lines of their own,
+        or the wish to be unsubscribed.
 
         Anything else is ignored.
 
@@ -266,7 +271,8 @@ class Consumers:
         Args:
             topic: What it reads.
             subscriber: Its name.
-            uid: The generation that is meant; empty for any. A frame may be worked on after its subscriber was made again.
+            uid: The generation that is meant; empty for any. A frame may be worked on after its subscriber was made
+                again.
         """
         backlog = self._absorbed(topic, subscriber)
         if backlog is None or uid not in ("", backlog.uid):

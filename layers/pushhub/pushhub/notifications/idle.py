@@ -22,7 +22,8 @@ _REVOKED_MARGIN_MS = 7_000
 
 
 class IdleConnections:
-    """Checks connections whose time has come, each about every five minutes, and closes those whose project's token was revoked.
+    """Checks connections whose time has come, each about every five minutes,
+    and closes those whose project's token was revoked.
 
     Args:
         backlogs: The subscribers' backlogs.

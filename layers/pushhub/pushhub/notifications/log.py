@@ -1,8 +1,9 @@
 """Appending to a topic, in one order for all publishers, and telling them when its backlog is full.
 
-A publisher takes the next place in the log (one write to the topic's head, which also says whom the commit is owed to), then writes its commit into
-that place. A reader that finds a place empty while a later one is filled waits a moment, then gives the place up for good by filling it
-with an empty commit; the slow publisher finds that and takes another place. So no reader ever passes a commit that appears later.
+A publisher takes the next place in the log (one write to the topic's head, which also says whom the commit is owed to),
+then writes its commit into that place. A reader that finds a place empty while a later one is filled waits a moment,
+then gives the place up for good by filling it with an empty commit; the slow publisher finds that and takes another
+place. So no reader ever passes a commit that appears later.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class TopicLog:
         self._retention = retention
 
     def append(self, topic: Topic, lines: Sequence[Line], *, key: str = "", taken: int = 0) -> None:
-        """Append notifications in order, all or none. Those of a topic without subscribers are dropped, as nobody is owed them.
+        """Append notifications in order, all or none.
+
+        Those of a topic without subscribers are dropped, as nobody is owed them.
 
         Args:
             topic: Where.
@@ -100,7 +103,8 @@ class TopicLog:
             if place is None:
                 return False
             commit = self._filled(topic, place, notifications)
-            # Late by this much, the place may have been passed by readers who need not mark what nobody can be writing any more.
+            # Late by this much, the place may have been passed by readers who need not mark what nobody can be writing
+            # any more.
             if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
                 raise Conflict("the place was taken too long ago")
             try:

@@ -1,4 +1,7 @@
-"""What the use cases of Notifications 2.0 need from the outside; the rules of :mod:`pushhub.engine.ports` hold here, too."""
+"""What the use cases of Notifications 2.0 need from the outside.
+
+The rules of :mod:`pushhub.engine.ports` hold here, too.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,10 @@ class TopicStore(Protocol):
         ...
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
-        """Commits in order from sequence ``first`` on, at most ``limit`` and perhaps fewer; none only when there are none."""
+        """Commits in order from sequence ``first`` on, at most ``limit`` and perhaps fewer.
+
+        None only when there are none.
+        """
         ...
 
     def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
@@ -148,7 +154,8 @@ class BacklogStore(Protocol):
         ...
 
     def save(self, backlog: Backlog) -> None:
-        """Write one if the stored one has version ``backlog.version - 1`` and the same uid (absent when the version is 1).
+        """Write one if the stored one has version ``backlog.version - 1`` and the same uid (absent when the version is
+        1).
 
         Raises:
             Conflict: It has not.
@@ -273,7 +280,8 @@ class Wake:
         topic: The topic.
         subscriber: The subscriber's name.
         subscriber_uid: Its generation.
-        version: Of the backlog, as its sender read it *after* whatever there is to look at was written. Wake-ups of one version are one.
+        version: Of the backlog, as its sender read it *after* whatever there is to look at was written. Wake-ups of one
+            version are one.
     """
 
     topic: Topic
@@ -311,11 +319,17 @@ class WakeQueue(Protocol):
     """The FIFO queue of wake-ups: one group per subscriber, so one sender at a time."""
 
     def wake(self, wakes: Sequence[Wake]) -> None:
-        """Send wake-ups; those of a version sent within the last minutes are dropped. All are sent, or ``Unavailable`` is raised."""
+        """Send wake-ups; those of a version sent within the last minutes are dropped.
+
+        All are sent, or ``Unavailable`` is raised.
+        """
         ...
 
     def defer(self, waits: Mapping[str, int]) -> None:
-        """Let received wake-ups (receipt handle) come back after so many seconds. Never raises: they come back later otherwise."""
+        """Let received wake-ups (receipt handle) come back after so many seconds.
+
+        Never raises: they come back later otherwise.
+        """
         ...
 
 

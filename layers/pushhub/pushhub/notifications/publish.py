@@ -62,10 +62,11 @@ class NotificationPublish:
         self._clock = clock
 
     def publish(self, project_id: str, drafts: Sequence[Draft], *, key: str = "") -> list[str]:
-        """Publish notifications in order; an id for each, which is its id in the records of the (first) topic it went to.
+        """Publish notifications in order; an id for each, which is its id in the records of the (first) topic it went
+        to.
 
-        A full topic keeps nothing from the others: each topic takes all of the request or nothing. A request made again with its key
-        reaches those topics only that have not taken it, and is answered with the ids of the first time.
+        A full topic keeps nothing from the others: each topic takes all of the request or nothing. A request made again
+        with its key reaches those topics only that have not taken it, and is answered with the ids of the first time.
 
         Args:
             project_id: The tenant.
@@ -112,7 +113,10 @@ class NotificationPublish:
             raise BacklogFull(full, refused.quota, taken=tuple(taken), ids=request.ids, key=key) from refused
 
     def _key_to_repeat(self, request: PublishRequest, taken: Mapping[Topic, int]) -> str:
-        """A key for a request that came without one and was taken in part; empty when none could be noted, or none is needed."""
+        """A key for a request that came without one and was taken in part.
+
+        Empty when none could be noted, or none is needed.
+        """
         if not taken:
             return ""
         key = new_reservation_id()

@@ -1,4 +1,6 @@
-"""Delivery records of notifications from changes of their table: the change says which positions, the topics say what was there."""
+"""Delivery records of notifications from changes of their table: the change says which positions,
+the topics say what was there.
+"""
 
 from __future__ import annotations
 

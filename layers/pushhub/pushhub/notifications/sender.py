@@ -1,9 +1,13 @@
-"""The sender: looks at a backlog and sends what its consumers have room for. One at a time per subscriber (the queue's FIFO group).
+"""The sender: looks at a backlog and sends what its consumers have room for.
 
-A look reads the backlog, sends, records what was sent, and starts over until there is nothing to do; it ends only after a pass that began when the
-version it was woken for had been raised, so what was written before any wake-up of that version is seen (see :mod:`notification_waker`).
+One at a time per subscriber (the queue's FIFO group).
 
-A crash between sending and recording sends the same again; whatever was acknowledged meanwhile is noted on its connection and left out.
+A look reads the backlog, sends, records what was sent, and starts over until there is nothing to do; it ends only after
+a pass that began when the version it was woken for had been raised, so what was written before any wake-up of that
+version is seen (see :mod:`notification_waker`).
+
+A crash between sending and recording sends the same again; whatever was acknowledged meanwhile is noted on its
+connection and left out.
 """
 
 from __future__ import annotations
@@ -87,7 +91,10 @@ class _Pass:
         return bool(self.sent or self.done or self.lapsed) or self.absorbs or moved or crowded
 
     def forgettable(self, connection_id: str) -> list[int]:
-        """Acknowledgements of a connection that need not be noted any more once the pass is recorded; none while they are few."""
+        """Acknowledgements of a connection that need not be noted any more once the pass is recorded.
+
+        None while they are few.
+        """
         noted = self.connections[connection_id].acknowledged
         absorbed = [each for each in noted if each < (self.backlog.next or 0)]
         return absorbed if len(absorbed) >= FORGET_FROM else []
@@ -99,7 +106,9 @@ class _Pass:
         self.lapsed.append((first, last))
 
     def lapse_commit(self, commit: Commit) -> None:
-        """Note what is left of a commit that expired; commits that follow each other make one pair, as there is nothing between them."""
+        """Note what is left of a commit that expired; commits that follow each other make one pair,
+        as there is nothing between them.
+        """
         if commit.notifications:
             last = position_at(commit.sequence, len(commit.notifications) - 1)
             self.lapse(max(self.up_to, position_at(commit.sequence)), last)
@@ -258,7 +267,8 @@ class NotificationSender:
     def _commits(self, this: _Pass) -> Iterator[Commit]:
         """Commits in order as long as there is room, up to the first place that may still be filled."""
         first = expected = sequence_of(this.up_to)
-        # Who was away for long has much to pass that expired: in steps, so that each run gets on and no record is made of all at once.
+        # Who was away for long has much to pass that expired: in steps, so that each run gets on and no record is made
+        # of all at once.
         while len(this.plan) < SENDS_PER_PASS and expected - first < COMMITS_PER_PASS:
             limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
             commits = self._topics.commits(this.backlog.topic, expected, limit)
@@ -291,7 +301,9 @@ class NotificationSender:
         return True
 
     def _send(self, this: _Pass, may_go_on: Callable[[], bool]) -> None:
-        """Send what was assigned, in order; what cannot be sent is held, and with it whatever else its consumer was to be sent."""
+        """Send what was assigned, in order; what cannot be sent is held,
+        and with it whatever else its consumer was to be sent.
+        """
         topic = this.backlog.topic
         broken: set[str] = set()
         for target, entry, notification in this.plan:
@@ -324,7 +336,9 @@ class NotificationSender:
                 this.defer_s = _RETRY_S
 
     def _mark_stalled(self, this: _Pass) -> bool:
-        """Have acknowledgements wake the sender exactly while something waits for room; whether a mark was set just now.
+        """Have acknowledgements wake the sender exactly while something waits for room.
+
+        Whether a mark was set just now.
 
         Then another pass has to follow: an acknowledgement may have come before the mark.
         """

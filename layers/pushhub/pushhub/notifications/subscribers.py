@@ -68,7 +68,8 @@ class NotificationSubscribers:
     def unsubscribe(self, token: str) -> None:
         """Remove the subscriber of a token, with its backlog; its connections are closed.
 
-        A shared subscriber goes with the last of its consumers: with the one that asks when all others have asked or gone.
+        A shared subscriber goes with the last of its consumers: with the one that asks when all others have asked or
+        gone.
 
         Raises:
             Unauthorized: The token is no good, or no good any more.
@@ -84,7 +85,10 @@ class NotificationSubscribers:
             raise SubscriberUnknown
 
     def _mark_leaving(self, backlog: Backlog, token_id: str) -> None:
-        """Mark the consumer that asks as leaving, whether its connection has ended or not; with a token that several use, nobody knows which."""
+        """Mark the consumer that asks as leaving, whether its connection has ended or not.
+
+        With a token that several use, nobody knows which.
+        """
         connections = self._connections.connections([each.connection_id for each in backlog.consumers])
         own = [each.connection_id for each in connections.values() if each.token_id == token_id]
         if len(own) == 1:

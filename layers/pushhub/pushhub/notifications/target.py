@@ -1,4 +1,6 @@
-"""A queue's subscriber whose URL names a topic: each message becomes a notification, as a webhook would have become a request."""
+"""A queue's subscriber whose URL names a topic: each message becomes a notification,
+as a webhook would have become a request.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from pushhub.notifications.wire.url import parse_topic_url, source_in
 
 
 class TopicTarget:
-    """Appends messages of queues to topics. A message whose attempt is repeated may be appended twice, as webhooks may be called twice.
+    """Appends messages of queues to topics.
+
+    A message whose attempt is repeated may be appended twice, as webhooks may be called twice.
 
     Args:
         log: Makes what takes the notifications, when the first one comes: most hubs push elsewhere.

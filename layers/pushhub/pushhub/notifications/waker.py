@@ -1,8 +1,9 @@
 """Waking the sender: one wake-up per version of a backlog is enough, and one is always sent.
 
-Whoever writes something a sender has to see (a commit, a consumer, an acknowledgement it waits for) writes it first, then reads the backlog, then
-sends a wake-up that bears the version read. The sender raises the version after it got the wake-up and looks again after that. So
-a second wake-up of the same version is either still to be looked at or was followed by that second look: it may be dropped, here or by the queue.
+Whoever writes something a sender has to see (a commit, a consumer, an acknowledgement it waits for) writes it first,
+then reads the backlog, then sends a wake-up that bears the version read. The sender raises the version after it got the
+wake-up and looks again after that. So a second wake-up of the same version is either still to be looked at or was
+followed by that second look: it may be dropped, here or by the queue.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ def handle(mounted: Iterable[Mapping[str, Callable[[], Api]]], event: Mapping[st
     """Answer an HTTP API event by the API that its path belongs to: the one with the longest prefix that fits.
 
     Args:
-        mounted: By prefix of the path, what makes each API. It is asked when the API is: a hub without stores does not pay for theirs at its
-            cold starts.
+        mounted: By prefix of the path, what makes each API. It is asked when the API is: a hub without stores does not
+            pay for theirs at its cold starts.
         event: Payload format 2.0.
     """
     path: str = (event.get("rawPath") or "/").rstrip("/") + "/"

@@ -18,7 +18,9 @@ def _documentation() -> Api:
 
 
 class _ToConsole:
-    """Sends on who asks for ``/console/``: the gateway takes it for another path than ``/console``, and for none of the console's files."""
+    """Sends on who asks for ``/console/``: the gateway takes it for another path than ``/console``,
+    and for none of the console's files.
+    """
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Whatever the method; a fragment stays with the browser."""

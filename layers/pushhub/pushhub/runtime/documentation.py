@@ -1,4 +1,7 @@
-"""All APIs described: ``/openapi.json`` for programs, ``/docs`` for people. Imported when somebody asks for it, never before."""
+"""All APIs described: ``/openapi.json`` for programs, ``/docs`` for people.
+
+Imported when somebody asks for it, never before.
+"""
 
 from __future__ import annotations
 

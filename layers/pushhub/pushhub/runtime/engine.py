@@ -20,7 +20,10 @@ POISON_WAIT_S = 5
 
 
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS push, SQS retry, SQS slow and SQS route: attempt the batch; the response keeps what must be looked at again."""
+    """SQS push, SQS retry, SQS slow and SQS route: attempt the batch.
+
+    The response keeps what must be looked at again.
+    """
     ports, name = hub.engine.ports, queue_name(event)
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
     if name == ports.route_queue.name:
@@ -43,7 +46,9 @@ def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def _hand_back(poison: Mapping[str, str], source: WorkQueue) -> None:
-    """Let messages that are no orders come again soon, so that the dead-letter queue takes them within minutes, in sight."""
+    """Let messages that are no orders come again soon, so that the dead-letter queue takes them within minutes,
+    in sight.
+    """
     if not poison:
         return
     try:
@@ -56,8 +61,9 @@ def _hand_back(poison: Mapping[str, str], source: WorkQueue) -> None:
 def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """Stream of the messages table: queue what was inserted.
 
-    A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something cannot be
-    queued the error is raised: the stream hands the batch out again from its start, and duplicates are harmless.
+    A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something
+    cannot be queued the error is raised: the stream hands the batch out again from its start, and duplicates are
+    harmless.
     """
     from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message  # noqa: PLC0415 (not needed by the other functions)
 
@@ -80,8 +86,8 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
 
     A run that this one starts for a shard of the schedule with much to do (``{"shard": 7}``) does that alone.
     """
-    # First what is little and must be on time. Waking takes all the time there is while an outage's deliveries come back; what makes
-    # ticks may have half of it, should there be that many.
+    # First what is little and must be on time. Waking takes all the time there is while an outage's deliveries come
+    # back; what makes ticks may have half of it, should there be that many.
     remaining_ms = context.get_remaining_time_in_millis
     if "shard" in event:
         return {"woken": hub.engine.wake.run(remaining_ms, shard=int(event["shard"]))}
@@ -109,7 +115,10 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """SQS errors: post exhausted deliveries to their error queues, all together; one that fails comes again, and ends in the dead-letter queue."""
+    """SQS errors: post exhausted deliveries to their error queues, all together.
+
+    One that fails comes again, and ends in the dead-letter queue.
+    """
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
     orders, poison = read_orders(event, now=hub.engine.ports.clock.now(), telemetry=telemetry)
     keep = {*poison}

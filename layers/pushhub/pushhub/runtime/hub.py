@@ -1,4 +1,7 @@
-"""The whole hub, put together from ports. Functions, tests and local tools all call :func:`build`, so nothing is wired twice."""
+"""The whole hub, put together from ports.
+
+Functions, tests and local tools all call :func:`build`, so nothing is wired twice.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,11 @@ class Part(typing.Protocol):
 
 
 PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications, Webhooks)
-"""All protocols. Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS, its
-``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes."""
+"""All protocols.
+
+Each is a class made from its own ports and the engine, see :class:`Part`; its ``aws_ports`` makes those ports on AWS,
+its ``settings`` says what it reads in each function, and its ``routes`` lists its HTTP routes.
+"""
 
 P = TypeVar("P", bound=Part)
 

@@ -1,7 +1,8 @@
 """How much fits into one answer of the API, and in which form.
 
-A Lambda function answers with at most 6 MB (6,291,556 bytes), and what it answers is JSON once more: in it, the text of an HTTP body is
-escaped a second time, characters beyond ASCII as six bytes each. As base64 the body takes four bytes for three, whatever it holds.
+A Lambda function answers with at most 6 MB (6,291,556 bytes), and what it answers is JSON once more: in it, the text of
+an HTTP body is escaped a second time, characters beyond ASCII as six bytes each. As base64 the body takes four bytes
+for three, whatever it holds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The skeleton that every HTTP API of the hub stands on: routes as data, and one way from an event to its answer.
 
-A protocol brings its routes and its :class:`Dialect`: who its callers are and how it words answers that no handler gives. What is the
-same in all of them is here, in this order: method override and bytes (:mod:`pushhub.web.http`), OPTIONS, the route or 404 or 405, the size
-of the body, the caller, the handler; then refusals, faults and HEAD.
+A protocol brings its routes and its :class:`Dialect`: who its callers are and how it words answers that no handler
+gives. What is the same in all of them is here, in this order: method override and bytes (:mod:`pushhub.web.http`),
+OPTIONS, the route or 404 or 405, the size of the body, the caller, the handler; then refusals, faults and HEAD.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ class Dialect(ABC, Generic[CallT]):
 
     @abstractmethod
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """What a caller who was not admitted may show, as the value of ``WWW-Authenticate`` (RFC 9110, section 11.6.1)."""
+        """What a caller who was not admitted may show, as the value of ``WWW-Authenticate`` (RFC 9110,
+        section 11.6.1).
+        """
 
     @abstractmethod
     def failed(self) -> Response:
@@ -177,7 +179,8 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except Exception as error:  # noqa: BLE001 (the one place where faults end)
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
-            # The caller learns that it failed, the log learns why; the query stays out of it, as clients put tokens into it.
+            # The caller learns that it failed, the log learns why; the query stays out of it, as clients put tokens
+            # into it.
             logger.exception("request_failed", method=request.method, path=request.path)
             return self._dialect.failed()
 

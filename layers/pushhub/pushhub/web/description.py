@@ -1,6 +1,7 @@
 """What an API says of itself beyond its routes: shapes, examples and refusals, as data for an OpenAPI 3.1 document.
 
-A protocol keeps an :class:`ApiDescription` in its ``api`` package, beside its routes. Nothing here is imported by a function that only serves requests.
+A protocol keeps an :class:`ApiDescription` in its ``api`` package, beside its routes. Nothing here is imported by a
+function that only serves requests.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class ApiDescription:
         refusal: Schema of every refusal.
         refusal_type: Its content type.
         refused: Example of a refusal.
-        refusals: What any request may be refused with, the reason by HTTP status; 401 only where a route asks for credentials.
+        refusals: What any request may be refused with, the reason by HTTP status; 401 only where a route asks for
+            credentials.
         routes: By the route's name.
     """
 
@@ -163,14 +165,18 @@ def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
 
 
 SIGNING_WANTED: Schema = {
-    "description": "Signatures as Standard Webhooks has them, with a secret that is never shown again; another one signs beside the one before "
+    "description": "Signatures as Standard Webhooks has them, with a secret that is never shown again; another one "
+    "signs beside the one before "
     "for its grace period. `true` keeps what there is, `false` ends it; left out, it stays as it is.",
     "anyOf": [
         {"type": ["boolean", "null"]},
         request(
             {
                 "secret": text(
-                    "`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and base64 of an Ed25519 seed with its public key.",
+                    (
+                        "`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and base64 of an Ed25519 seed with its "
+                        "public key."
+                    ),
                     pattern="^whsec_[A-Za-z0-9+/]{32}$",
                 ),
                 "grace_period": whole("Seconds; a day when left out.", 0, MAX_GRACE_S),

@@ -106,9 +106,9 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
 def _path(raw_path: str, stage: str) -> str:
     """The path as the client meant it; the event has it behind the name of any stage but the default one.
 
-    The gateway has decoded it: to decode it again would make another name of ``a%41``. AWS does not say what becomes of ``%25``,
-    which the emulator keeps as it is (docs/testing.md); so it is decoded where every percent sign is one of these, and only it.
-    Bytes that are no UTF-8 have become U+FFFD, which would make one name of many.
+    The gateway has decoded it: to decode it again would make another name of ``a%41``. AWS does not say what becomes of
+    ``%25``, which the emulator keeps as it is (docs/testing.md); so it is decoded where every percent sign is one of
+    these, and only it. Bytes that are no UTF-8 have become U+FFFD, which would make one name of many.
     """
     if stage != "$default" and (raw_path + "/").startswith(f"/{stage}/"):
         raw_path = raw_path[len(stage) + 1 :] or "/"
@@ -126,7 +126,9 @@ def _query(raw_query: str) -> list[tuple[str, str]]:
 
 
 def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
-    """The body's bytes; one that the gateway could not read as the text its type says is refused, not taken as it was mended."""
+    """The body's bytes; one that the gateway could not read as the text its type says is refused,
+    not taken as it was mended.
+    """
     body = event.get("body") or ""
     if event.get("isBase64Encoded"):
         try:

@@ -1,7 +1,7 @@
 """Reading IronMQ v3 request bodies strictly: everything odd is refused before anything is stored.
 
-Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not set").
-Fields nobody asks for are ignored, as clients send many.
+Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not
+set"). Fields nobody asks for are ignored, as clients send many.
 """
 
 from __future__ import annotations

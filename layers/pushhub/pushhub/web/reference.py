@@ -17,14 +17,16 @@ _CODE = re.compile(r"`([^`]+)`")
 _BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format", "default")
 
 _STYLE = """
-:root{color-scheme:light dark;--line:#8884;--soft:#8881;--link:light-dark(#0b57d0,#8ab4f8);background:light-dark(#fff,#12151b);color:light-dark(#16181d,#e6e9ef)}
+:root{color-scheme:light dark;--line:#8884;--soft:#8881;--link:light-dark(#0b57d0,#8ab4f8);
+background:light-dark(#fff,#12151b);color:light-dark(#16181d,#e6e9ef)}
 *{box-sizing:border-box}body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem}
 a{color:var(--link)}h2{border-bottom:1px solid var(--line);margin-top:3rem}h3{font-size:1rem;margin:0;display:inline}
 code,pre{font-family:ui-monospace,monospace;font-size:.875rem;overflow-wrap:anywhere}
 pre{background:var(--soft);padding:.75rem;overflow-x:auto;white-space:pre-wrap}
 details{border:1px solid var(--line);border-radius:.4rem;margin:.5rem 0;padding:.5rem .75rem}summary{cursor:pointer}
 .method{display:inline-block;min-width:4.5rem;font-weight:700}
-table{border-collapse:collapse;width:100%}th,td{border-top:1px solid var(--line);padding:.3rem .5rem .3rem 0;text-align:left;vertical-align:top}
+table{border-collapse:collapse;width:100%}th,td{border-top:1px solid var(--line);padding:.3rem .5rem .3rem 0;
+text-align:left;vertical-align:top}
 ul{padding-left:1.2rem}nav li{display:inline-block;margin-right:1rem}h4{margin:1rem 0 .25rem}
 """
 
@@ -46,7 +48,10 @@ def page(document: Mapping[str, Any]) -> str:
     tags = document["tags"]
     parts = [
         f"<header><h1>{escape(info['title'])} API</h1>",
-        f"<p>{_prose(info['description'])} The same for programs: <a href='/openapi.json'>openapi.json</a>.</p></header>",
+        (
+            f"<p>{_prose(info['description'])} The same for programs: <a "
+            f"href='/openapi.json'>openapi.json</a>.</p></header>"
+        ),
         "<nav aria-label='APIs'><ul>",
         *(f"<li><a href='#{_anchor(tag['name'])}'>{escape(tag['name'])}</a></li>" for tag in tags),
         "</ul></nav><main>",
@@ -68,7 +73,10 @@ def page(document: Mapping[str, Any]) -> str:
 def _operation(document: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any]) -> str:
     name = operation["operationId"]
     parts = [
-        f"<details id='{escape(name)}'><summary><h3><span class='method'>{method}</span> <code>{escape(path)}</code></h3>",
+        (
+            f"<details id='{escape(name)}'><summary><h3><span class='method'>{method}</span> "
+            f"<code>{escape(path)}</code></h3>"
+        ),
         f" {escape(operation['summary'])}</summary>",
     ]
     if "description" in operation:

@@ -1,4 +1,6 @@
-"""How owners of subscribers ask for signatures: ``"signing": {"secret": "whsec_...", "grace_period": 86400}``, ``true`` or ``false``."""
+"""How owners of subscribers ask for signatures: ``"signing": {"secret": "whsec_...", "grace_period": 86400}``,
+``true`` or ``false``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from pushhub.web.json import integer, text
 
 
 def parse_signing(given: Any) -> SigningChange:
-    """What a subscriber's field ``signing`` asks for; nothing when absent or null. ``true`` keeps the keys there are, as whoever writes back what was read sends it.
+    """What a subscriber's field ``signing`` asks for; nothing when absent or null.
+
+    ``true`` keeps the keys there are, as whoever writes back what was read sends it.
 
     Raises:
         Invalid: It is something else; the text never repeats it.

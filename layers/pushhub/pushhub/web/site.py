@@ -1,8 +1,9 @@
 """A folder of static files as answers to HTTP API events: compressed, cached by their content, under a strict policy.
 
-Nothing is built beforehand. A digest of all files stands in the path of each but the page itself (``/console/{digest}/app.js``), so browsers
-keep them for ever and a new deployment is seen at once; modules that import each other by relative paths stay with those they were made
-for. The page is asked for again each time, and answered with 304 while it is the same (RFC 9110, section 13.1.2).
+Nothing is built beforehand. A digest of all files stands in the path of each but the page itself
+(``/console/{digest}/app.js``), so browsers keep them for ever and a new deployment is seen at once; modules that import
+each other by relative paths stay with those they were made for. The page is asked for again each time, and answered
+with 304 while it is the same (RFC 9110, section 13.1.2).
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class Site:
     """A folder of static files below a path.
 
     Args:
-        folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links that load all
-            modules side by side.
+        folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links
+            that load all modules side by side.
         path: Where they are, without a slash at the end.
         policy: Value of ``Content-Security-Policy``.
         configuration: Answered as ``config.json``: what the page has to know about this deployment.
@@ -118,7 +119,9 @@ class Site:
         self._files[f"{path}/config.json"] = _File.of("config.json", told, ASK_EACH_TIME)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer an HTTP API event (payload format 2.0): a file, 304 for one that the client has, 404, or 405 with ``Allow``."""
+        """Answer an HTTP API event (payload format 2.0): a file, 304 for one that the client has, 404,
+        or 405 with ``Allow``.
+        """
         try:
             request = request_from_event(event)
         except Invalid as error:
@@ -153,7 +156,9 @@ class Site:
 
 
 def _has(if_none_match: str, tag: str) -> bool:
-    """Whether a client has what the tag names; tags are compared weakly, as the gateway or a proxy may have made one weak."""
+    """Whether a client has what the tag names; tags are compared weakly,
+    as the gateway or a proxy may have made one weak.
+    """
     given = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
     return tag in given or "*" in given
 

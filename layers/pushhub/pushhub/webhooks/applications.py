@@ -107,7 +107,8 @@ class WebhooksApplications:
         return found_application(self._store, project_id, name)
 
     def named_or_brought(self, project_id: str, name: str, brought: Fields | None) -> Application:
-        """The application with an id or uid; one that is not there is made of the field ``application`` of a request about it.
+        """The application with an id or uid; one that is not there is made of the field ``application`` of a request
+        about it.
 
         Raises:
             NotFound: There is none, and none was brought.

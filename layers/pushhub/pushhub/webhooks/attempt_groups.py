@@ -1,7 +1,9 @@
-"""Attempts that end at about the same time are logged together: their endpoint costs one write, not one for each of them.
+"""Attempts that end at about the same time are logged together: their endpoint costs one write,
+not one for each of them.
 
-Whoever ends an attempt while others at the same endpoint are under way waits a moment for them. The first that waits writes for all; the others go on only when
-that is done, so an attempt is logged before its outcome is stored, as it is when it is alone.
+Whoever ends an attempt while others at the same endpoint are under way waits a moment for them. The first that waits
+writes for all; the others go on only when that is done, so an attempt is logged before its outcome is stored, as it is
+when it is alone.
 """
 
 from __future__ import annotations

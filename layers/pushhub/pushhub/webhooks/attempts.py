@@ -1,4 +1,6 @@
-"""What became of messages: attempts, the messages an endpoint was sent, the endpoints a message was sent to; and one more try."""
+"""What became of messages: attempts, the messages an endpoint was sent, the endpoints a message was sent to;
+and one more try.
+"""
 
 from __future__ import annotations
 
@@ -234,7 +236,9 @@ class WebhooksAttempts:
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
 
     def resend(self, project_id: str, app: str, name: str, endpoint: str) -> None:
-        """Have a message sent to an endpoint once more, at once, whatever its filters. To one that is disabled nothing is sent.
+        """Have a message sent to an endpoint once more, at once, whatever its filters.
+
+        To one that is disabled nothing is sent.
 
         Raises:
             NotFound: No such application, message or endpoint.
@@ -293,7 +297,8 @@ class WebhooksAttempts:
     def _made_of(self, delivery: Delivery) -> Iterable[LoggedAttempt]:
         """The attempts of a delivery, from the last one back: each says when the one before it was made.
 
-        Where one is missing, or two were made at the same time, the log is looked through from the first to the last: at an endpoint that gets much, not all of it.
+        Where one is missing, or two were made at the same time, the log is looked through from the first to the last:
+        at an endpoint that gets much, not all of it.
         """
         if delivery.last is None:
             return ()

@@ -1,4 +1,6 @@
-"""Endpoints that fail for long: their owners are warned, and in the end they are disabled, or at once when they ask for it."""
+"""Endpoints that fail for long: their owners are warned, and in the end they are disabled,
+or at once when they ask for it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class WebhooksDisabling:
     def happened(self, event: SubscriberEvent) -> None:
         """Warn of an endpoint or disable it; one that is disabled already, or gone, is left alone.
 
-        It is told before it is done, under a cause that is the same for all who are at it: so it is told once, and never forgotten.
+        It is told before it is done, under a cause that is the same for all who are at it: so it is told once, and
+        never forgotten.
 
         Raises:
             Unavailable: It has to be told again.

@@ -221,7 +221,9 @@ class WebhooksEndpoints:
         return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
 
     def public_keys(self, project_id: str, app_id: str, endpoint_id: str) -> list[bytes]:
-        """The public keys that an endpoint's requests are signed with now, the current one first; none where all its keys are symmetric.
+        """The public keys that an endpoint's requests are signed with now, the current one first.
+
+        None where all its keys are symmetric.
 
         Args:
             project_id: Owner.
@@ -299,7 +301,10 @@ class WebhooksEndpoints:
     def _check(
         self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
     ) -> None:
-        """See that its URL leads somewhere, and that the event types exist that it chooses; those it has may have been archived since."""
+        """See that its URL leads somewhere, and that the event types exist that it chooses.
+
+        Those it has may have been archived since.
+        """
         if size_of(asdict(given)) > MAX_BYTES:
             raise fields.refuse(f"An endpoint may take {MAX_BYTES} bytes", "description")
         if not is_http(given.url):
@@ -314,7 +319,10 @@ class WebhooksEndpoints:
             raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
 
     def _consented(self, project_id: str, given: EndpointFields, fields: Fields) -> int | None:
-        """Ask an endpoint for its consent, if it is to be asked; the requests a minute that it allows, None for any number."""
+        """Ask an endpoint for its consent, if it is to be asked.
+
+        The requests a minute that it allows, None for any number.
+        """
         if not given.asks_consent:
             return None
         if not is_http(given.url):

@@ -85,7 +85,9 @@ class Environments:
         }
 
     def take_in(self, project_id: str, fields: Fields) -> None:
-        """Add or replace the event types of a document; nothing is deleted. Settings and connectors in it are left aside.
+        """Add or replace the event types of a document; nothing is deleted.
+
+        Settings and connectors in it are left aside.
 
         Raises:
             Unprocessable: One of them breaks a rule; then none is taken.
@@ -105,7 +107,8 @@ class Environments:
         """Make and change event types as an OpenAPI document describes them; archived ones that are in it are revived.
 
         Returns:
-            The names of those that were made, changed or archived, and, where nothing was to be done (``dryRun``), those that would be made or changed.
+            The names of those that were made, changed or archived, and, where nothing was to be done (``dryRun``),
+            those that would be made or changed.
 
         Raises:
             Refused: Neither ``spec`` nor ``specRaw`` is there, or both (400).

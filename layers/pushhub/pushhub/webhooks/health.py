@@ -69,14 +69,18 @@ class WebhooksHealth:
         )
 
     def troubled(self, project_id: str) -> list[EndpointHealth]:
-        """The endpoints of a project that are disabled, then those whose circuit is not closed; so many of each at most."""
+        """The endpoints of a project that are disabled, then those whose circuit is not closed.
+
+        So many of each at most.
+        """
         found = {each.endpoint_id: each for each in islice(self._endpoints.disabled(project_id), MOST_TROUBLED)}
         for key in self._subscribers().looked_after_of(project_id, MOST_TROUBLED):
             protocol, _, app_id = key.queue.partition("/")
             if protocol == PROTOCOL and key.subscriber_id not in found:
                 endpoint = self._endpoints.endpoint(project_id, app_id, key.subscriber_id)
                 found |= {endpoint.endpoint_id: endpoint} if endpoint else {}
-        # The one that tells what the hub has to say has routes of its own; one that was deleted leaves its endpoints behind.
+        # The one that tells what the hub has to say has routes of its own; one that was deleted leaves its endpoints
+        # behind.
         names = {each.app_id for each in found.values()} - {OPERATIONAL_APP}
         owners = {name: self._applications.application(project_id, name) for name in names}
         shown = [self._shown(each, owners.get(each.app_id)) for each in found.values()]

@@ -43,7 +43,8 @@ class Repeats:
         keys: Remembers them.
         clock: Time.
         kept_ms: How long.
-        vault: Makes what encrypts answers that hold a secret, when the first one is kept: who only takes messages has none.
+        vault: Makes what encrypts answers that hold a secret, when the first one is kept: who only takes messages has
+            none.
     """
 
     def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Callable[[], Vault]) -> None:

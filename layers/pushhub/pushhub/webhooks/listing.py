@@ -1,4 +1,6 @@
-"""The list of an application's messages: the messages themselves, and lines for those whose bytes are gone before they leave the list."""
+"""The list of an application's messages: the messages themselves,
+and lines for those whose bytes are gone before they leave the list.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import MessageLog
 
 SETTLED_MS = 2_000
-"""A message is read in order so long after its id was made: until then one with a lower id may still be on its way into the table."""
+"""A message is read in order so long after its id was made: until then one with a lower id may still be on its way into
+the table.
+"""
 
 LATE_MS = 1_000
 """One that took longer is read at another place besides; the rest is for clocks that differ."""
@@ -64,7 +68,8 @@ class Listing:
         """List a message. One that is stored for as long as it is listed is its own line, and costs no write.
 
         Raises:
-            Unavailable: Whoever reads messages in order may have passed its place, and may not be led to it; list it again.
+            Unavailable: Whoever reads messages in order may have passed its place, and may not be led to it; list it
+                again.
         """
         if message.needs_line:
             self._lines.list_message(message)

@@ -54,7 +54,8 @@ def engine_span(window: Window) -> Span:
     """The span of the engine's ids that a window of messages is about."""
     after = None if window.after is None else engine_id(window.after)
     if window.after is not None and after is None:
-        # It has the right form, but no message was ever called so: a list compares, so anything between two messages will do.
+        # It has the right form, but no message was ever called so: a list compares, so anything between two messages
+        # will do.
         after = first_message_id(0)
     above = None if window.since is None else str(int(first_message_id(window.since)) - 1)
     below = None if window.before is None else first_message_id(window.before)
@@ -69,7 +70,8 @@ class WebhooksMessages:
         log: Lists messages.
         messages: Messages of the engine.
         bodies: Large bodies.
-        retry_queue: Gives the queue where deliveries are looked at again, when it is needed: who takes messages has none.
+        retry_queue: Gives the queue where deliveries are looked at again, when it is needed: who takes messages has
+            none.
         clock: Time.
     """
 
@@ -206,7 +208,9 @@ class WebhooksMessages:
         self._messages.delete(stored)
 
     def _cancel(self, message: Message, subscriber_id: str) -> None:
-        """End a delivery: its next try may be queued with the bytes, so that nobody would look for the message again."""
+        """End a delivery: its next try may be queued with the bytes, so that nobody would look for the message
+        again.
+        """
 
         def once() -> None:
             delivery = self._messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)

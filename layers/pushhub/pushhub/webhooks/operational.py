@@ -1,4 +1,6 @@
-"""What the hub itself tells a project, as webhooks of an application that no list shows: endpoints that come and go, messages that keep failing."""
+"""What the hub itself tells a project, as webhooks of an application that no list shows: endpoints that come and go,
+messages that keep failing.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,17 @@ from pushhub.webhooks.ports import Applications
 from pushhub.webhooks.wire.task import task_view
 
 MOST_A_MINUTE = 20
-"""Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails, a few say as much as thousands."""
+"""Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails,
+a few say as much as thousands.
+"""
 
 FAILING_TRIES = 4
 """After so many failures a message is told of."""
 
 Say = Callable[[Application, str, Mapping[str, object], str, int], None]
-"""Posts a message to an application: the application, the event's type, its payload, what it is told for (the same each time) and since when.
-Repeating the call does not post it again."""
+"""Posts a message to an application: the application, the event's type, its payload, what it is told for (the same each
+time) and since when. Repeating the call does not post it again.
+"""
 
 
 class ToldCounts(Protocol):
@@ -79,7 +84,9 @@ class Operational:
         return found
 
     def endpoint(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
-        """Tell what became of an endpoint. What cannot be told now is lost: the change itself was made, and must not be made again for it.
+        """Tell what became of an endpoint.
+
+        What cannot be told now is lost: the change itself was made, and must not be made again for it.
 
         Args:
             event: ``endpoint.created`` and the like.
@@ -133,7 +140,8 @@ class Operational:
         self._try(task.project, event, data, f"{event}/{task.task_id}", task.updated_at)
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        """Tell of a message that failed several times, is given up, or was delivered after all: of each once, and not of too many.
+        """Tell of a message that failed several times, is given up, or was delivered after all: of each once,
+        and not of too many.
 
         Raises:
             Unavailable: Tell again.

@@ -1,4 +1,6 @@
-"""Messages of an application read in order by whoever asks, instead of being sent: by an iterator of the reader's own, or a place that is kept for it."""
+"""Messages of an application read in order by whoever asks, instead of being sent:
+by an iterator of the reader's own, or a place that is kept for it.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ class WebhooksPoller:
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
-        """Read on from the place that is kept for a consumer; with an iterator, which acknowledges what came before it, from there.
+        """Read on from the place that is kept for a consumer.
+
+        With an iterator, which acknowledges what came before it, from there.
 
         Raises:
             NotFound: No such application, or no poller or consumer can have that name.

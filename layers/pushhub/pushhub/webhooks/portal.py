@@ -1,4 +1,6 @@
-"""Access for the owners of applications: tokens that open one application for a while, and can be taken back at once."""
+"""Access for the owners of applications: tokens that open one application for a while,
+and can be taken back at once.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,10 @@ class Portal:
         return token
 
     def find(self, token: str) -> PortalAccess | None:
-        """What a token opens now, or None. Read at each request, so a token that was taken back opens nothing from then on."""
+        """What a token opens now, or None.
+
+        Read at each request, so a token that was taken back opens nothing from then on.
+        """
         named = named_by(token)
         if named is None or not is_project_id(named[0]) or not is_id(Kind.APPLICATION, named[1]):
             return None

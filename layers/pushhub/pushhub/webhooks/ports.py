@@ -1,7 +1,8 @@
 """What webhooks need from the outside, as small interfaces.
 
-Real ones live in :mod:`pushhub.webhooks.store`, fakes for tests in ``tests/fakes/webhooks.py``; one contract test per port runs against both. Every method may
-raise :class:`pushhub.base.errors.Unavailable`. Times are epoch milliseconds. What is read counts all that was written before.
+Real ones live in :mod:`pushhub.webhooks.store`, fakes for tests in ``tests/fakes/webhooks.py``; one contract test per
+port runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable`. Times are epoch milliseconds.
+What is read counts all that was written before.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ class IdempotencyKeys(Protocol):
     """Requests that may be repeated, by project and a digest of their key."""
 
     def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
-        """Begin a request: None when it is the caller's to work on, for so many milliseconds; or its answer of the first time.
+        """Begin a request: None when it is the caller's to work on, for so many milliseconds;
+        or its answer of the first time.
 
         Raises:
             KeyBusy: Somebody works on it.
@@ -160,7 +162,10 @@ class IdempotencyKeys(Protocol):
         ...
 
     def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
-        """Note which message a request makes (the engine's id); returns the one that was noted first, if that note still counts."""
+        """Note which message a request makes (the engine's id).
+
+        Returns the one that was noted first, if that note still counts.
+        """
         ...
 
 
@@ -176,7 +181,9 @@ class MessageLog(Protocol):
         ...
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
-        """The messages of an application with the engine's ids in a span, in its direction, page by page as they are asked for."""
+        """The messages of an application with the engine's ids in a span, in its direction,
+        page by page as they are asked for.
+        """
         ...
 
     def note_late(self, message: ListedMessage, position: str) -> None:
@@ -184,16 +191,22 @@ class MessageLog(Protocol):
 
         Args:
             message: The message.
-            position: An id of the engine's, of which no message has or will have the like: the place at which it is read besides.
+            position: An id of the engine's, of which no message has or will have the like: the place at which it is
+                read besides.
         """
         ...
 
     def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
-        """Positions in a span, in its direction, each with the engine's id of the message that is read there besides."""
+        """Positions in a span, in its direction, each with the engine's id of the message that is read there
+        besides.
+        """
         ...
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
-        """Give a producer's own id to a message until it is no longer listed; returns the message (the engine's id) that has it."""
+        """Give a producer's own id to a message until it is no longer listed.
+
+        Returns the message (the engine's id) that has it.
+        """
         ...
 
     def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
@@ -205,7 +218,10 @@ class AttemptLog(Protocol):
     """Attempts, by endpoint."""
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
-        """Log attempts made at one endpoint: for one write as far as they began within seconds of each other. Safe to repeat with the same ones."""
+        """Log attempts made at one endpoint: for one write as far as they began within seconds of each other.
+
+        Safe to repeat with the same ones.
+        """
         ...
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:

@@ -1,7 +1,8 @@
 """Posting messages to applications: whom they are owed to is decided, they are stored, then they are listed.
 
-Once the message is stored the hub owes it, and lists it: it is its own line. Only one whose bytes go before it leaves the list is listed by a line besides; a crash
-between the two leaves a message that leaves the list with its bytes. Its producer was not told, and posts again with its idempotency key, which makes up for it.
+Once the message is stored the hub owes it, and lists it: it is its own line. Only one whose bytes go before it leaves
+the list is listed by a line besides; a crash between the two leaves a message that leaves the list with its bytes. Its
+producer was not told, and posts again with its idempotency key, which makes up for it.
 """
 
 from __future__ import annotations
@@ -184,7 +185,9 @@ class WebhooksPosting:
         return Posted(message=listed, payload=payload)
 
     def _check_payload(self, project_id: str, new: NewWebhook) -> None:
-        """See that a payload is as its event type says, where that is enforced; a change of that counts half a minute later.
+        """See that a payload is as its event type says, where that is enforced.
+
+        A change of that counts half a minute later.
 
         Raises:
             Unprocessable: It is not.

@@ -1,4 +1,6 @@
-"""The internal queues of webhooks: one for each application, whose subscribers are its endpoints, looked up one by one."""
+"""The internal queues of webhooks: one for each application, whose subscribers are its endpoints,
+looked up one by one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ TIMEOUT_S = 30
 """Seconds that an endpoint has for its whole answer."""
 
 CIRCUIT = Circuit(failures=20)
-"""A message alone is tried on its own schedule to the end; an endpoint that fails for many is probed instead, and after five days disabled."""
+"""A message alone is tried on its own schedule to the end.
+
+An endpoint that fails for many is probed instead, and after five days disabled.
+"""
 
 _KEPT_MS = 2_000
 """How long a first attempt goes by what was read of an application or endpoint; a retry reads anew."""
@@ -60,7 +65,10 @@ class EndpointPush(PushSettings):
 
 
 def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
-    """An endpoint as a subscriber, as it was read then; where it has no rate of its own, its application's counts, and what it consented to always."""
+    """An endpoint as a subscriber, as it was read then.
+
+    Where it has no rate of its own, its application's counts, and what it consented to always.
+    """
     own = endpoint.fields.throttle_rate or application.fields.throttle_rate
     rates = [each for each in (own, (endpoint.allowed_rate or 0) / 60) if each]
     return EndpointSubscriber(

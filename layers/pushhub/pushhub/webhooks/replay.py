@@ -1,4 +1,6 @@
-"""Background tasks that go through an application's messages, oldest first: those sent again, those never sent, contents erased, messages counted."""
+"""Background tasks that go through an application's messages, oldest first: those sent again, those never sent,
+contents erased, messages counted.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Tries(Protocol):
     """Deliveries of messages, and tries of them."""
 
     def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
-        """A message as the engine has it, with its delivery to an endpoint if there is one yet; None when its content is gone."""
+        """A message as the engine has it, with its delivery to an endpoint if there is one yet;
+        None when its content is gone.
+        """
         ...
 
     def ask(self, message: Message, endpoint_id: str) -> object:
@@ -256,7 +260,10 @@ class Counting:
         self._clock = clock
 
     def step(self, task: Task) -> Task:
-        """Count the next messages of one application, or go on to the next one. The cursor is ``application`` or ``application/message``."""
+        """Count the next messages of one application, or go on to the next one.
+
+        The cursor is ``application`` or ``application/message``.
+        """
         now = self._clock.now()
         app_id, inside, message_id = task.cursor.partition("/")
         if not inside:

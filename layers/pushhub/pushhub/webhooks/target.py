@@ -114,7 +114,9 @@ class WebhookTarget:
         return outcome
 
     def _endpoint(self, order: PushOrder, subscriber: EndpointSubscriber) -> Endpoint:
-        """The endpoint as it was when the message was posted, or later: a message goes by every change that was made before it."""
+        """The endpoint as it was when the message was posted, or later:
+        a message goes by every change that was made before it.
+        """
         read = subscriber.endpoint
         if subscriber.read_at > order.message.accepted_at:
             return read
@@ -169,7 +171,9 @@ class WebhookTarget:
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
 
     def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
-        """Deliver to another kind of subscriber; where it keeps headers with messages, those of the signature and the event among them."""
+        """Deliver to another kind of subscriber; where it keeps headers with messages,
+        those of the signature and the event among them.
+        """
         signed = {name: value for name, value in headers.items() if name.startswith(("webhook-", "ce-"))}
         subscriber = Subscriber(
             subscriber_id=endpoint.endpoint_id,
@@ -181,7 +185,11 @@ class WebhookTarget:
         return self._targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
-        """Log an attempt. It was made, whether it can be logged or not: to make it again for the log's sake would be worse than a gap in the log."""
+        """Log an attempt.
+
+        It was made, whether it can be logged or not: to make it again for the log's sake would be worse than a gap in
+        the log.
+        """
         answer = outcome.answer
         attempt = LoggedAttempt(
             project=endpoint.project,
@@ -234,7 +242,8 @@ def request_headers(
     own: Mapping[str, str],
     ordering: Ordering | None = None,
 ) -> dict[str, str]:
-    """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values, then the endpoint's own.
+    """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values,
+    then the endpoint's own.
 
     Args:
         identifier: Of the message.

@@ -1,4 +1,6 @@
-"""Background tasks: kept, listed, watched, cancelled, and worked on in slices, so that none outlives its function and each goes on after a crash."""
+"""Background tasks: kept, listed, watched, cancelled, and worked on in slices,
+so that none outlives its function and each goes on after a crash.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ class TaskStore(Protocol):
 
 
 Step = Callable[[Task], Task]
-"""Does a small part of a task and returns it as it stands then, ended when nothing is left; unchanged when it has to wait. Safe to repeat."""
+"""Does a small part of a task and returns it as it stands then, ended when nothing is left.
+
+Unchanged when it has to wait. Safe to repeat.
+"""
 
 
 class Worker(Protocol):
@@ -161,7 +166,9 @@ class Tasks:
         return ended
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Go on with every task that is not ended, each as far as its share of the time allows; how many were worked on.
+        """Go on with every task that is not ended, each as far as its share of the time allows.
+
+        How many were worked on.
 
         Raises:
             Unavailable: The next run goes on.

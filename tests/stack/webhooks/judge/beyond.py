@@ -1,4 +1,6 @@
-"""What Svix keeps for its cloud and this hub has: the portal's tokens, operational webhooks, replays and their tasks, and what it has not."""
+"""What Svix keeps for its cloud and this hub has: the portal's tokens, operational webhooks, replays and their tasks,
+and what it has not.
+"""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ class Stage:
         return name
 
     def endpoint(self, app: Any, *answers: Answer, **fields: Any) -> tuple[Any, Inbox]:
-        """A new endpoint of an application, and where its deliveries come to; ``types`` is its filter of event types."""
+        """A new endpoint of an application, and where its deliveries come to;
+        ``types`` is its filter of event types.
+        """
         inbox = self.receiver.inbox(*answers)
         if "types" in fields:
             fields[TYPES] = fields.pop("types")

@@ -49,7 +49,8 @@ def activity_of(record: DeliveryRecord) -> Activity:
     """What one delivery record adds."""
     asked = record.kind in (RecordKind.ATTEMPT, RecordKind.POLL)
     return Activity(
-        # What is owed since later than its message was accepted has a record of acceptance of its own, marked as manual.
+        # What is owed since later than its message was accepted has a record of acceptance of its own, marked as
+        # manual.
         accepted=int(record.kind is RecordKind.ACCEPTED and not record.manual),
         delivered=int(record.kind in _ENDED_WELL or (asked and record.verdict == "delivered")),
         failed=int(asked and record.verdict == "failed"),

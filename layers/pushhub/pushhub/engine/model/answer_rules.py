@@ -1,8 +1,9 @@
-"""What an answer asks the hub to do besides accepting or refusing a message: come later, stop, or send nothing more at all. Pure.
+"""What an answer asks the hub to do besides accepting or refusing a message: come later, stop,
+or send nothing more at all. Pure.
 
-Nothing of it is done unless the settings of a queue or of a subscriber say so: the waits of IronMQ and the hub protocol are promised on the wire.
-Sources: RFC 9110 (``Retry-After``: seconds or a date), Standard Webhooks (410 disables, 429, 502 and 504 slow down), CloudEvents' web hooks (410,
-429), Svix's delivery control (the header ``webhook-delivery``).
+Nothing of it is done unless the settings of a queue or of a subscriber say so: the waits of IronMQ and the hub protocol
+are promised on the wire. Sources: RFC 9110 (``Retry-After``: seconds or a date), Standard Webhooks (410 disables, 429,
+502 and 504 slow down), CloudEvents' web hooks (410, 429), Svix's delivery control (the header ``webhook-delivery``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ OVERLOADED = frozenset({429, 502, 503, 504})
 """Statuses that say the subscriber, or what stands before it, has too much to do."""
 
 SLOW_DOWN_SPREAD = 0.2
-"""Share of a slow-down's wait that is added at random, so that what was refused together does not come back together."""
+"""Share of a slow-down's wait that is added at random, so that what was refused together does not come back
+together.
+"""
 
 MOST_RETRY_AFTER_MS = 366 * 86_400_000
 """A longer ``Retry-After`` counts as this: no message lives as long."""
@@ -86,9 +89,11 @@ class AnswerRules:
 
     Attributes:
         retry_after: Obey ``Retry-After`` on failures.
-        slow_down_s: Least seconds between a failure that speaks of overload (429, 502, 503, 504, a timeout) and the next try.
+        slow_down_s: Least seconds between a failure that speaks of overload (429, 502, 503, 504, a timeout) and the
+            next try.
         gone_disables: 410 disables the subscriber.
-        delivery_header: Obey ``webhook-delivery: disable`` on every answer and ``webhook-delivery: abort-message`` on failures.
+        delivery_header: Obey ``webhook-delivery: disable`` on every answer and ``webhook-delivery: abort-message`` on
+            failures.
         on_status: The first rule that fits a failure decides.
     """
 
@@ -139,7 +144,8 @@ STANDARD_RULES = AnswerRules(retry_after=True, slow_down_s=60, gone_disables=Tru
 
 
 def retry_after_ms(value: str, now: int) -> int | None:
-    """Milliseconds that a ``Retry-After`` asks to wait: seconds, perhaps with decimals, or a date; None when it is neither.
+    """Milliseconds that a ``Retry-After`` asks to wait: seconds, perhaps with decimals, or a date;
+    None when it is neither.
 
     Args:
         value: The header's value; anything may stand there.

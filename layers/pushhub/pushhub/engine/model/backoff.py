@@ -1,8 +1,8 @@
 """When to try again: one pure function per question, time and randomness passed in.
 
 Bounds and their sources: SQS holds a message back for at most 12 h from its receive; ``DelaySeconds`` goes to 900;
-IronMQ v3 allows 100 retries 86,400 s apart; the hub protocol asks for exponential back-off without end; Standard Webhooks and Svix
-publish lists of waits.
+IronMQ v3 allows 100 retries 86,400 s apart; the hub protocol asks for exponential back-off without end; Standard
+Webhooks and Svix publish lists of waits.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Schedule:
     """A list of waits, each spread at random so that deliveries which failed together do not come back together.
 
     Attributes:
-        waits_s: Seconds to wait after failed try 1, 2 and so on; after one more failure there is no further try. An empty list means one try.
+        waits_s: Seconds to wait after failed try 1, 2 and so on; after one more failure there is no further try. An
+            empty list means one try.
         spread: Least and greatest factor of a wait.
         holds: A delivery whose tries are used up is held for a person instead of being exhausted.
 
@@ -130,8 +131,11 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "svix": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 36_000)),
     "standard-webhooks": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)),
 }
-"""Published lists of waits by the names they are asked for: Svix's (8 tries in about 28 hours; its open-source server's default) and the one that
-Standard Webhooks recommends (10 tries in about 76 hours; its specification, "Retry schedule")."""
+"""Published lists of waits by the names they are asked for: Svix's (8 tries in about 28 hours.
+
+Its open-source server's default) and the one that Standard Webhooks recommends (10 tries in about 76 hours; its
+specification, "Retry schedule").
+"""
 
 
 def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:

@@ -1,4 +1,6 @@
-r"""The circuit of a subscriber: when it is open, one attempt at a time finds out whether the subscriber is back. Pure, no clock, no I/O.
+r"""The circuit of a subscriber: when it is open, one attempt at a time finds out whether the subscriber is back.
+
+Pure, no clock, no I/O.
 
 ::
 
@@ -8,11 +10,12 @@ r"""The circuit of a subscriber: when it is open, one attempt at a time finds ou
       |         (again)            |_____________ a run of failures _________|  |
       |__________________ nothing waits any more ______________________________|
 
-While it is open, what is owed to the subscriber waits on the subscriber: it is not tried one by one. While it ramps, new messages go out as always
-and what waited follows behind them, twice as much each minute.
+While it is open, what is owed to the subscriber waits on the subscriber: it is not tried one by one. While it ramps,
+new messages go out as always and what waited follows behind them, twice as much each minute.
 
-Beside this, days of nothing but failure end in the subscriber's being disabled, after three warnings; one success starts them anew. Svix counts
-such days only if failures are at least 12 hours apart; the same is reached here by warnings that are a tenth of the time apart at least.
+Beside this, days of nothing but failure end in the subscriber's being disabled, after three warnings; one success
+starts them anew. Svix counts such days only if failures are at least 12 hours apart; the same is reached here by
+warnings that are a tenth of the time apart at least.
 """
 
 from __future__ import annotations
@@ -172,7 +175,8 @@ def succeeded(health: Health, now: int) -> Health:
 
 
 def due_warning(health: Health, circuit: Circuit, now: int) -> int | None:
-    """How many percent of its time a failing subscriber has used up, if a warning of it is due; 100 if it is to be disabled.
+    """How many percent of its time a failing subscriber has used up, if a warning of it is due;
+    100 if it is to be disabled.
 
     Args:
         health: As stored, or as it becomes.
@@ -188,14 +192,19 @@ def due_warning(health: Health, circuit: Circuit, now: int) -> int | None:
 
 
 def warned(health: Health, now: int) -> Health:
-    """The health after the due warning was given; after the last one the subscriber is disabled, and nothing is known of it any more."""
+    """The health after the due warning was given; after the last one the subscriber is disabled,
+    and nothing is known of it any more.
+    """
     if health.warnings == len(WARNINGS):
         return reset(health, now)
     return replace(health, warnings=health.warnings + 1, warned_at=now, version=health.version + 1)
 
 
 def reset(health: Health, now: int) -> Health:
-    """The health of a subscriber that starts anew: it was disabled or enabled, or has another URL. What waits on it is looked at soon."""
+    """The health of a subscriber that starts anew: it was disabled or enabled, or has another URL.
+
+    What waits on it is looked at soon.
+    """
     return Health(key=health.key, changed_at=now, version=health.version + 1)
 
 

@@ -1,6 +1,7 @@
 """What deliveries cost at list prices, estimated from counts. Pure.
 
-The same rules and prices as the delivery report's (``glue_jobs/delivery_report/usage.py``, ``list_prices.py``): a test compares the two.
+The same rules and prices as the delivery report's (``glue_jobs/delivery_report/usage.py``, ``list_prices.py``): a test
+compares the two.
 """
 
 from __future__ import annotations

@@ -9,13 +9,15 @@ r"""The delivery state machine: given a delivery and what happened, the next del
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
     any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
-    hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``); HELD instead of
-    EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a later due time
-    beside all this, a person may ask for one try (:func:`ask_for_try`), also of a delivery that has ended: success makes it DELIVERED,
-    failure leaves it as it was
 
-Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast asks the next subscriber at
-once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round; an un-acked 202 is a failed try.
+Hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``);
+HELD instead of EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a
+later due time. Beside all this, a person may ask for one try (:func:`ask_for_try`), also of a delivery that has ended:
+success makes it DELIVERED, failure leaves it as it was.
+
+Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast
+asks the next subscriber at once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round;
+an un-acked 202 is a failed try.
 """
 
 from __future__ import annotations
@@ -61,8 +63,9 @@ SETTLED = frozenset(
 """States that never change again, unless a person asks for a try and it succeeds."""
 
 STATUS_TEXT_BYTES = 100_000
-"""Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB, and a unicast queue
-may have some 1,700 subscribers."""
+"""Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB,
+and a unicast queue may have some 1,700 subscribers.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +158,8 @@ class Delivery:
         added: It was not owed when its message was accepted, but since its first version.
         order_key: Where order is promised: see :class:`pushhub.engine.model.message.Ordering`.
         sequence: Its message's place there.
-        reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the like.
+        reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the
+            like.
         scheduled: Waits in the schedule rather than in a queue.
         version: Raised by one with each change; 0 means never stored. Guards every write.
     """
@@ -204,7 +208,10 @@ class Delivery:
 
     @property
     def wakes_at(self) -> int | None:
-        """When there is something to be done next, epoch milliseconds: at its due time, or when it expires. A reservation outlasts the message."""
+        """When there is something to be done next, epoch milliseconds: at its due time, or when it expires.
+
+        A reservation outlasts the message.
+        """
         if self.due_at is None or self.state is DeliveryState.RESERVED:
             return self.due_at
         return min(self.due_at, self.expires_at)
@@ -325,8 +332,8 @@ def after_attempt(
         url: Its URL; None leaves open who was asked.
         dialect: What it was sent, for the record.
         update_url: With ``Verdict.POLL``: where to ask next.
-        asked: What the answer asks for. In unicast, who is disabled stops nothing while others can be asked, and only the wait that the
-            last one of a round asks for counts.
+        asked: What the answer asks for. In unicast, who is disabled stops nothing while others can be asked, and only
+            the wait that the last one of a round asks for counts.
     """
     failed = verdict is Verdict.FAILED
     stopped = asked.stops is Stops.DELIVERY or (asked.stops is Stops.SUBSCRIBER and len(delivery.targets) == 1)
@@ -430,8 +437,8 @@ def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: V
     """The delivery with an attempt during which it changed; None when there is nothing to write.
 
     Three things can have happened: the subscriber acknowledged before it answered (the attempt goes on the books, the
-    acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure does not);
-    the delivery was settled otherwise (nothing).
+    acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure
+    does not); the delivery was settled otherwise (nothing).
 
     Args:
         current: As stored now.
@@ -465,15 +472,16 @@ def acknowledge(
 ) -> Delivery:
     """The delivery after a subscriber acknowledged one of its attempts.
 
-    The reservation that goes with ``attempt`` was checked by the caller. It is good while the attempt is still open, and
-    after it until the next try is due, whatever the answer's status was; then it is superseded.
+    The reservation that goes with ``attempt`` was checked by the caller. It is good while the attempt is still open,
+    and after it until the next try is due, whatever the answer's status was; then it is superseded.
 
     Args:
         delivery: As stored.
         subscriber_id: Who acknowledges.
         attempt: Number of the attempt whose reservation was shown.
         now: Epoch milliseconds.
-        name: The subscriber's name as it is now, for an attempt that is still open; None when the subscriber was removed.
+        name: The subscriber's name as it is now, for an attempt that is still open; None when the subscriber was
+            removed.
         url: Its URL.
 
     Returns:
@@ -512,7 +520,8 @@ def acknowledge(
 
 
 def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") -> Delivery:
-    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202; or left to a person.
+    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202;
+    or left to a person.
 
     Args:
         delivery: As stored; not settled.
@@ -547,8 +556,8 @@ def without_target(
         reason: Why that subscriber is not asked: it ends the delivery when no other is left, or no try.
 
     Returns:
-        The delivery with another subscriber next, which is no change to store (its version stays); or with its round over; or
-        exhausted, because nobody is left or no try is.
+        The delivery with another subscriber next, which is no change to store (its version stays); or with its round
+        over; or exhausted, because nobody is left or no try is.
     """
     rest = range(delivery.cursor + 1, len(delivery.targets))
     following = next((each for each in rest if delivery.targets[each] in here), None)
@@ -613,7 +622,8 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
         The delivery to store, or the very same one when a try is asked for already.
 
     Raises:
-        Forbidden: Its time is over, its owner deleted it, it is owed to any one of several, or its subscriber works on it.
+        Forbidden: Its time is over, its owner deleted it, it is owed to any one of several, or its subscriber works on
+            it.
     """
     over = delivery.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED) or now >= delivery.expires_at
     if over or len(delivery.targets) > 1 or delivery.subscriber_id != delivery.targets[0] or delivery.update_url:
@@ -706,7 +716,8 @@ def _without_automatic_tries(delivery: Delivery) -> bool:
 
 
 def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
-    """Whether an attempt goes on the books as usual although its delivery changed: automatic tries and asked-for ones are independent.
+    """Whether an attempt goes on the books as usual although its delivery changed:
+    automatic tries and asked-for ones are independent.
 
     Args:
         current: As stored now.

@@ -84,20 +84,22 @@ class Forecast:
         accepted: Messages.
         delivered: Of those.
         expired: Lost because their time was over.
-        given_up: Tries used up, or ended by an answer, or by the subscriber's being disabled: they go to the error queue, if there is one.
+        given_up: Tries used up, or ended by an answer, or by the subscriber's being disabled: they go to the error
+            queue, if there is one.
         held: Tries used up, and left to a person (hub protocol).
         waiting: Still on their way when the look ended.
         attempts: Requests made.
         failed: Those of them that failed.
         retries: Requests beyond the first for each message.
         peak: Attempts in the busiest minute.
-        delays_ms: Time from acceptance to the attempt that delivered: what half, 90 %, 99 % and all of those delivered stayed within; None if
-            nothing was delivered.
+        delays_ms: Time from acceptance to the attempt that delivered: what half, 90 %, 99 % and all of those delivered
+            stayed within; None if nothing was delivered.
         series: Attempts over time.
         opened: How often the circuit opened.
         disabled_at_ms: When the subscriber was disabled, from the start; None if it was not.
         dollars: Cost, estimated from list prices.
-        sample: How many messages of the plan one message of the simulation stood for; 1 if each was simulated by itself.
+        sample: How many messages of the plan one message of the simulation stood for; 1 if each was simulated by
+            itself.
     """
 
     accepted: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LISTED = "~"
-"""How the ``uid`` of a queue's generation begins whose messages can be listed: they are kept together, in the order of their ids. Owners' queues have none."""
+"""How the ``uid`` of a queue's generation begins whose messages can be listed: they are kept together,
+in the order of their ids. Owners' queues have none.
+"""
 
 
 class MessageKey(NamedTuple):

@@ -11,10 +11,15 @@ MAX_HOPS = 10
 """How many queues a message may pass before it is taken for a loop."""
 
 KEPT_AFTER_EXPIRY_MS = 86_400_000
-"""How long a message and its deliveries are kept after the message's expiry at least. Then they go, each by itself, in the course of two days."""
+"""How long a message and its deliveries are kept after the message's expiry at least.
+
+Then they go, each by itself, in the course of two days.
+"""
 
 DESCENDANTS = 1_000
-"""How many messages may come of one that a producer posted, unless the hub is set up otherwise: copies in other queues, and their copies."""
+"""How many messages may come of one that a producer posted, unless the hub is set up otherwise:
+copies in other queues, and their copies.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +44,8 @@ class Ordering:
     Attributes:
         key: The ordering key, unique in the queue's generation.
         sequence: Its number within the key, from 1; 0 until it is stored, which gives it its place.
-        previous: By the ``subscriber_id`` of each delivery: the message of this key that goes before it there. One that has none is the first.
+        previous: By the ``subscriber_id`` of each delivery: the message of this key that goes before it there. One that
+            has none is the first.
     """
 
     key: str
@@ -134,8 +140,8 @@ class Message:
     def allowance(self, subscriber_id: str) -> int:
         """How many messages may come of one of its deliveries, the copy that the delivery itself may make included.
 
-        The deliveries share what the message may lead to, so that queues which feed each other make a bounded number of copies in all,
-        however many subscribers they have. No count is kept anywhere.
+        The deliveries share what the message may lead to, so that queues which feed each other make a bounded number of
+        copies in all, however many subscribers they have. No count is kept anywhere.
 
         Args:
             subscriber_id: One of :attr:`delivery_subscribers`.

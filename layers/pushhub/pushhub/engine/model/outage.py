@@ -1,4 +1,7 @@
-"""What an endpoint does while it is in trouble, as data: windows of time, and its answer to each attempt in them. Pure."""
+"""What an endpoint does while it is in trouble, as data: windows of time, and its answer to each attempt in them.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class Window:
     up_ms: int = 0
 
     def meets(self, at: int, span_ms: int) -> float:
-        """Which part of attempts meets the trouble that begin evenly within a span of time; with no span, all begin at once."""
+        """Which part of attempts meets the trouble that begin evenly within a span of time.
+
+        With no span, all begin at once.
+        """
         least_ms = max(1, span_ms)
         first, end = max(at, self.begins), min(at + least_ms, self.ends)
         if first >= end:
@@ -103,7 +109,9 @@ class Endpoint:
     takes_ms: int = 50
 
     def troubles(self, at: int, span_ms: int) -> list[tuple[Window, float]]:
-        """The windows that attempts meet which begin evenly within a span of time, and which part of those that are left meets each."""
+        """The windows that attempts meet which begin evenly within a span of time,
+        and which part of those that are left meets each.
+        """
         met: list[tuple[Window, float]] = []
         left = 1.0
         for each in self.windows:

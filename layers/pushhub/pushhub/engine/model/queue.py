@@ -15,8 +15,8 @@ from pushhub.engine.model.seats import Limits
 def dialect_of(queue: str) -> str:
     """What the subscribers of a queue are sent, in the word of the delivery records.
 
-    Internal queues are named ``<protocol>/...``; names of owners' queues never hold a slash, and their subscribers are sent the
-    body as it is (``raw``).
+    Internal queues are named ``<protocol>/...``; names of owners' queues never hold a slash, and their subscribers are
+    sent the body as it is (``raw``).
     """
     protocol, slash, _ = queue.partition("/")
     return protocol if slash else "raw"
@@ -79,11 +79,13 @@ class Subscriber:
         url: Its scheme tells its kind, see :class:`pushhub.engine.target.Target`.
         headers: Sent with each push.
         timeout_s: Seconds to wait for the whole answer (1..180).
-        retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all subscribers.
+        retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all
+            subscribers.
         rules: What its answers may ask for; None leaves it to the queue's.
         limits: What it is sent at most. Not used in unicast.
         disabled: Nothing is sent to it: what is owed to it ends when its time comes.
-        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: what it is sent is not signed.
+        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: what it is sent is not
+            signed.
     """
 
     subscriber_id: str
@@ -109,7 +111,8 @@ class PushSettings:
         error_queue: Name of the error queue; empty means none.
         retry: The retry policy; None for ``retries`` tries ``retries_delay`` apart.
         rules: What answers may ask for.
-        circuit: How its subscribers are protected when they fail; None for not at all: each delivery keeps its own waits. Not used in unicast.
+        circuit: How its subscribers are protected when they fail; None for not at all: each delivery keeps its own
+            waits. Not used in unicast.
     """
 
     subscribers: tuple[Subscriber, ...]
@@ -126,7 +129,10 @@ class PushSettings:
         return self.retry or FixedDelay(retries=self.retries, delay_s=self.retries_delay)
 
     def policy_of(self, subscriber_id: str) -> RetryPolicy:
-        """The retry policy of what is owed to a subscriber; of a unicast delivery (``*``), or one whose subscriber was removed, the queue's."""
+        """The retry policy of what is owed to a subscriber.
+
+        Of a unicast delivery (``*``), or one whose subscriber was removed, the queue's.
+        """
         return self.policy_for(self.subscriber(subscriber_id), subscriber_id)
 
     def policy_for(self, asked: Subscriber | None, owed: str) -> RetryPolicy:

@@ -1,7 +1,10 @@
-"""The delivery record: its fields, said once for everybody who writes, reads or describes them. Pure, and free of imports from the hub.
+"""The delivery record: its fields, said once for everybody who writes, reads or describes them.
 
-The delivery report carries this file with it and reads its columns off it; the table of fields in ``docs/records.md`` and the columns that Athena
-sees (``template.yaml``) are written from it by ``make record-schema``. A new field is added here, and nowhere else by hand but where it gets its value.
+Pure, and free of imports from the hub.
+
+The delivery report carries this file with it and reads its columns off it; the table of fields in ``docs/records.md``
+and the columns that Athena sees (``template.yaml``) are written from it by ``make record-schema``. A new field is added
+here, and nowhere else by hand but where it gets its value.
 """
 
 from __future__ import annotations
@@ -56,8 +59,10 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             "all",
-            "`{queue_uid}/{message_id}/{subscriber of the delivery, or -}/{kind}/{n}` (n: attempt number, else delivery version; pull: reservation"
-            " count; notifications: version of the backlog for attempts, else 1). A dead letter keeps its message id in another queue, hence"
+            "`{queue_uid}/{message_id}/{subscriber of the delivery, or -}/{kind}/{n}` (n: attempt number, else "
+            "delivery version; pull: reservation"
+            " count; notifications: version of the backlog for attempts, else 1). A dead letter keeps its message id "
+            "in another queue, hence"
             " `queue_uid`. The same event has the same id however often the stream replays it",
         )
     )
@@ -81,7 +86,10 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             "all",
-            "what the subscriber is sent: `raw`, `hub`, `notifications`; `pull` for pull queues; on `accepted`: how it was posted",
+            (
+                "what the subscriber is sent: `raw`, `hub`, `notifications`; `pull` for pull queues; on `accepted`: "
+                "how it was posted"
+            ),
         )
     )
     accepted_at: str = field(metadata=_told("timestamp", "all", "when the message was accepted"))
@@ -92,7 +100,10 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             "accepted",
-            "where a body that is too large for the table lies in the bodies bucket: `{object key}@{first byte}`; by it a lost message can be made again",
+            (
+                "where a body that is too large for the table lies in the bodies bucket: `{object key}@{first byte}`; "
+                "by it a lost message can be made again"
+            ),
         ),
     )
     owed: tuple[str, ...] | None = field(
@@ -100,7 +111,10 @@ class DeliveryRecord:
         metadata=_told(
             "array<string>",
             "accepted",
-            "delivery ids owed: `{message_id}.{subscriber_id}`; unicast one `{message_id}.*`; pull queues one `{message_id}.line`",
+            (
+                "delivery ids owed: `{message_id}.{subscriber_id}`; unicast one `{message_id}.*`; pull queues one "
+                "`{message_id}.line`"
+            ),
         ),
     )
     due_at: str | None = field(
@@ -108,7 +122,10 @@ class DeliveryRecord:
         metadata=_told(
             "timestamp",
             "accepted; unsettled deliveries",
-            "when the delivery is looked at next: first delivery due, next try, end of a reservation; notifications: when they expire. Left out when settled",
+            (
+                "when the delivery is looked at next: first delivery due, next try, end of a reservation; "
+                "notifications: when they expire. Left out when settled"
+            ),
         ),
     )
     delivery_id: str | None = field(default=None, metadata=_told("string", _EACH, "as in `owed`"))
@@ -117,7 +134,10 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             _EACH,
-            "subscriber asked (in unicast the one asked, while delivery_id ends in `*`); `line` for pull queues; notifications: the subscriber's generation",
+            (
+                "subscriber asked (in unicast the one asked, while delivery_id ends in `*`); `line` for pull queues; "
+                "notifications: the subscriber's generation"
+            ),
         ),
     )
     subscriber: str | None = field(default=None, metadata=_told("string", _ASKED, "subscriber's name when it has one"))
@@ -126,7 +146,10 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             _EACH,
-            "state of the delivery after the event: pending retrying reserved polling held delivered acknowledged exhausted expired cancelled",
+            (
+                "state of the delivery after the event: pending retrying reserved polling held delivered acknowledged "
+                "exhausted expired cancelled"
+            ),
         ),
     )
     reason: str | None = field(
@@ -134,7 +157,8 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             _EACH,
-            "why the delivery ended, where its state alone does not say it: status_410 asked_to_stop asked_to_disable subscriber_disabled"
+            "why the delivery ended, where its state alone does not say it: status_410 asked_to_stop asked_to_disable "
+            "subscriber_disabled"
             " subscriber_removed queue_deleted queue_cleared message_gone",
         ),
     )
@@ -151,7 +175,10 @@ class DeliveryRecord:
         metadata=_told(
             "int",
             "push: all but accepted; notifications: the end only",
-            "the delivery's version after the event. Every change raises it by one and makes one record, so a missing number is a missing record",
+            (
+                "the delivery's version after the event. Every change raises it by one and makes one record, so a "
+                "missing number is a missing record"
+            ),
         ),
     )
     reservations: int | None = field(
@@ -167,7 +194,10 @@ class DeliveryRecord:
         metadata=_told(
             "int",
             "attempt, poll, acknowledged",
-            "number of the attempt, from 1. Notifications: 1 when it was sent for the first time, else left out, as nothing counts repetitions",
+            (
+                "number of the attempt, from 1. Notifications: 1 when it was sent for the first time, else left out, "
+                "as nothing counts repetitions"
+            ),
         ),
     )
     tries: int | None = field(
@@ -204,7 +234,8 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             "attempt",
-            "where order was promised: within an order key, deliveries to a subscriber rise by sequence. Notifications: the connection, for shared"
+            "where order was promised: within an order key, deliveries to a subscriber rise by sequence. "
+            "Notifications: the connection, for shared"
             " subscribers with the source's bucket",
         ),
     )

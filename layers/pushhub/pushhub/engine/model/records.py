@@ -1,6 +1,7 @@
 """Delivery records: what a change of stored state says happened, as ``docs/records.md`` describes it. Pure.
 
-A record is made from the state before and after one write and from nothing else, so replaying the write makes the same record.
+A record is made from the state before and after one write and from nothing else, so replaying the write makes the same
+record.
 """
 
 from __future__ import annotations

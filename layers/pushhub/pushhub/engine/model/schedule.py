@@ -40,7 +40,8 @@ class Position:
         shard: Number of the shard.
         minute: The minute being read, in minutes since the epoch.
         after: Place of the last entry read in it; empty at its start.
-        taken_until: Until when a run reads on from here and others leave it alone, epoch milliseconds; 0 when none does.
+        taken_until: Until when a run reads on from here and others leave it alone, epoch milliseconds; 0 when none
+            does.
     """
 
     shard: int

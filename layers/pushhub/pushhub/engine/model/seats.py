@@ -1,8 +1,9 @@
 """How execution environments share a limit: each has a seat for some seconds, and uses its part. Pure.
 
-Time is cut into epochs. Who sits in an epoch is settled before it begins, so all who sit agree on their shares without asking for each attempt. A newcomer
-sits from the next epoch on; one that is alone sits at once. Attempts in flight outlast an epoch: where their number is limited, a newcomer begins only
-when those of before are over, and one that left is counted until its own are.
+Time is cut into epochs. Who sits in an epoch is settled before it begins, so all who sit agree on their shares without
+asking for each attempt. A newcomer sits from the next epoch on; one that is alone sits at once. Attempts in flight
+outlast an epoch: where their number is limited, a newcomer begins only when those of before are over, and one that left
+is counted until its own are.
 """
 
 from __future__ import annotations
@@ -111,7 +112,10 @@ class Seats:
         return replace(self, holders=here, version=self.version + 1)
 
     def share(self, who: str, epoch: int) -> Share | None:
-        """An environment's share in an epoch; None while it may not begin. Who came first sits first, so nobody's share moves to a newcomer."""
+        """An environment's share in an epoch; None while it may not begin.
+
+        Who came first sits first, so nobody's share moves to a newcomer.
+        """
         sitting = sorted((seat.first, name) for name, seat in self.holders.items() if seat.first <= epoch <= seat.last)
         own = self.holders.get(who)
         if own is None or not own.begins <= epoch <= own.last:

@@ -10,9 +10,15 @@ class SubscriberEventKind(StrEnum):
     """What happened."""
 
     FAILING = "failing"
-    """Nothing but failures came from it for so long that its owner is warned; each warning is the same event however often it is told."""
+    """Nothing but failures came from it for so long that its owner is warned.
+
+    Each warning is the same event however often it is told.
+    """
     DISABLE = "disable"
-    """It is to be disabled: it asked for it, or nothing but failures came from it for too long. From then on ``Subscriber.disabled`` is to be True."""
+    """It is to be disabled: it asked for it, or nothing but failures came from it for too long.
+
+    From then on ``Subscriber.disabled`` is to be True.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +33,8 @@ class SubscriberEvent:
         subscriber_id: The subscriber.
         at: Epoch milliseconds.
         reason: Why, in a word: ``status_410``, ``asked_to_disable``, ``failing``.
-        failing_since: When the first failure since the last success was, epoch milliseconds; None where that does not matter.
+        failing_since: When the first failure since the last success was, epoch milliseconds; None where that does not
+            matter.
         percent: How much of the time is used up after which it is disabled.
     """
 
@@ -44,4 +51,5 @@ class SubscriberEvent:
     @property
     def cause(self) -> str:
         """What it is told for: the same each time it is told again, so that what follows from it can be made once."""
-        return f"{self.queue_uid}/{self.subscriber_id}/{self.kind}/{self.reason}/{self.failing_since or self.at}/{self.percent or ''}"
+        since = self.failing_since or self.at
+        return f"{self.queue_uid}/{self.subscriber_id}/{self.kind}/{self.reason}/{since}/{self.percent or ''}"

@@ -25,10 +25,12 @@ class WorkOrder:
     Attributes:
         key: Which delivery.
         queue: Name of its queue.
-        message: The whole message, its body or the body's claim-check included, so that a first attempt reads nothing else; None: it is read
-            from the store.
-        manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order of its own.
-        version: Of the delivery, if the order is for no other; void at its first receive when that has changed. None is for any.
+        message: The whole message, its body or the body's claim-check included, so that a first attempt reads nothing
+            else; None: it is read from the store.
+        manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order
+            of its own.
+        version: Of the delivery, if the order is for no other; void at its first receive when that has changed. None is
+            for any.
     """
 
     key: DeliveryKey
@@ -175,7 +177,9 @@ def _ordering(place: Sequence[Any], subscriber_id: str) -> Ordering:
 
 
 def _as_text(body: bytes) -> str | None:
-    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is no text at all."""
+    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is no text at
+    all.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError:

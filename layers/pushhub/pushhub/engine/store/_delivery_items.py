@@ -12,8 +12,11 @@ from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
 UNSETTLED_SHARDS = 8
-"""Partitions of a queue in the unsettled index. One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it:
-the outage of a busy subscriber must not slow the others down."""
+"""Partitions of a queue in the unsettled index.
+
+One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it: the outage of a
+busy subscriber must not slow the others down.
+"""
 
 WAITING = "1#"
 """Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""

@@ -1,7 +1,8 @@
 """Where messages and their deliveries lie in the messages table.
 
-A message has a partition of its own, with its deliveries. Messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`) lie in a few partitions
-of that queue, in the order of their ids, each followed by its deliveries.
+A message has a partition of its own, with its deliveries. Messages of a queue that can be listed
+(:data:`pushhub.engine.model.keys.LISTED`) lie in a few partitions of that queue, in the order of their ids, each
+followed by its deliveries.
 
 =========  =================================  ========================
 item       pk                                 sk
@@ -69,7 +70,9 @@ def of_one_message(key: MessageKey) -> dict[str, Any]:
 
 
 def together(item: Item) -> tuple[str, str]:
-    """The same of a message and its deliveries, which come one after the other when the table is read, and of nothing else."""
+    """The same of a message and its deliveries, which come one after the other when the table is read,
+    and of nothing else.
+    """
     pk, sk = item["pk"]["S"], item["sk"]["S"]
     return pk, sk.partition("#")[0] if sk[0].isdigit() else ""
 

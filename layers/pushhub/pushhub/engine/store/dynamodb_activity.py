@@ -1,4 +1,6 @@
-"""Activity by project and hour on DynamoDB: an item each, which goes by itself once nobody asks for its hour any more."""
+"""Activity by project and hour on DynamoDB: an item each, which goes by itself once nobody asks for its hour any
+more.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Stream records of the messages table, read as changes: what was stored before and after, and the delivery record of it."""
+"""Stream records of the messages table, read as changes: what was stored before and after,
+and the delivery record of it.
+"""
 
 from __future__ import annotations
 

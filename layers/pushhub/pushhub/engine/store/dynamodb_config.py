@@ -1,4 +1,6 @@
-"""The configuration store on DynamoDB, with a short cache in memory: projects, tokens and queues change seldom and are read all the time."""
+"""The configuration store on DynamoDB, with a short cache in memory: projects,
+tokens and queues change seldom and are read all the time.
+"""
 
 from __future__ import annotations
 
@@ -135,8 +137,8 @@ class DynamoDBConfigStore:
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Read consistently."""
-        # Keys are sorted as bytes, and so are Python strings (by code point, which UTF-8 keeps). Names with the prefix are
-        # neighbours, so the list starts behind the greater of the two bounds and ends with the first other name.
+        # Keys are sorted as bytes, and so are Python strings (by code point, which UTF-8 keeps). Names with the prefix
+        # are neighbours, so the list starts behind the greater of the two bounds and ends with the first other name.
         condition, start = (">", after) if after and after >= prefix else (">=", prefix)
         items = self._table.items(
             KeyConditionExpression=f"pk = :project AND sk {condition} :start",
@@ -158,7 +160,9 @@ class DynamoDBConfigStore:
         return int(self._add(key, "given", 1)["given"]["N"])
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
-        """Each execution environment adds to one of several parts, the first of which has the key that the only one had."""
+        """Each execution environment adds to one of several parts, the first of which has the key that the only one
+        had.
+        """
         part = f"#{self._part}" if self._part else ""
         self._add(_key(project_id, f"TOTAL#{queue_uid}{part}"), "posted", count)
 

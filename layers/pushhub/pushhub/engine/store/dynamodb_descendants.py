@@ -1,4 +1,6 @@
-"""How many descendants accepted messages have, on DynamoDB: one item for each message that has any, in a partition of its own."""
+"""How many descendants accepted messages have, on DynamoDB: one item for each message that has any,
+in a partition of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The message store on DynamoDB: messages of push queues and their deliveries in one table, whose stream is the outbox."""
+"""The message store on DynamoDB: messages of push queues and their deliveries in one table,
+whose stream is the outbox.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,9 @@ class DynamoDBMessageStore:
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
-        """The entry of the schedule comes first: a crash behind it leaves an entry of a version that never was, which is void."""
+        """The entry of the schedule comes first: a crash behind it leaves an entry of a version that never was,
+        which is void.
+        """
         if delivery.scheduled:
             self._schedule().enter(delivery)
         self._table.put_version(encode_delivery(delivery), read=decode_delivery)
@@ -187,7 +191,9 @@ class DynamoDBMessageStore:
         )
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """Items of one partition key lie together in a scan in the order of their sort keys, so a message and its deliveries come one after the other."""
+        """Items of one partition key lie together in a scan in the order of their sort keys,
+        so a message and its deliveries come one after the other.
+        """
         items = self._table.scan(consistent=False, Segment=part, TotalSegments=parts)
         for _, group in groupby(items, key=together):
             message: Message | None = None
@@ -219,9 +225,11 @@ class DynamoDBMessageStore:
         return [decode_message(each) if each else None for each in found]
 
     def _placed(self, messages: Sequence[Message]) -> bool:
-        """Give messages of one ordering key their places and store them, all together; False when one of them is stored already.
+        """Give messages of one ordering key their places and store them, all together;
+        False when one of them is stored already.
 
-        What is known of the key and the messages are one transaction, so no number is given to a message that does not exist.
+        What is known of the key and the messages are one transaction, so no number is given to a message that does not
+        exist.
         """
 
         def once() -> bool:

@@ -1,7 +1,9 @@
-"""The schedule on DynamoDB: a small item for each wait that is too long for a queue, in a table of its own (decision 0031).
+"""The schedule on DynamoDB: a small item for each wait that is too long for a queue,
+in a table of its own (decision 0031).
 
-An entry lies under the minute it is due in and one of :data:`SHARDS`, so that no key takes the writes of an outage. It is written once and never
-taken out: how far each shard was read is kept beside the entries, and what was read leaves by its time to live, which costs nothing.
+An entry lies under the minute it is due in and one of :data:`SHARDS`, so that no key takes the writes of an outage. It
+is written once and never taken out: how far each shard was read is kept beside the entries, and what was read leaves by
+its time to live, which costs nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 SHARDS = 32
-"""Keys that the entries of a minute are spread over. One takes 1,000 writes a second; each may be read by a run of its own."""
+"""Keys that the entries of a minute are spread over.
+
+One takes 1,000 writes a second; each may be read by a run of its own.
+"""
 
 MINUTE_MS = 60_000
 
 LEAST_MINUTES_AHEAD = 2
-"""A minute that is being read takes no entries, whatever the clocks of two functions: what is due sooner waits until this many minutes on."""
+"""A minute that is being read takes no entries, whatever the clocks of two functions:
+what is due sooner waits until this many minutes on.
+"""
 
 NEW_SHARD_MINUTES = 60
 """How far back a shard is read that has no position yet. What is later than that is found by the sweep."""
@@ -91,7 +98,9 @@ class DynamoDBSchedule:
         try:
             self._table.put(
                 _encode_position(after),
-                ConditionExpression="attribute_not_exists(pk) OR (#minute = :minute AND #after = :after AND #until = :until)",
+                ConditionExpression=(
+                    "attribute_not_exists(pk) OR (#minute = :minute AND #after = :after AND #until = :until)"
+                ),
                 ExpressionAttributeNames={"#minute": "minute", "#after": "after", "#until": "until"},
                 ExpressionAttributeValues={
                     ":minute": number(before.minute),

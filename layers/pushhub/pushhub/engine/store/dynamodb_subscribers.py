@@ -28,7 +28,9 @@ SHARDS = 8
 """Partitions of what waits on one subscriber: one takes 1,000 writes a second."""
 
 NOTED_TO_MS = 60_000
-"""Times until which subscribers are slow are rounded up to this, so that all who note one in a minute write the same item."""
+"""Times until which subscribers are slow are rounded up to this,
+so that all who note one in a minute write the same item.
+"""
 
 KEPT_S = 31 * 86_400
 """How long an item stays that nobody changes: longer than any message lives."""

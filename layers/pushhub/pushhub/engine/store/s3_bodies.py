@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _ERASED = b"\0erased\0"
-"""Written over the bytes of an erased body again and again: whoever was about to read them must not take what is left for a body."""
+"""Written over the bytes of an erased body again and again: whoever was about to read them must not take what is left
+for a body.
+"""
 
 _ERASE_ROUNDS = 5
 """How often an erasure is made again on top of another in the same object before it is given up."""

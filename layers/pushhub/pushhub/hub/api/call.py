@@ -28,8 +28,8 @@ class HubCall(Call):
     """A request, what its path names (``store`` and an id), and what it carries.
 
     Attributes:
-        bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead of the
-            objects with page numbers that the admin client reads.
+        bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead
+            of the objects with page numbers that the admin client reads.
     """
 
     bare: bool

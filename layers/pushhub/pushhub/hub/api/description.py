@@ -403,7 +403,9 @@ def _paged(name: str, of: Schema, **more: Schema) -> Schema:
 
 DESCRIPTION = ApiDescription(
     tag="Stores (Spree hub protocol)",
-    means="Messages of a store, the services they go to, and what became of them; hub protocol v5. A store is a project.",
+    means=(
+        "Messages of a store, the services they go to, and what became of them; hub protocol v5. A store is a project."
+    ),
     credentials={
         "storeToken": {
             "type": "apiKey",
@@ -512,7 +514,8 @@ DESCRIPTION = ApiDescription(
         **_object("parameter", "HubParameter", _PARAMETER_SENT, _PARAMETER, {"value": 2}),
         "hub.list_integrations": Described(answer=array(ref("HubIntegration")), answered=[_INTEGRATION]),
         "hub.register_integration": Described(
-            means="The endpoint's `endpoint.json` is read and a mapping is made for each of its services. An endpoint that "
+            means="The endpoint's `endpoint.json` is read and a mapping is made for each of its services. An endpoint "
+            "that "
             "cannot be read is registered as `pending`, with the reason.",
             request=_wrapped("integration", "HubIntegrationFields"),
             sent={"integration": _INTEGRATION_SENT},

@@ -87,7 +87,10 @@ class HubDialect(Dialect[HubCall]):
         return Response(status=NO_CONTENT, body={})
 
     def finished(self, request: Request, response: Response) -> Response:
-        """The admin client runs in a browser on its store's own address. Nothing here goes by cookies, so any origin may ask."""
+        """The admin client runs in a browser on its store's own address.
+
+        Nothing here goes by cookies, so any origin may ask.
+        """
         origin = request.headers.get("origin")
         if not origin:
             return response

@@ -1,7 +1,8 @@
 """Filters of a mapping: which messages of a type a service wants (hub protocol v5, "Mapping basics").
 
-Operators: ``eq neq`` compare as text; ``gt lt`` as floating-point numbers; ``begin contains end`` are literal parts of the text;
-``present`` is not null, not "" and not "null"; ``empty`` the opposite; ``match`` takes the value as a regular expression.
+Operators: ``eq neq`` compare as text; ``gt lt`` as floating-point numbers; ``begin contains end`` are literal parts of
+the text; ``present`` is not null, not "" and not "null"; ``empty`` the opposite; ``match`` takes the value as a regular
+expression.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def passes(filters: Iterable[Filter], message: dict[str, Any], matches: Matches)
 
 
 def text_of(value: Any) -> str:
-    """A JSON value as the text that filters and identifiers compare: strings as they are, null as "", others as JSON."""
+    """A JSON value as the text that filters and identifiers compare: strings as they are, null as "",
+    others as JSON.
+    """
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)

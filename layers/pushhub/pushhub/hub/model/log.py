@@ -1,7 +1,7 @@
 """What the hub shows of its messages: where each one stands, and what its service answered.
 
-Everything here follows from the engine's messages and deliveries; it is kept beside them because the admin client lists, filters and counts
-by things the engine has no index for.
+Everything here follows from the engine's messages and deliveries; it is kept beside them because the admin client
+lists, filters and counts by things the engine has no index for.
 """
 
 from __future__ import annotations
@@ -205,7 +205,9 @@ def _with_delivery(entry: LoggedMessage, delivery: Delivery, now: int) -> Logged
 
 
 def _reason(entry: LoggedMessage, delivery: Delivery) -> str | None:
-    """Why an archived message was not processed: the router says it of incoming ones, their settling of accepted ones."""
+    """Why an archived message was not processed: the router says it of incoming ones,
+    their settling of accepted ones.
+    """
     if entry.mapping_id is None:
         return delivery.status(ROUTER).message or None if delivery.settled else None
     match delivery.state:

@@ -1,4 +1,6 @@
-"""Mappings of a store: which message types go to which service, under which conditions (hub protocol v5, "Mapping basics")."""
+"""Mappings of a store: which message types go to which service, under which conditions (hub protocol v5,
+"Mapping basics").
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ class ServiceMapping:
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
-        sealed: Keys that requests to it are signed with, encrypted (:class:`pushhub.engine.signing.Signing`); empty: they are not signed.
+        sealed: Keys that requests to it are signed with, encrypted (:class:`pushhub.engine.signing.Signing`); empty:
+            they are not signed.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """

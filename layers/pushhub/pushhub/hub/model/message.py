@@ -1,9 +1,9 @@
 """Messages of the hub protocol: what a producer pushes, a service is sent, and an answer asks for in return.
 
 A message is first *incoming*: compared with the mappings of its store. For each mapping that wants it there is then one
-*accepted* copy with an id of its own and the incoming message as its parent. Both are ordinary messages of the engine, on internal
-queues whose names no queue of an owner can have. Their headers, which are never sent, hold the type and the parent; their hops count
-the messages that led to them.
+*accepted* copy with an id of its own and the incoming message as its parent. Both are ordinary messages of the engine,
+on internal queues whose names no queue of an owner can have. Their headers, which are never sent, hold the type and the
+parent; their hops count the messages that led to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any, TypeGuard
 from pushhub.engine.model.message import Message
 
 DIALECT = "hub"
-"""What services of the hub are sent, in the word of the delivery records; and the scheme of the internal queues' subscribers."""
+"""What services of the hub are sent, in the word of the delivery records;
+and the scheme of the internal queues' subscribers.
+"""
 
 SERVICE_QUEUES = f"{DIALECT}/"
 """Prefix of the internal queues. Names of owners' queues never hold a slash."""
@@ -31,7 +33,10 @@ ROUTER = "router"
 """The one subscriber of that queue: the hub itself, which compares."""
 
 LIFE_MS = 10 * 366 * 86_400_000
-"""How long a message of the hub is kept, delivered or not: ten years. The protocol knows no expiry ("no messages are ever lost")."""
+"""How long a message of the hub is kept, delivered or not: ten years.
+
+The protocol knows no expiry ("no messages are ever lost").
+"""
 
 MAX_CHAIN = 50
 """How many messages may lead to one another (parent, child, grandchild ...) before it is taken for a loop."""

@@ -51,7 +51,8 @@ class Notice:
         logged_at: Epoch milliseconds of the first occurrence.
         updated_at: Epoch milliseconds of the last one.
         first_attempt: Number of the delivery's attempt that said it first.
-        attempt: Number of the one that was counted last; an attempt is counted once, however often its answer is processed.
+        attempt: Number of the one that was counted last; an attempt is counted once, however often its answer is
+            processed.
     """
 
     project: str

@@ -1,7 +1,8 @@
 """Object ids of the hub protocol: 24 hex characters, as BSON ObjectIds look (4 bytes seconds, 8 bytes unique).
 
-A message of the hub has one identity in two spellings: the decimal id of :mod:`pushhub.base.ids` inside, the object id on the wire.
-The object id is the second of creation followed by the decimal id as 64 bits, so either is made from the other without a look-up.
+A message of the hub has one identity in two spellings: the decimal id of :mod:`pushhub.base.ids` inside, the object id
+on the wire. The object id is the second of creation followed by the decimal id as 64 bits, so either is made from the
+other without a look-up.
 """
 
 from __future__ import annotations

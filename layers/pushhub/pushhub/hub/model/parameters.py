@@ -1,4 +1,6 @@
-"""Parameters of a store: named values that travel in ``payload.parameters`` and that services may set in their answers."""
+"""Parameters of a store: named values that travel in ``payload.parameters`` and that services may set in their
+answers.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ class Parameter:
         name: ``<endpoint>.<parameter>`` or free.
         value: A scalar, or for lists an array of objects.
         data_type: See :class:`DataType`.
-        as_of: Epoch milliseconds the value stands for: when the request began whose answer set it, or when a person did.
-            An answer to an older request never replaces a newer value (a watermark must not step back).
+        as_of: Epoch milliseconds the value stands for: when the request began whose answer set it, or when a person
+            did. An answer to an older request never replaces a newer value (a watermark must not step back).
     """
 
     project: str
@@ -80,5 +82,7 @@ def data_type_of(value: Any) -> DataType:
 
 
 def sent_parameters(parameters: Iterable[Parameter]) -> list[dict[str, Any]]:
-    """Parameters as they travel in a payload: an array of name and value, never a hash (endpoints answer 406 or 500 to one)."""
+    """Parameters as they travel in a payload: an array of name and value,
+    never a hash (endpoints answer 406 or 500 to one).
+    """
     return [{"name": each.name, "value": each.value} for each in parameters]

@@ -1,6 +1,7 @@
 """Settings and log of the hub protocol as items of the hub table.
 
-Settings are JSON text in one attribute: they are read whole, and nothing of them is looked for by DynamoDB but what has an attribute beside it.
+Settings are JSON text in one attribute: they are read whole, and nothing of them is looked for by DynamoDB but what has
+an attribute beside it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 
 SHARDS = 16
-"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes its place some four times. There may
-be more of them at any time, as an item says itself where it stands, but not fewer."""
+"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes its place
+some four times. There may be more of them at any time, as an item says itself where it stands, but not fewer.
+"""
 
 ANSWER_KEPT_S = 86_400
 """How long an answer outlives its time before the table's TTL may take it, seconds."""

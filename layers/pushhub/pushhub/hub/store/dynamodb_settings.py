@@ -1,4 +1,6 @@
-"""The settings of the hub protocol on DynamoDB: mappings, integrations, schedulers, parameters, message types and claims."""
+"""The settings of the hub protocol on DynamoDB: mappings, integrations, schedulers, parameters,
+message types and claims.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs regular expressions of others in a process of its own, which can be ended: Python's engine cannot be stopped from inside."""
+"""Runs regular expressions of others in a process of its own, which can be ended:
+Python's engine cannot be stopped from inside.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,15 @@ from pushhub.base.errors import Unavailable
 from pushhub.hub.model.filters import PatternTimeout
 
 MATCH_SECONDS = 1.0
-"""CPU time that one expression may take over all its texts. The process measures it itself, once it has started: neither its start nor a busy
-machine is the expression's fault."""
+"""CPU time that one expression may take over all its texts.
+
+The process measures it itself, once it has started: neither its start nor a busy machine is the expression's fault.
+"""
 
 ANSWER_SECONDS = 20
-"""How long the answer is waited for; without one, it is the machine that is too slow, and the message is looked at again."""
+"""How long the answer is waited for; without one, it is the machine that is too slow,
+and the message is looked at again.
+"""
 
 MAX_TEXT = 10_000
 """How much of a text is looked at, in characters."""

@@ -1,7 +1,8 @@
 """Reading the answer of a service (hub protocol v5, "Responding to messages").
 
-Only 200 is success. What a 200 asks for is taken as a whole or not at all: an answer with one child that is no message, or one more than
-allowed, is a failure, and none of it happens. What cannot be read is a failure with a reason, never an exception.
+Only 200 is success. What a 200 asks for is taken as a whole or not at all: an answer with one child that is no message,
+or one more than allowed, is a failure, and none of it happens. What cannot be read is a failure with a reason, never an
+exception.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ MAX_DELAY_S = 31_536_000
 """The longest delay taken: a year. The shortest is one second, so that nothing spins."""
 
 MAX_POSTPONEMENTS = 100
-"""How often a message may be put off before that counts as a failure, with which it is tried again or parked as its mapping says."""
+"""How often a message may be put off before that counts as a failure,
+with which it is tried again or parked as its mapping says.
+"""
 
 QUICK_DEFERRALS = 4
 """So many answers may ask for as short a wait as they like; the least wait doubles with each further one."""
@@ -120,7 +123,8 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
         answer: What came back.
         object_id: Id that was sent.
         mapping: Whom it was sent to.
-        polled: The address that was asked, when it was a poll. A delay without an address then means to ask there again.
+        polled: The address that was asked, when it was a poll. A delay without an address then means to ask there
+            again.
     """
     if answer.error_class:
         return _failure(f"No usable answer: {answer.message or answer.error_class}")
@@ -145,7 +149,10 @@ def _failure(error: str) -> ServiceAnswer:
 
 
 def _refusal(answer: Answer) -> ServiceAnswer:
-    """Not 200. What its JSON says is taken where it is readable; HTML, plain text and nothing are as good as any reason."""
+    """Not 200.
+
+    What its JSON says is taken where it is readable; HTML, plain text and nothing are as good as any reason.
+    """
     error = f"HTTP {answer.status_code}"
     try:
         fields = parse_object(answer.body)
@@ -203,9 +210,11 @@ def _later(fields: dict[str, Any], *, wait_s: int, update_url: str | None) -> Se
 
 
 def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
-    """A reading with a wait that grows where an endpoint puts a message off again and again for a short one, and with an end to that.
+    """A reading with a wait that grows where an endpoint puts a message off again and again for a short one,
+    and with an end to that.
 
-    Work that is polled was accepted, so it is asked for as often as its endpoint says; a message that is only ever put off is not being worked on.
+    Work that is polled was accepted, so it is asked for as often as its endpoint says; a message that is only ever put
+    off is not being worked on.
 
     Args:
         reading: What an answer means by itself.

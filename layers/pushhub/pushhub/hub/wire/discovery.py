@@ -1,7 +1,7 @@
 """``endpoint.json``: what an endpoint says of itself (hub protocol v5, "Configuration" and "Custom integrations").
 
-Real files hold typing errors and older names, so a service is taken as far as it can be understood; one that cannot is left out and
-said so, and the others work.
+Real files hold typing errors and older names, so a service is taken as far as it can be understood; one that cannot is
+left out and said so, and the others work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Reading the objects that the hub's administration API is sent (``{"mapping": {...}}`` and the like), in JSON or as a web form.
+"""Reading the objects that the hub's administration API is sent (``{"mapping": {...}}`` and the like),
+in JSON or as a web form.
 
-All errors of an object are collected and answered together (hub protocol v5: 422 ``{"error": "Invalid object.", "errors": {...}}``).
-Forms carry everything as text, and the admin client sends identifiers and filters as JSON text inside, so values are taken in both spellings.
+All errors of an object are collected and answered together (hub protocol v5: 422
+``{"error": "Invalid object.", "errors": {...}}``). Forms carry everything as text, and the admin client sends
+identifiers and filters as JSON text inside, so values are taken in both spellings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Web forms with nested names, as the admin client and the hub's documentation send them (``integration[name]=acme``, ``messages[]=a``)."""
+"""Web forms with nested names, as the admin client and the hub's documentation send them (``integration[name]=acme``,
+``messages[]=a``).
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def _put(fields: dict[str, Any], path: list[str], value: str) -> None:
 
 
 def _element(items: list[Any], key: str) -> dict[str, Any]:
-    """The object in an array that a field belongs to: ``a[][b]`` starts a new one when the last has a b already (as Rails does)."""
+    """The object in an array that a field belongs to: ``a[][b]`` starts a new one when the last has a b already (as
+    Rails does).
+    """
     last = items[-1] if items else None
     if not isinstance(last, dict) or key in last:
         last = {}

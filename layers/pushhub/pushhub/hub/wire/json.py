@@ -1,4 +1,6 @@
-"""JSON from the other side, read with limits: nothing a client or endpoint sends may cost more than it should or come back to haunt a later step."""
+"""JSON from the other side, read with limits: nothing a client or endpoint sends may cost more than it should or come
+back to haunt a later step.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ MAX_DEPTH = 100
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in ``body``.
 
-    Stricter than :func:`json.loads` where that is lenient: no NaN or Infinity (nor a number that becomes one), no half surrogate pairs,
-    no nesting deeper than :data:`MAX_DEPTH`. What passes can be written as UTF-8 JSON again.
+    Stricter than :func:`json.loads` where that is lenient: no NaN or Infinity (nor a number that becomes one), no half
+    surrogate pairs, no nesting deeper than :data:`MAX_DEPTH`. What passes can be written as UTF-8 JSON again.
 
     Args:
         body: UTF-8, with or without a byte order mark.

@@ -1,4 +1,6 @@
-"""The request a service is sent (hub protocol v5, "Consuming messages"): first delivery, retry and poll are the same POST."""
+"""The request a service is sent (hub protocol v5, "Consuming messages"): first delivery,
+retry and poll are the same POST.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ MAX_URL = 2048
 
 
 def request_body(message: HubMessage, object_id: str, parameters: Sequence[Parameter]) -> bytes:
-    """The JSON body: ``message``, ``message_id``, ``payload`` with the parameters inside, and ``source`` where there is one.
+    """The JSON body: ``message``, ``message_id``, ``payload`` with the parameters inside,
+    and ``source`` where there is one.
 
-    ``payload.parameters`` is the hub's: what a producer or parent put there is not sent, so that no secret of one service reaches
-    another by way of a copied payload.
+    ``payload.parameters`` is the hub's: what a producer or parent put there is not sent, so that no secret of one
+    service reaches another by way of a copied payload.
 
     Args:
         message: What to send.

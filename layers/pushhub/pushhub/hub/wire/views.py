@@ -1,4 +1,6 @@
-"""What the hub's API shows: messages, queues, notifications, integrations, schedulers, parameters (hub protocol v5, and what its admin client reads)."""
+"""What the hub's API shows: messages, queues, notifications, integrations, schedulers, parameters (hub protocol v5,
+and what its admin client reads).
+"""
 
 from __future__ import annotations
 

@@ -474,7 +474,9 @@ DESCRIPTION = ApiDescription(
             refusals=_STALE,
         ),
         "ironmq.reserve_messages": Described(
-            means="What is reserved is nobody else's until the reservation is over. Only pull queues have reservations.",
+            means=(
+                "What is reserved is nobody else's until the reservation is over. Only pull queues have reservations."
+            ),
             request=request(
                 {
                     "n": whole("Messages at most; one when left out.", 1, MAX_BATCH),
@@ -491,7 +493,10 @@ DESCRIPTION = ApiDescription(
             answer=answer({"message": ref("IronmqMessage")}), answered={"message": _MESSAGE}
         ),
         "ironmq.delete_message": Described(
-            means="A subscriber that answered 202 acknowledges so; the reservation is then enough, and no token is needed.",
+            means=(
+                "A subscriber that answered 202 acknowledges so; the reservation is then enough, and no token is "
+                "needed."
+            ),
             request=request({"reservation_id": text(), "subscriber_name": text()}),
             sent={"reservation_id": _RESERVATION},
             answer=_DONE,
@@ -523,8 +528,10 @@ DESCRIPTION = ApiDescription(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
         ),
         "ironmq.show_report": Described(
-            means="From the newest delivery report, which tells of all projects: the part of this one. `verdict` is null when the report has nothing of it. "
-            "`conserved`: each delivery owed is delivered, given up or still on its way, and no finding is a breach. Its columns may become more.",
+            means="From the newest delivery report, which tells of all projects: the part of this one. `verdict` is "
+            "null when the report has nothing of it. "
+            "`conserved`: each delivery owed is delivered, given up or still on its way, and no finding is a breach. "
+            "Its columns may become more.",
             answer=answer(
                 {
                     "report": answer(
@@ -555,7 +562,10 @@ DESCRIPTION = ApiDescription(
             refusals={404: "There is no report yet"},
         ),
         "ironmq.show_report_table": Described(
-            means="Of the newest delivery report. `complete` is false where the report keeps more rows than it gives out to be read.",
+            means=(
+                "Of the newest delivery report. `complete` is false where the report keeps more rows than it gives "
+                "out to be read."
+            ),
             answer=answer(
                 {"rows": array(obj("A row; its columns are those of the report's table.")), "complete": boolean()}
             ),
@@ -566,7 +576,8 @@ DESCRIPTION = ApiDescription(
             refusals={404: "No such table, or no report yet"},
         ),
         "ironmq.show_activity": Described(
-            means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a minute or two later; "
+            means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a "
+            "minute or two later; "
             "a statistic, which a crash may leave a little short.",
             asked={"hours": "2"},
             answer=answer(
@@ -592,7 +603,8 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "ironmq.simulate_policy": Described(
-            means="Runs the hub's own rules on virtual time; nothing of the project is read. The policy is that of a queue, of a mapping of the hub "
+            means="Runs the hub's own rules on virtual time; nothing of the project is read. The policy is that of a "
+            "queue, of a mapping of the hub "
             "protocol, or of a webhook's endpoint. Large amounts are simulated by a sample, which the answer says.",
             request=request(
                 {

@@ -8,7 +8,10 @@ from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
 WORK = 2_500
-"""Attempts of lots that a simulation may take here: about half a second of a function with 512 MB. There are two with a comparison."""
+"""Attempts of lots that a simulation may take here: about half a second of a function with 512 MB.
+
+There are two with a comparison.
+"""
 
 
 def _simulate(_: IronUseCases, call: IronCall) -> Response:

@@ -47,8 +47,8 @@ class PullItem(Protocol):
 def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:
     """The record of a pull queue's message that was put, reserved, released or removed.
 
-    A removed message was delivered when a consumer held it, exhausted when it was on its way to a dead-letter queue, expired when its time was
-    over, and cancelled otherwise: it was free, so somebody deleted it by its id.
+    A removed message was delivered when a consumer held it, exhausted when it was on its way to a dead-letter queue,
+    expired when its time was over, and cancelled otherwise: it was free, so somebody deleted it by its id.
 
     Args:
         before: As stored before, None when it was just put.

@@ -1,7 +1,8 @@
 """Messages of pull queues as items of their table: their place in the queue, and who holds them.
 
-The table is ``LinesTable``, its index ``line``, and ``line`` the kind of its items and the subscriber of its records: names that were given when a pull
-queue was called a line, and that stay because stored data has them. So does ``line_uid`` in a queue's item.
+The table is ``LinesTable``, its index ``line``, and ``line`` the kind of its items and the subscriber of its records:
+names that were given when a pull queue was called a line, and that stay because stored data has them. So does
+``line_uid`` in a queue's item.
 """
 
 from __future__ import annotations

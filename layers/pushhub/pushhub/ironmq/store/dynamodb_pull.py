@@ -1,12 +1,13 @@
 """The messages of pull queues in DynamoDB: one item per message, ordered by a local secondary index on its place.
 
-A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front of the queue is always one
-short, consistent query away, however many messages are reserved or delayed. Those that came back (a reservation or delay ended) are found by a
-second query over the part of the index that lies in the past, and merged by rank. Nobody has to put them back first.
+A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front
+of the queue is always one short, consistent query away, however many messages are reserved or delayed. Those that came
+back (a reservation or delay ended) are found by a second query over the part of the index that lies in the past, and
+merged by rank. Nobody has to put them back first.
 
-Several consumers of one queue would all reach for the same front. So each call reaches for its first message alone, and only who has it reaches for
-those behind it. Who comes too late reads again and takes one of many slices of the front at random, and goes on doing so for some seconds: a consumer
-that is alone never loses and so keeps to the strict order.
+Several consumers of one queue would all reach for the same front. So each call reaches for its first message alone, and
+only who has it reaches for those behind it. Who comes too late reads again and takes one of many slices of the front at
+random, and goes on doing so for some seconds: a consumer that is alone never loses and so keeps to the strict order.
 """
 
 from __future__ import annotations
@@ -60,8 +61,10 @@ _THREADS = 8
 _MOST_SLICES = 64
 _FEWEST_SLICES = 16
 _CROWDED_ENTRIES = 640
-"""Into how many slices consumers who meet divide the front of a queue: as many as make about so many messages together, within these bounds. Two of 16
-consumers pick the same of 64 slices in one of four calls, and that costs one write in vain."""
+"""Into how many slices consumers who meet divide the front of a queue: as many as make about so many messages together,
+within these bounds. Two of 16 consumers pick the same of 64 slices in one of four calls, and that costs one write in
+vain.
+"""
 _CROWDED_MS = 5_000
 """How long after it lost a message to another consumer a consumer keeps out of the way of others."""
 _CROWDED_QUEUES = 1_000
@@ -110,7 +113,8 @@ class DynamoDBPullStore:
     Args:
         client: Low-level DynamoDB client.
         table: Name of the table (local index ``line`` on ``place``, with ``expires_at``).
-        clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try next.
+        clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try
+            next.
         threads: Reservations that one call makes at the same time.
     """
 
@@ -143,7 +147,8 @@ class DynamoDBPullStore:
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """When a call fails half-way, what was reserved by then is returned.
 
-        Among several consumers a call may return fewer messages than there are, and not those at the very front; alone it returns the first ones.
+        Among several consumers a call may return fewer messages than there are, and not those at the very front; alone
+        it returns the first ones.
         """
         call = self._call(project_id, pull_uid, count=count, timeout_ms=timeout_ms, now=now)
         try:
@@ -192,8 +197,8 @@ class DynamoDBPullStore:
     def _slice(self, call: _Reserving) -> list[Candidate]:
         """Some messages near the front, in order: those that a random number picks by their ids.
 
-        Ids, not positions, make a slice, so that consumers who see different fronts cut alike; the number of slices is a power of two, so
-        that those who cut into different numbers do.
+        Ids, not positions, make a slice, so that consumers who see different fronts cut alike; the number of slices is
+        a power of two, so that those who cut into different numbers do.
         """
         most = max(_FEWEST_SLICES, min(_MOST_SLICES, _CROWDED_ENTRIES // call.wanted))
         seen = list(islice(self._candidates(call, most * call.wanted), most * call.wanted))
@@ -404,13 +409,17 @@ class DynamoDBPullStore:
             after, page = f"{found[-1].place}!", _PAGE
 
     def _hold_all(self, call: _Reserving, wave: list[Candidate]) -> bool:
-        """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a call fails."""
+        """Try to reserve each of some candidates until one is lost; whether all were won.
+
+        Those won count also when a call fails.
+        """
         stop = Event()
 
         def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
             outcome = None if stop.is_set() else self._hold(call, candidate)
             if not isinstance(outcome, PullMessage):
-                # Whoever took this one is about to take those behind it, and a service that fails is not pressed further.
+                # Whoever took this one is about to take those behind it, and a service that fails is not pressed
+                # further.
                 stop.set()
             return outcome
 
@@ -427,7 +436,9 @@ class DynamoDBPullStore:
         return all(outcomes)
 
     def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
-        """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went wrong."""
+        """Reserve one message if it still stands where it stood; None when somebody else was quicker,
+        or what went wrong.
+        """
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(

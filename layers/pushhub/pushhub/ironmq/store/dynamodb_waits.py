@@ -1,4 +1,6 @@
-"""Who waits for messages, on DynamoDB: a few places for each project, each taken with one conditional write and given back with another."""
+"""Who waits for messages, on DynamoDB: a few places for each project,
+each taken with one conditional write and given back with another.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _TRIES = 3
-"""Places tried, picked at random: with half of them taken, one of eight requests finds none, and none has to read how many are."""
+"""Places tried, picked at random: with half of them taken, one of eight requests finds none,
+and none has to read how many are.
+"""
 
 
 class DynamoDBWaits:

@@ -22,7 +22,9 @@ DIRECTIONS = ("asc", "desc")
 
 
 def parse_alerts(given: Sequence[Any]) -> tuple[Alert, ...]:
-    """Alerts as asked for; their ``alert_id`` is still empty. Empty objects are skipped: clients send one to clear the list.
+    """Alerts as asked for; their ``alert_id`` is still empty.
+
+    Empty objects are skipped: clients send one to clear the list.
 
     Raises:
         Invalid: One is not acceptable, two are the same, or there are too many.

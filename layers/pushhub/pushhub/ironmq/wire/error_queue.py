@@ -18,11 +18,12 @@ REMOVED = "Subscriber was removed from the queue"
 
 
 def error_message_body(queue: Queue, message: Message, body: bytes | None, delivery: Delivery) -> bytes:
-    """The body of an error message; always one that a client can reserve, so that errors about errors do not grow without end.
+    """The body of an error message; always one that a client can reserve,
+    so that errors about errors do not grow without end.
 
-    ``queue`` is our addition: users missed it. So is ``body_base64``, which holds a body that is no text, and one whose text would grow too
-    much by being quoted twice; ``body_left_out`` says that there was no room for the body or that its bytes are gone. ``reason`` is
-    ``expired`` when the message's time was over before its tries were.
+    ``queue`` is our addition: users missed it. So is ``body_base64``, which holds a body that is no text, and one whose
+    text would grow too much by being quoted twice; ``body_left_out`` says that there was no room for the body or that
+    its bytes are gone. ``reason`` is ``expired`` when the message's time was over before its tries were.
 
     Args:
         queue: As it is now; who was asked is named as it was asked.
@@ -54,7 +55,9 @@ def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, ob
 
 
 def without_secrets(url: str) -> str:
-    """A URL as whoever reads an error queue may see it: passwords, tokens and the values of its query are starred out."""
+    """A URL as whoever reads an error queue may see it: passwords, tokens and the values of its query are starred
+    out.
+    """
     scheme, separator, rest = url.partition("://")
     authority, slash, path = _cut(rest, "/?#")
     user, at, host = authority.rpartition("@")

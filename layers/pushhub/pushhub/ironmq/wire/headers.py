@@ -1,8 +1,8 @@
 """Which HTTP headers an owner may have sent with pushes: per message (``push_headers``) and per subscriber.
 
-IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes, and none of the names that
-belong to the hub. The rest keeps requests well-formed: names are tokens (RFC 9110 5.6.2), values hold no control characters, and
-headers that frame the message or belong to one connection stay with the sender.
+IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes, and none of the
+names that belong to the hub. The rest keeps requests well-formed: names are tokens (RFC 9110 5.6.2), values hold no
+control characters, and headers that frame the message or belong to one connection stay with the sender.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ def _refuse_duplicates(headers: Mapping[str, str], what: str) -> None:
 
 
 def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
-    """Push headers of a webhook request: ``X-Subscribers-NAME: value``. Those that break a rule are ignored (IronMQ v3).
+    """Push headers of a webhook request: ``X-Subscribers-NAME: value``.
+
+    Those that break a rule are ignored (IronMQ v3).
 
     Args:
         request_headers: Names in lower case.
@@ -148,7 +150,9 @@ def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def trail_headers(message: Message, allowance: int) -> dict[str, str]:
-    """What a push tells a subscriber that is a queue, of this hub or another: how far the message has come, and how far it may go."""
+    """What a push tells a subscriber that is a queue, of this hub or another: how far the message has come,
+    and how far it may go.
+    """
     return {HOPS_HEADER: str(message.hops + 1), DESCENDANTS_HEADER: str(allowance)}
 
 

@@ -203,7 +203,8 @@ def render_message(
 ) -> dict[str, object]:
     """A message as it is shown. Bytes that are no UTF-8 text come replaced in ``body`` and exact in ``body_base64``.
 
-    Of more than a megabyte of such bytes only the exact form is shown, so that they fit into an answer; ``body`` is empty then.
+    Of more than a megabyte of such bytes only the exact form is shown, so that they fit into an answer; ``body`` is
+    empty then.
 
     Args:
         message_id: Its id.

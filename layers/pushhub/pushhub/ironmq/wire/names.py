@@ -14,7 +14,8 @@ _UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f/\ufffd\ud800-\udfff]")
 
 
 def check_queue_name(name: str, what: str = "Queue name") -> str:
-    """The name, if a queue may have it: anything but ``/`` and control characters (clients use spaces, ``:``, ``+``, ``=``).
+    """The name, if a queue may have it: anything but ``/`` and control characters (clients use spaces, ``:``, ``+``,
+    ``=``).
 
     The replacement character is refused too: it is what a gateway makes of bytes that are not UTF-8.
 

@@ -1,6 +1,8 @@
-"""The policy simulator on the wire: a policy in the words of the protocol that has it, an outage as windows, and the forecast as JSON.
+"""The policy simulator on the wire: a policy in the words of the protocol that has it, an outage as windows,
+and the forecast as JSON.
 
-The command line reads and shows the same (``pushhub simulate policy``). Imported when somebody asks for a simulation, never before.
+The command line reads and shows the same (``pushhub simulate policy``). Imported when somebody asks for a simulation,
+never before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a project is told of itself, whatever protocol its messages came by. IronMQ has nothing like it; it is named and worded as its other answers are."""
+"""What a project is told of itself, whatever protocol its messages came by.
+
+IronMQ has nothing like it; it is named and worded as its other answers are.
+"""
 
 from __future__ import annotations
 

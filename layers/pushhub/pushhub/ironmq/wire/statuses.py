@@ -1,8 +1,9 @@
 """Push statuses on the wire: what each subscriber of a message last answered.
 
-The documents call the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``, ``msg`` and
-``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired first. ``state`` and ``next_try_at``
-are the hub's own: how the delivery stands (in unicast the one delivery of all subscribers), and when this subscriber is asked next.
+The documents call the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``,
+``msg`` and ``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired
+first. ``state`` and ``next_try_at`` are the hub's own: how the delivery stands (in unicast the one delivery of all
+subscribers), and when this subscriber is asked next.
 """
 
 from __future__ import annotations
@@ -73,7 +74,10 @@ def told_message(delivery: Delivery, subscriber_id: str) -> str:
 
 
 def asked_as(queue: Queue, subscriber_id: str, delivery: Delivery) -> tuple[str, str]:
-    """Name and URL of a subscriber: as it was asked last, or else as it is now; both empty when it was removed before it was asked."""
+    """Name and URL of a subscriber: as it was asked last, or else as it is now.
+
+    Both empty when it was removed before it was asked.
+    """
     status = delivery.status(subscriber_id)
     if status.url is not None:
         return status.name or "", status.url

@@ -1,4 +1,6 @@
-"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our additions ``timeout`` and ``signing``."""
+"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our additions ``timeout`` and
+``signing``.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,10 @@ def _name(given: Fields) -> str:
 
 
 def _url(url: str) -> str:
-    """The URL, if it may be one; what its scheme asks for is checked by its target. Errors never repeat it: it may hold a password or token."""
+    """The URL, if it may be one; what its scheme asks for is checked by its target.
+
+    Errors never repeat it: it may hold a password or token.
+    """
     if not url:
         raise Invalid("Subscriber url is required")
     if len(url.encode(errors="surrogatepass")) > MAX_URL_BYTES:

@@ -93,7 +93,8 @@ _NOTIFICATION = {"api": "alarms", "source": {"id": "111"}, "action": "UPDATE", "
 
 DESCRIPTION = ApiDescription(
     tag="Topics (Notifications 2.0)",
-    means="Rules, tokens and publishing for WebSocket consumers, as clients of Cumulocity's Notifications 2.0 know them. "
+    means="Rules, tokens and publishing for WebSocket consumers, as clients of Cumulocity's Notifications 2.0 know "
+    "them. "
     "A tenant is a project.",
     credentials={
         "tenantBasic": {

@@ -79,7 +79,9 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         return Response(status=status_of(error), body=error_body(error), headers=headers)
 
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """Basic first, as some clients read no further; ``XBasic`` for web applications, which ask for it so that browsers show no dialog."""
+        """Basic first, as some clients read no further; ``XBasic`` for web applications,
+        which ask for it so that browsers show no dialog.
+        """
         if not isinstance(error, BadCredentials):
             return 'Bearer realm="pushhub"'
         basic = "XBasic" if request.headers.get("usexbasic", "").strip().lower() == "true" else "Basic"

@@ -1,4 +1,6 @@
-r"""The backlog of a subscriber: what it still has to be sent, and what its consumers have not acknowledged. Pure, no clock, no I/O.
+r"""The backlog of a subscriber: what it still has to be sent, and what its consumers have not acknowledged.
+
+Pure, no clock, no I/O.
 
 ::
 
@@ -13,9 +15,10 @@ r"""The backlog of a subscriber: what it still has to be sent, and what its cons
     absorb   acknowledged positions are done with
     leave    what the consumer had not acknowledged is returned
 
-Rules and sources (Notifications 2.0): at most 1000 unacknowledged notifications per connection; no acknowledgement timeout; what was not
-acknowledged is sent again after a reconnect, in order; consumers of a shared subscriber divide the sources, all of one source go to one.
-Acknowledgements arrive on their own path, before or after the sending is recorded; both orders lead to the same backlog.
+Rules and sources (Notifications 2.0): at most 1000 unacknowledged notifications per connection; no acknowledgement
+timeout; what was not acknowledged is sent again after a reconnect, in order; consumers of a shared subscriber divide
+the sources, all of one source go to one. Acknowledgements arrive on their own path, before or after the sending is
+recorded; both orders lead to the same backlog.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ MAX_CONSUMERS = 50
 MAX_HELD = 15_000
 """Positions that may be passed over because their consumer's window is full, before the whole subscriber waits for it.
 
-Each costs up to five bytes of the backlog's one item, beside those that 50 consumers may hold unacknowledged (250 KB); an item ends at 400 KB.
+Each costs up to five bytes of the backlog's one item, beside those that 50 consumers may hold unacknowledged (250 KB);
+an item ends at 400 KB.
 """
 
 
@@ -80,14 +84,16 @@ class Backlog:
         subscriber: Its name, from the token.
         uid: Its generation: a subscriber removed and made again has another.
         shared: Whether several consumers may be connected; set by the first one that connects to none.
-        made_after: Sequence of the topic's last commit before it was made: nothing up to there is owed to it. None when nobody knows.
+        made_after: Sequence of the topic's last commit before it was made: nothing up to there is owed to it. None when
+            nobody knows.
         next: The first position not assigned yet; None until the first consumer has joined.
         returned: Positions below ``next`` to be assigned (again), in order.
         acknowledged_early: Positions from ``next`` on that a consumer which left had acknowledged.
         consumers: In the order they joined.
         lapsed: Positions that expired unsent in the last write, as (first, last) pairs; what records are made from.
         created_at: Epoch milliseconds.
-        version: Raised by one with each write; guards it, and names the wake-ups that lead to the next (see ``docs/notifications.md``).
+        version: Raised by one with each write; guards it, and names the wake-ups that lead to the next (see
+            ``docs/notifications.md``).
     """
 
     topic: Topic
@@ -126,8 +132,8 @@ def join(backlog: Backlog, consumer: Consumer, *, shared: bool, end: int) -> Bac
         end: The end of the log: where a first consumer starts, and every first one of a non-persistent topic.
 
     Raises:
-        AlreadyConnected: An exclusive subscriber has a consumer, or the token says otherwise than the connected consumers', or there are
-            too many.
+        AlreadyConnected: An exclusive subscriber has a consumer, or the token says otherwise than the connected
+            consumers', or there are too many.
     """
     if backlog.consumers and not (shared and backlog.shared):
         raise AlreadyConnected("Subscriber already has an exclusive consumer connected")
@@ -169,10 +175,12 @@ def leave(backlog: Backlog, connection_id: str, acknowledged: Set[int]) -> Backl
 
 
 def absorb(backlog: Backlog, acknowledged: Set[int]) -> Backlog:
-    """The backlog without positions that were acknowledged; the very same one when that changes nothing. The version stays.
+    """The backlog without positions that were acknowledged; the very same one when that changes nothing.
 
-    A position may be acknowledged by another consumer than the one it is now recorded with: it was sent there first, and a
-    crash kept that from being recorded.
+    The version stays.
+
+    A position may be acknowledged by another consumer than the one it is now recorded with: it was sent there first,
+    and a crash kept that from being recorded.
 
     Args:
         backlog: As stored.
@@ -194,8 +202,9 @@ def _without(consumer: Consumer, acknowledged: Set[int]) -> Consumer:
 class Assigner:
     """Assigns positions, in order, to the consumers of a backlog; what it assigns it counts against their windows.
 
-    A source whose notifications a consumer holds unacknowledged stays with that consumer, so that one source is never at two at a time;
-    otherwise consumers share the buckets by highest random weight, so that one joining or leaving moves only the buckets it gains or gives up.
+    A source whose notifications a consumer holds unacknowledged stays with that consumer, so that one source is never
+    at two at a time; otherwise consumers share the buckets by highest random weight, so that one joining or leaving
+    moves only the buckets it gains or gives up.
 
     Args:
         backlog: With acknowledgements absorbed.
@@ -265,7 +274,8 @@ def record(
 ) -> Backlog:
     """The backlog after a round of sending.
 
-    It may have changed since the round began (a consumer joined or left): what was sent to one that has left is returned.
+    It may have changed since the round began (a consumer joined or left): what was sent to one that has left is
+    returned.
 
     Args:
         backlog: As stored now, acknowledgements absorbed.

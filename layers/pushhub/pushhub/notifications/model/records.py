@@ -1,11 +1,13 @@
 """Delivery records of notifications: what a change of a topic or a backlog says about each (notification, subscriber).
 
-One delivery is one notification owed to one subscriber. It is *reserved* whenever it was sent to a consumer, and ends *acknowledged*, *expired*
-or *cancelled* (the subscriber was removed). Attempts have no version, as nothing counts how often one was sent; the end is version 1.
-Non-persistent topics owe nothing to anybody: of their notifications only the acceptance is recorded.
+One delivery is one notification owed to one subscriber. It is *reserved* whenever it was sent to a consumer, and ends
+*acknowledged*, *expired* or *cancelled* (the subscriber was removed). Attempts have no version, as nothing counts how
+often one was sent; the end is version 1. Non-persistent topics owe nothing to anybody: of their notifications only the
+acceptance is recorded.
 
-A topic's order is promised on each connection, those of a shared subscriber per source: so attempts carry the connection (and the source's bucket)
-as ``order_key``, and the position in the topic as ``sequence``. A connection after it begins again with what was not acknowledged.
+A topic's order is promised on each connection, those of a shared subscriber per source: so attempts carry the
+connection (and the source's bucket) as ``order_key``, and the position in the topic as ``sequence``. A connection after
+it begins again with what was not acknowledged.
 """
 
 from __future__ import annotations
@@ -58,7 +60,10 @@ class BacklogChange:
 
 
 def records_of_commit(commit: Commit) -> Iterator[DeliveryRecord]:
-    """The acceptance of each notification of a new commit. Notifications may wait for their consumer until they expire, so they are due then."""
+    """The acceptance of each notification of a new commit.
+
+    Notifications may wait for their consumer until they expire, so they are due then.
+    """
     for position, notification in commit.positions:
         owed = () if commit.topic.non_persistent else commit.owed_to
         yield _record(
@@ -94,7 +99,8 @@ def records_of_expiry(commit: Commit, backlogs: Sequence[Backlog], changed_at: i
 
 
 def needed_of_change(change: BacklogChange) -> tuple[set[int], tuple[int, int] | None]:
-    """Which commits :func:`records_of_backlog` needs for a change: single ones by sequence, and a range (first, last) of them.
+    """Which commits :func:`records_of_backlog` needs for a change: single ones by sequence, and a range (first,
+    last) of them.
 
     The range of a removed backlog has no end of its own: everything that is owed to it.
     """
@@ -243,7 +249,10 @@ def _record(
     number: int,
     **more: Any,
 ) -> DeliveryRecord:
-    """A record of a notification, or of its delivery to a backlog, with what all of them say; the number tells those of one kind apart."""
+    """A record of a notification, or of its delivery to a backlog, with what all of them say.
+
+    The number tells those of one kind apart.
+    """
     about: dict[str, Any] = {}
     if backlog is not None:
         about = {

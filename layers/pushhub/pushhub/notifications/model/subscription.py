@@ -1,4 +1,6 @@
-"""Subscriptions of Notifications 2.0: rules that say which of a project's notifications are published to which topic."""
+"""Subscriptions of Notifications 2.0: rules that say which of a project's notifications are published to which
+topic.
+"""
 
 from __future__ import annotations
 
@@ -101,9 +103,10 @@ class Subscription:
 def published_as(rule: Subscription, *, api: str, source: str, action: str, data: Any) -> tuple[str, ...]:
     """The types a notification is published as under a rule; none when the rule does not want it.
 
-    Rules and sources (Notifications 2.0): ``mo`` subscriptions see updates and deletions of their source and everything about it, but not
-    its creation; ``tenant`` subscriptions see creations of managed objects, alarms, events, operations, and measurements only when these
-    are asked for by name. ``*`` publishes alarms and events twice, the second time as ``...WithChildren``.
+    Rules and sources (Notifications 2.0): ``mo`` subscriptions see updates and deletions of their source and everything
+    about it, but not its creation; ``tenant`` subscriptions see creations of managed objects, alarms, events,
+    operations, and measurements only when these are asked for by name. ``*`` publishes alarms and events twice, the
+    second time as ``...WithChildren``.
 
     Args:
         rule: The subscription.
@@ -159,7 +162,10 @@ def parse_type_filter(text: str) -> frozenset[str]:
 
 
 def copied(data: Any, fragments: tuple[str, ...]) -> Any:
-    """``data`` with its base fields and the named fragments only; unchanged without fragments or when it is no object."""
+    """``data`` with its base fields and the named fragments only.
+
+    Unchanged without fragments or when it is no object.
+    """
     if not fragments or not isinstance(data, Mapping):
         return data
     kept = BASE_FIELDS | set(fragments)

@@ -1,8 +1,8 @@
 """Topics of Notifications 2.0: an ordered log of commits, and what one notification in it is.
 
-A publish call appends one *commit* of up to a hundred notifications. A topic numbers its commits one by one, so a reader can tell a
-commit that was not written yet from the end of the log. A *position* names one notification: the commit's sequence and the
-index in it, packed into one integer that rises in publishing order.
+A publish call appends one *commit* of up to a hundred notifications. A topic numbers its commits one by one, so a
+reader can tell a commit that was not written yet from the end of the log. A *position* names one notification: the
+commit's sequence and the index in it, packed into one integer that rises in publishing order.
 """
 
 from __future__ import annotations

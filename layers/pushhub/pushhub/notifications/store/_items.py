@@ -12,8 +12,8 @@ connection     ``C#{connection id}``                   ``C``
 request        ``{project}#K#{hash of its key}``       ``K``
 =============  ======================================  =====================
 
-``p`` is for persistent topics, ``v`` for volatile ones. Connections are found by API Gateway's id alone, which is all that comes with
-a frame. Sources are quoted, so that one can never be the beginning of another's key.
+``p`` is for persistent topics, ``v`` for volatile ones. Connections are found by API Gateway's id alone, which is all
+that comes with a frame. Sources are quoted, so that one can never be the beginning of another's key.
 """
 
 from __future__ import annotations
@@ -230,7 +230,9 @@ def _decode_consumer(fields: Item) -> Consumer:
 
 
 def _packed(entries: Sequence[Entry]) -> bytes:
-    """Entries in order as bytes, about four each: how far the position rose (seven bits a byte, the lowest first), then the bucket."""
+    """Entries in order as bytes, about four each: how far the position rose (seven bits a byte, the lowest first),
+    then the bucket.
+    """
     packed = bytearray()
     before = 0
     for entry in entries:

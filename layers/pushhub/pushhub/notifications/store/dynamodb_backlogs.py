@@ -129,7 +129,10 @@ class DynamoDBConnectionStore:
         )
 
     def everyone(self) -> Iterator[Connection]:
-        """A page of the index, then the connections it names; another partition first each minute, for those who have not the time for all."""
+        """A page of the index, then the connections it names.
+
+        Another partition first each minute, for those who have not the time for all.
+        """
         shards = _idle_shards()
         first = self._clock.now() // 60_000 % IDLE_SHARDS
         for shard in shards[first:] + shards[:first]:

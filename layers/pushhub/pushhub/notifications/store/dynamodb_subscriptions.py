@@ -1,4 +1,6 @@
-"""Subscriptions (publishing rules) on DynamoDB: keyed by what makes them unique, and found by their id through a second item."""
+"""Subscriptions (publishing rules) on DynamoDB: keyed by what makes them unique,
+and found by their id through a second item.
+"""
 
 from __future__ import annotations
 

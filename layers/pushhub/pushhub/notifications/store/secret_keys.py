@@ -1,4 +1,6 @@
-"""The secrets that tokens are signed with, in Secrets Manager: encrypted at rest, and rotated without refusing what is still in use."""
+"""The secrets that tokens are signed with, in Secrets Manager: encrypted at rest,
+and rotated without refusing what is still in use.
+"""
 
 from __future__ import annotations
 

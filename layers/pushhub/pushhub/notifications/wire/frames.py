@@ -1,11 +1,13 @@
 r"""The text frames between hub and consumer: notifications one way, acknowledgements the other.
 
-A notification is ``<ack id>\n/<tenant>/<type>/<source>\n<ACTION>\n\n<body>``. Clients split it in their own ways: into lines (then the
-body is the last one), at the first empty line, by ``/`` (then the type is the third part, hence the leading one).
+A notification is ``<ack id>\n/<tenant>/<type>/<source>\n<ACTION>\n\n<body>``. Clients split it in their own ways: into
+lines (then the body is the last one), at the first empty line, by ``/`` (then the type is the third part, hence the
+leading one).
 
-The ack id is the position in the topic, the same for every exclusive subscriber, with a short code that only the hub can make: so what
-was never sent cannot be acknowledged, and a flood of garbage ends before it reaches the table. For a shared subscriber the code is good on
-the one connection it was sent on, as acknowledgements are (Notifications 2.0: "on the same connection the message was received on").
+The ack id is the position in the topic, the same for every exclusive subscriber, with a short code that only the hub
+can make: so what was never sent cannot be acknowledged, and a flood of garbage ends before it reaches the table. For a
+shared subscriber the code is good on the one connection it was sent on, as acknowledgements are (Notifications 2.0: "on
+the same connection the message was received on").
 """
 
 from __future__ import annotations

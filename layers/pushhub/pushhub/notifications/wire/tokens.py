@@ -1,8 +1,10 @@
-"""Consumers' tokens: JWTs that name a topic and a subscriber, signed with a key that only the tenant's tokens are signed with.
+"""Consumers' tokens: JWTs that name a topic and a subscriber, signed with a key that only the tenant's tokens are
+signed with.
 
-Shape and traps (Notifications 2.0, its Java, Python and Go clients): booleans are the string ``"true"`` or left out; ``topic`` is
-``<tenant>/relnotif/<subscription>``; clients decode the payload with the *standard* base64 alphabet, so it must be free of ``-`` and
-``_``, which is to say that its text must be ASCII without ``>``, ``?`` and ``~``; there is no padding.
+Shape and traps (Notifications 2.0, its Java, Python and Go clients): booleans are the string ``"true"`` or left out;
+``topic`` is ``<tenant>/relnotif/<subscription>``; clients decode the payload with the *standard* base64 alphabet, so it
+must be free of ``-`` and ``_``, which is to say that its text must be ASCII without ``>``, ``?`` and ``~``; there is no
+padding.
 """
 
 from __future__ import annotations

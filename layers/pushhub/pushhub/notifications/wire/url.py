@@ -1,7 +1,8 @@
-"""The subscriber URL that makes a queue feed a topic: ``notification2://{topic}?api=events&source=111&action=CREATE&nonPersistent=true``.
+"""The subscriber URL that makes a queue feed a topic:
+``notification2://{topic}?api=events&source=111&action=CREATE&nonPersistent=true``.
 
-Everything but the topic may be left out. Without ``source`` the notification is about the ``source`` (or ``source.id``) that a JSON body names,
-else about the queue.
+Everything but the topic may be left out. Without ``source`` the notification is about the ``source`` (or ``source.id``)
+that a JSON body names, else about the queue.
 """
 
 from __future__ import annotations

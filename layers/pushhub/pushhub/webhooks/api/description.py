@@ -371,7 +371,10 @@ _ATTEMPTS = Described(asked={"limit": "50"}, answer=listed(_ATTEMPT_SHOWN), answ
 
 _ROUTES: Mapping[str, Described] = {
     "webhooks.create_message": Described(
-        means="202 means stored: every endpoint that wants it is sent it. What endpoints get is the very text of the payload.",
+        means=(
+            "202 means stored: every endpoint that wants it is sent it. What endpoints get is the very text of the "
+            "payload."
+        ),
         request=request(
             {
                 "eventType": text(),
@@ -506,7 +509,10 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_task": Described(answer=ref("WebhooksTask"), answered=_TASK),
     "webhooks.cancel_task": Described(
-        means="What it sent stays sent. Its status is `failed` then, as the API has no other word, and its data say `canceled`.",
+        means=(
+            "What it sent stays sent. Its status is `failed` then, as the API has no other word, and its data say "
+            "`canceled`."
+        ),
         answer=ref("WebhooksTask"),
         answered={**_TASK, "status": "failed", "data": {"messagesSent": 2, "messagesLooked": 5, "canceled": True}},
         refusals={409: "It has ended already"},
@@ -545,7 +551,8 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.replace_operational_headers": Described(request=_HEADERS, sent={"headers": {"X-Key": "1"}}),
     "webhooks.poll": Described(
-        means="Without an iterator or a time nothing is answered but the place to read on from now. Messages are there two seconds after they were "
+        means="Without an iterator or a time nothing is answered but the place to read on from now. Messages are "
+        "there two seconds after they were "
         "posted, so that none is left out.",
         asked={"limit": "50"},
         answer=ref("WebhooksPolled"),
@@ -578,7 +585,8 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.health": Described(answer=obj(), answered={}),
     "webhooks.ping": Described(),
     "webhooks.list_troubled_endpoints": Described(
-        means=f"Those that are disabled, and those whose circuit is open or has just closed, of all applications; {MOST_TROUBLED} of each at most. "
+        means=f"Those that are disabled, and those whose circuit is open or has just closed, of all applications; "
+        f"{MOST_TROUBLED} of each at most. "
         "An extension.",
         answer=answer(
             {
@@ -590,7 +598,10 @@ _ROUTES: Mapping[str, Described] = {
         answered={"data": [{"appId": _APP_ID, "appName": "Acme", "endpoint": _ENDPOINT, **_CIRCUIT}]},
     ),
     "webhooks.show_endpoint_health": Described(
-        means="An endpoint that fails for many messages is left alone but for a probe now and then; what it is owed waits. An extension.",
+        means=(
+            "An endpoint that fails for many messages is left alone but for a probe now and then; what it is owed "
+            "waits. An extension."
+        ),
         answer=answer(
             {
                 "disabled": boolean("Whether it gets nothing."),
@@ -672,7 +683,10 @@ _ROUTES: Mapping[str, Described] = {
         answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
     ),
     "webhooks.show_public_keys": Described(
-        means="A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are symmetric. Of a rotation, old and new keys are in it.",
+        means=(
+            "A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are "
+            "symmetric. Of a rotation, old and new keys are in it."
+        ),
         answer=answer(
             {
                 "keys": array(
@@ -748,7 +762,10 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.delete_event_type": Described(means="It is archived, or with `expunge` removed."),
     "webhooks.portal_access": Described(
-        means="The token opens this application only, for a week unless said otherwise. One that is not there is made of `application`.",
+        means=(
+            "The token opens this application only, for a week unless said otherwise. One that is not there is made "
+            "of `application`."
+        ),
         request=request(
             {
                 "capabilities": nullable(array(text(enum=[each.value for each in Capability]))),
@@ -789,7 +806,8 @@ _ROUTES: Mapping[str, Described] = {
         answered={"version": 1, "createdAt": _AT, "eventTypes": [_EVENT_TYPE], "settings": None, "connectors": []},
     ),
     "webhooks.import_openapi": Described(
-        means="Of `webhooks` (OpenAPI 3.1) or `x-webhooks`: a name is an event type, and what is posted its schema, with all that it refers to within the document. Archived ones come back. "
+        means="Of `webhooks` (OpenAPI 3.1) or `x-webhooks`: a name is an event type, and what is posted its schema, "
+        "with all that it refers to within the document. Archived ones come back. "
         "YAML is not read: convert it to JSON first.",
         request=request(
             {
@@ -845,7 +863,8 @@ _ROUTES: Mapping[str, Described] = {
 
 DESCRIPTION = ApiDescription(
     tag="Webhooks (Svix API v1)",
-    means="Applications, their endpoints and messages, as Svix's own clients know them: set their server URL to this hub's. A project is an "
+    means="Applications, their endpoints and messages, as Svix's own clients know them: set their server URL to this "
+    "hub's. A project is an "
     "organization, and its token is the Svix token.",
     credentials={"webhooksToken": {"type": "http", "scheme": "bearer", "description": "A token of the project."}},
     shown={Auth.PROJECT: ("webhooksToken",), Auth.PROJECT_OR_CAPABILITY: ("webhooksToken",), Auth.NONE: ()},

@@ -1,7 +1,8 @@
-"""Messages as CloudEvents 1.0: the same bytes with attributes in headers (binary), or an object that holds both (structured).
+"""Messages as CloudEvents 1.0: the same bytes with attributes in headers (binary),
+or an object that holds both (structured).
 
-Ids, event types, times and the hub's own URL are printable ASCII without spaces, quotes and percent signs, so that as headers they need none of the
-escapes of the HTTP binding (section 3.1.3.2).
+Ids, event types, times and the hub's own URL are printable ASCII without spaces, quotes and percent signs, so that as
+headers they need none of the escapes of the HTTP binding (section 3.1.3.2).
 """
 
 from __future__ import annotations

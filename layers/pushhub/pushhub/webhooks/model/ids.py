@@ -1,7 +1,10 @@
-"""Ids of the Svix API: a prefix and 27 characters of base62, a KSUID with a grain of 4 ms. Their order as text is the order of their times.
+"""Ids of the Svix API: a prefix and 27 characters of base62, a KSUID with a grain of 4 ms.
 
-The 20 bytes of a KSUID: seconds since 2014-05-13 in 32 bits, milliseconds / 4 in one byte, 15 bytes of content. The content of a message's id is the engine's
-own id (8 bytes) and a check of it (7 bytes), so neither has to be stored with the other; an attempt's is a hash of what the attempt was; all others are random.
+Their order as text is the order of their times.
+
+The 20 bytes of a KSUID: seconds since 2014-05-13 in 32 bits, milliseconds / 4 in one byte, 15 bytes of content. The
+content of a message's id is the engine's own id (8 bytes) and a check of it (7 bytes), so neither has to be stored with
+the other; an attempt's is a hash of what the attempt was; all others are random.
 """
 
 from __future__ import annotations

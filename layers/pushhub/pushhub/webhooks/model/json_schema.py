@@ -1,4 +1,7 @@
-"""JSON schemas (draft 7): whether one is valid, and whether a payload is as one says. Pure, and bounded whatever the schema."""
+"""JSON schemas (draft 7): whether one is valid, and whether a payload is as one says.
+
+Pure, and bounded whatever the schema.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,8 @@ MOST_DEPTH = 100
 def enforceable(schema: Any) -> str | None:
     """What keeps a valid schema from being enforced; None when nothing does.
 
-    Regular expressions are somebody else's, and Python's take as long as they like: a payload is accepted in milliseconds or not at all.
+    Regular expressions are somebody else's, and Python's take as long as they like: a payload is accepted in
+    milliseconds or not at all.
     """
     if isinstance(schema, dict):
         for keyword, value in schema.items():

@@ -17,7 +17,10 @@ LISTED_MS = 90 * DAY_MS
 """How long messages and attempts are listed at least."""
 
 _HEADER = "webhook"
-"""The one header of the engine's message that carries all of it; the engine sends none of a message's headers by itself."""
+"""The one header of the engine's message that carries all of it.
+
+The engine sends none of a message's headers by itself.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

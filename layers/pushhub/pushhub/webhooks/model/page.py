@@ -72,7 +72,8 @@ class Page(Generic[T]):
 
     Attributes:
         items: In the list's own order.
-        first: Key before which the part before this one ends: of the first item, or of one further on that was looked at; None for none.
+        first: Key before which the part before this one ends: of the first item, or of one further on that was looked
+            at; None for none.
         last: Key behind which the part after this one begins.
         done: Nothing lies further in the direction that was read.
     """
@@ -103,8 +104,8 @@ def page_of(
 ) -> Page[T]:
     """The page that a window shows of items read in its span, in the span's direction; reads one more than it shows.
 
-    Of a list of which little is wanted no more than :data:`MOST_LOOKED` items are read. Such a page may be short, or empty, and is not the last one: its key is that of
-    the item at which the next one goes on.
+    Of a list of which little is wanted no more than :data:`MOST_LOOKED` items are read. Such a page may be short, or
+    empty, and is not the last one: its key is that of the item at which the next one goes on.
 
     Args:
         found: Items as they are read.
@@ -131,5 +132,8 @@ def page_of(
 
 
 def taken(found: Iterable[T], key: Callable[[T], str], span: Span) -> list[T]:
-    """Of some items those whose keys lie within a span, in its direction; for lists that are small enough to be read whole."""
+    """Of some items those whose keys lie within a span, in its direction.
+
+    For lists that are small enough to be read whole.
+    """
     return sorted((each for each in found if span.has(key(each))), key=key, reverse=not span.up)

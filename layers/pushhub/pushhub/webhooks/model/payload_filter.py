@@ -1,4 +1,7 @@
-"""Filters on what is in a message: an endpoint may have some, and gets those messages that all of them let through. Pure."""
+"""Filters on what is in a message: an endpoint may have some, and gets those messages that all of them let through.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ def portal_token(project_id: str, app_id: str, secret: str) -> str:
 
 
 def named_by(token: str) -> tuple[str, str] | None:
-    """The project and the application's id that a token names; None for a text that is no such token. Neither need exist."""
+    """The project and the application's id that a token names; None for a text that is no such token.
+
+    Neither need exist.
+    """
     parts = token.split("_", 3)
     if len(parts) != 4 or parts[0] != _PREFIX or not all(parts):
         return None

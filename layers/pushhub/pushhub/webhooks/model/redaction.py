@@ -1,7 +1,8 @@
 """What is withheld of payloads where they are shown, and of answers before they are stored. Pure.
 
-A path is names and indexes separated by dots; ``*`` stands for any one of them, ``**`` for any number. There are no regular expressions, so what a rule
-costs is bounded by what it is applied to; and where it cannot be applied, everything is withheld.
+A path is names and indexes separated by dots; ``*`` stands for any one of them, ``**`` for any number. There are no
+regular expressions, so what a rule costs is bounded by what it is applied to; and where it cannot be applied,
+everything is withheld.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Redaction:
     answers: tuple[str, ...] = ()
 
     def of_payload(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """A payload as it may be shown; one that is no JSON object (shown as ``rawPayload``) is withheld whole where there are paths."""
+        """A payload as it may be shown; one that is no JSON object (shown as ``rawPayload``) is withheld whole where
+        there are paths.
+        """
         if not self.payload:
             return dict(payload)
         if payload.keys() == {"rawPayload"}:
@@ -49,7 +52,9 @@ class Redaction:
         return shown
 
     def of_answer(self, body: str) -> str:
-        """An answer's body as it may be stored; one that is neither a JSON object nor an array is withheld whole where there are paths."""
+        """An answer's body as it may be stored; one that is neither a JSON object nor an array is withheld whole where
+        there are paths.
+        """
         if not self.answers or not body:
             return body
         try:

@@ -51,7 +51,9 @@ def key(pk: str, sk: str) -> Item:
 
 
 def between(pk: str, prefix: str, span: Span) -> dict[str, Any]:
-    """A consistent query of the items of a span, both bounds included, whose sort keys are a prefix ending in ``#`` and the span's keys."""
+    """A consistent query of the items of a span, both bounds included,
+    whose sort keys are a prefix ending in ``#`` and the span's keys.
+    """
     last = prefix[:-1] + "$"
     return {
         "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",

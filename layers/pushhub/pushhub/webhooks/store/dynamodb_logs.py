@@ -1,4 +1,7 @@
-"""What applications list: their messages, and the attempts made at their endpoints. Items that the table's time to live takes away."""
+"""What applications list: their messages, and the attempts made at their endpoints.
+
+Items that the table's time to live takes away.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +167,9 @@ class DynamoDBWebhooksLogs:
 
 
 def _groups(attempts: Sequence[LoggedAttempt]) -> Iterator[list[LoggedAttempt]]:
-    """Attempts in the order of their ids, in groups that fit an item and whose ids are no further apart than a reader looks."""
+    """Attempts in the order of their ids, in groups that fit an item and whose ids are no further apart than a reader
+    looks.
+    """
     group: list[LoggedAttempt] = []
     size = 0
     for each in sorted(attempts, key=lambda each: each.attempt_id):
@@ -183,7 +188,9 @@ def _last_of_group(attempt_id: str) -> str:
 
 
 def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
-    """The attempts of items, each of which has the id of its last attempt, and others from up to :data:`SPREAD_MS` before."""
+    """The attempts of items, each of which has the id of its last attempt,
+    and others from up to :data:`SPREAD_MS` before.
+    """
     waiting: list[LoggedAttempt] = []
     for item in items:
         logged = _logged(item)

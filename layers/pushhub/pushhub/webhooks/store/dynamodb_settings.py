@@ -1,4 +1,7 @@
-"""Applications, endpoints and event types on DynamoDB. Nothing is cached: what was changed counts from the next read on."""
+"""Applications, endpoints and event types on DynamoDB.
+
+Nothing is cached: what was changed counts from the next read on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Background tasks on DynamoDB, and what else is counted: ``TASK#{task id}`` in the project's partition, and a mark of each that is not ended in one partition of all projects."""
+"""Background tasks on DynamoDB, and what else is counted: ``TASK#{task id}`` in the project's partition,
+and a mark of each that is not ended in one partition of all projects.
+"""
 
 from __future__ import annotations
 

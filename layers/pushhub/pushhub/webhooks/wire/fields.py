@@ -1,4 +1,7 @@
-"""Reading JSON bodies and queries of the Svix API: each value checked, and a refusal that says where the fault is. Fields nobody asks for are ignored."""
+"""Reading JSON bodies and queries of the Svix API: each value checked, and a refusal that says where the fault is.
+
+Fields nobody asks for are ignored.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +179,9 @@ class Fields:
         return unprocessable(text, *self._where, *where, kind=kind)
 
     def chosen(self, *names: str) -> str:
-        """The first of a field's names, new ones first, whose value is not null; or else the first that was sent; or else the first."""
+        """The first of a field's names, new ones first, whose value is not null; or else the first that was sent;
+        or else the first.
+        """
         sent = [name for name in names if self.has(name)]
         return next((name for name in sent if self._value[name] is not None), sent[0] if sent else names[0])
 
@@ -184,7 +189,8 @@ class Fields:
         """A text that may not be null.
 
         Raises:
-            Unprocessable: Of another type, too short or long, with control characters; or absent although there is no default.
+            Unprocessable: Of another type, too short or long, with control characters; or absent although there is no
+                default.
         """
         if not self.has(name) and default is not None:
             return default
@@ -333,7 +339,9 @@ class Fields:
 
 
 def names_in_query(pairs: Sequence[tuple[str, str]], name: str) -> tuple[str, ...]:
-    """A list in the query, in each of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``; empty when absent.
+    """A list in the query, in each of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``.
+
+    Empty when absent.
 
     Raises:
         Unprocessable: An item is no name.

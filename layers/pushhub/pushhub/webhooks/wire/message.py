@@ -102,7 +102,11 @@ def _deliver_at(fields: Fields, now: int) -> int | None:
 
 
 def _ordering_key(fields: Fields) -> str | None:
-    """An addition to Svix. It travels in a header. Svix's clients drop fields that they do not know, but for those of the transformation's parameters."""
+    """An addition to Svix.
+
+    It travels in a header. Svix's clients drop fields that they do not know, but for those of the transformation's
+    parameters.
+    """
     transformations = fields.section("transformationsParams")
     if transformations is not None and not fields.has("orderingKey"):
         fields = transformations

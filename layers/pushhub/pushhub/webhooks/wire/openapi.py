@@ -1,7 +1,8 @@
 """Event types in an OpenAPI document: its ``webhooks`` (3.1) or ``x-webhooks``, each with the schema of what it posts.
 
-A schema is taken out of the document with all that it refers to, as JSON schemas of draft 7 have it: what stood under ``components`` stands under
-``definitions`` then. What differs in OpenAPI 3.0 (``nullable``, bounds that are flags) is rewritten.
+A schema is taken out of the document with all that it refers to, as JSON schemas of draft 7 have it: what stood under
+``components`` stands under ``definitions`` then. What differs in OpenAPI 3.0 (``nullable``, bounds that are flags) is
+rewritten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Lists on the wire: ``limit``, ``iterator`` and ``order`` of a query, and ``{"data", "iterator", "prevIterator", "done"}``."""
+"""Lists on the wire: ``limit``, ``iterator`` and ``order`` of a query, and ``{"data", "iterator", "prevIterator",
+"done"}``.
+"""
 
 from __future__ import annotations
 
