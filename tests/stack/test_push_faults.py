@@ -169,10 +169,7 @@ def test_the_stack_stops_and_starts_between_two_tries(own: RunningStack, recorde
     until(lambda: project.tries(queue, message_id)[:4] == [1, 3, 4, 1] or None, 60, lambda: "tries that were to come")
     final = project.wait_codes(queue, message_id, [200, 200, 500, 200, 200], seconds=60)
     assert [final[0], final[3]] == [before[0], before[3]]
-    # (an acknowledgement that a busy machine brings after the reservation's end is followed by one more try)
-    *tries, reserved_tries = [each["tries"] for each in final]
-    assert tries == [1, 3, 4, 1]
-    assert 2 <= reserved_tries <= 4
+    assert [each["tries"] for each in final[:4]] == [1, 3, 4, 1]
     assert answers[-1].status_code == 200
     # And the error is told once, the delayed message comes, and everything posted before can be read
     [error] = project.wait_messages(errors, 1)
@@ -180,9 +177,10 @@ def test_the_stack_stops_and_starts_between_two_tries(own: RunningStack, recorde
     assert late.wait(seconds=40)[0].message_id == late_id
     assert project.message(queue, message_id)["body"] == "½ x"
     time.sleep(DELAY_S + 2)
-    assert [len(each.pushes) for each in (healthy, flaky, dead, acknowledged, reserved, late)] == [
-        *tries,
-        reserved_tries,
-        1,
-    ]
+    assert [len(each.pushes) for each in (healthy, flaky, dead, acknowledged, late)] == [1, 3, 4, 1, 1]
+    # (on a busy machine an acknowledgement comes after its reservation's end, which costs a try; and a push whose
+    # answer the stop did not wait for is made again without counting)
+    reserved_tries = project.tries(queue, message_id)[4]
+    assert 2 <= reserved_tries <= 4
+    assert len(reserved.pushes) - reserved_tries in (0, 1)
     assert project.total(errors) == 1
