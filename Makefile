@@ -85,8 +85,8 @@ test-others: environments
 # The stack mostly waits for its clocks; the report's Spark, and then sam, take what is left of the machine meanwhile.
 test-side-by-side: environments report-environment
 	@mkdir -p build
-	@$(MAKE) --no-print-directory test-report test-sam >build/test-report-and-sam.txt 2>&1 & beside=$$!; \
-		$(MAKE) --no-print-directory test-stack test-browser; others=$$?; \
+	@$(MAKE) --no-print-directory -k test-report test-sam >build/test-report-and-sam.txt 2>&1 & beside=$$!; \
+		$(MAKE) --no-print-directory -k test-stack test-browser; others=$$?; \
 		wait $$beside; beside=$$?; cat build/test-report-and-sam.txt; [ $$others = 0 ] && exit $$beside
 
 test-quick: environments ## tests that need no running stack
