@@ -1,87 +1,155 @@
 """Mutation testing: changes the code in small ways, one at a time, and sees whether a test notices (``make mutants``).
 
-mutmut does the work. It knows a module by its path, so what it looks at is laid out beside the tests in
-``build/mutants`` as it is imported.
+mutmut does the work. It knows a module by its path, so what it looks at is laid out beside the tests, as it is
+imported, in a folder of ``build/mutants`` for each choice of modules. What makes it quick: mypy's judgement comes
+first, so that a change that does not even pass the types costs no test; only the tests that call the changed function
+run, the quickest first, in a fork of a process that has imported everything; :mod:`local.mutant_tests` bounds them; and
+a later run tries only what lived before and what has changed since.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 WORKPLACE = REPOSITORY / "build" / "mutants"
-CHILDREN = "2"
+CHILDREN = os.environ.get("CHILDREN", "2")
+"""Mutants tried at a time."""
 BESIDE = ("docs", "functions", "layers", "local", "cli", "glue_jobs")
 """Folders that tests read or import from."""
-KILLED = frozenset({1, 3})
-"""Exit codes of pytest by which mutmut tells that a test failed."""
+KILLED = frozenset({1, 3, 24, -24, 152, 255})
+"""Exit codes by which mutmut tells that a test failed, or that the tests did not come to an end."""
+REFUSED = 37
+"""mutmut's code for what mypy refuses."""
 SETTINGS = """\
 [tool.mutmut]
 source_paths = ["pushhub"]
 only_mutate = [{only}]
-do_not_mutate_patterns = ["raise AssertionError"]
+do_not_mutate_patterns = ["raise (AssertionError|ValueError)"]
+pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "local.mutant_tests"]
 pytest_add_cli_args_test_selection = [{tests}]
-also_copy = ["pushhub", {beside}, "template.yaml"]
+also_copy = [{beside}, "template.yaml"]
+on_dependency_change = "ignore"
+timeout_constant = 60.0
+timeout_multiplier = 4.0
+type_check_command = [{mypy}]
+
+[tool.mypy]
+strict = true
+warn_unused_ignores = false
+namespace_packages = true
+explicit_package_bases = true
 
 """
 
 
-def prepared(parts: list[str], tests: list[str]) -> None:
-    """Lay everything out. Results of an earlier run are kept for functions that have not changed since.
+def prepared(place: Path, parts: list[str], tests: list[str]) -> None:
+    """Lay everything out. What an earlier run killed stays killed while its function is as it was.
 
     Args:
+        place: Where.
         parts: Patterns of the modules to change, from ``pushhub/`` on.
         tests: Folders or files of tests.
     """
-    WORKPLACE.mkdir(parents=True, exist_ok=True)
+    place.mkdir(parents=True, exist_ok=True)
     without = shutil.ignore_patterns("__pycache__", "browser", "glue", "stack", "sam")
-    for name, place in (
-        ("layers/pushhub/pushhub", "pushhub"),
-        *((each, each) for each in ("tests", *BESIDE)),
-    ):
-        shutil.rmtree(WORKPLACE / place, ignore_errors=True)
-        shutil.copytree(REPOSITORY / name, WORKPLACE / place, ignore=without)
-    shutil.copy(REPOSITORY / "template.yaml", WORKPLACE)
+    for each in ("tests", *BESIDE):
+        shutil.rmtree(place / "mutants" / each, ignore_errors=True)
+        _copied(REPOSITORY / each, place / each, without)
+    _copied(REPOSITORY / "layers" / "pushhub" / "pushhub", place / "pushhub", without)
+    shutil.copy(REPOSITORY / "template.yaml", place)
+    sources = sorted({path.relative_to(place).as_posix() for part in parts for path in place.glob(part)})
+    mypy = [sys.executable, "-m", "mypy", "--output", "json", *(each for each in sources if each.endswith(".py"))]
+    settings = SETTINGS.format(only=_listed(parts), tests=_listed(tests), beside=_listed([*BESIDE]), mypy=_listed(mypy))
     project = (REPOSITORY / "pyproject.toml").read_text()
     pytest = project[project.index("[tool.pytest.ini_options]") :].replace('"layers/pushhub", ', "")
-    settings = SETTINGS.format(only=_listed(parts), tests=_listed(tests), beside=_listed([*BESIDE]))
-    (WORKPLACE / "pyproject.toml").write_text(settings + pytest)
+    (place / "pyproject.toml").write_text(settings + pytest)
+    _try_again_what_lived(place)
+    _measure_again_what_changed(place)
+
+
+def _copied(source: Path, target: Path, without: Callable[[str, list[str]], set[str]]) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, ignore=without)
 
 
 def _listed(texts: list[str]) -> str:
     return ", ".join(json.dumps(each) for each in texts)
 
 
-def score() -> tuple[dict[str, Counter[str]], list[str]]:
-    """What the run found: for each module how many mutants were killed and lived, and the names of those that lived."""
+def _try_again_what_lived(place: Path) -> None:
+    for meta in (place / "mutants").rglob("*.meta"):
+        if not (place / meta.relative_to(place / "mutants").with_suffix("")).exists():
+            meta.unlink()
+            continue
+        data = json.loads(meta.read_text())
+        codes = data["exit_code_by_key"]
+        data["exit_code_by_key"] = {key: code if code in KILLED else None for key, code in codes.items()}
+        meta.write_text(json.dumps(data))
+
+
+def _measure_again_what_changed(place: Path) -> None:
+    """Make mutmut forget what the tests of changed files call, so that it runs these to see."""
+    seen, measured = place / "tests.json", place / "mutants" / "mutmut-stats.json"
+    files = {
+        path.relative_to(place).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (place / "tests").rglob("*.py")
+    }
+    before = json.loads(seen.read_text()) if seen.exists() else {}
+    seen.write_text(json.dumps(files))
+    if not measured.exists():
+        return
+    changed = {name for name in before if files.get(name) != before[name]}
+    data = json.loads(measured.read_text())
+    durations, callers = data["duration_by_test"], data["tests_by_mangled_function_name"]
+    data["duration_by_test"] = {name: took for name, took in durations.items() if name.split("::")[0] not in changed}
+    data["tests_by_mangled_function_name"] = {
+        function: [name for name in names if name.split("::")[0] not in changed] for function, names in callers.items()
+    }
+    measured.write_text(json.dumps(data))
+
+
+def score(place: Path) -> tuple[dict[str, Counter[str]], list[str]]:
+    """What a run found: how the mutants of each module fared, and the names of those that lived."""
     modules: dict[str, Counter[str]] = {}
     alive: list[str] = []
-    for meta in sorted((WORKPLACE / "mutants").rglob("*.meta")):
+    for meta in sorted((place / "mutants").rglob("*.meta")):
         codes = json.loads(meta.read_text())["exit_code_by_key"]
         if not codes:
             continue
-        name = meta.relative_to(WORKPLACE / "mutants").as_posix().removesuffix(".meta")
-        modules[name] = Counter(
-            "killed" if code in KILLED else "open" if code is None else "lived" for code in codes.values()
-        )
-        alive += [key for key, code in codes.items() if code is not None and code not in KILLED]
+        name = meta.relative_to(place / "mutants").as_posix().removesuffix(".meta")
+        modules[name] = Counter(_fate(code) for code in codes.values())
+        alive += [key for key, code in codes.items() if _fate(code) == "lived"]
     return modules, alive
 
 
+def _fate(code: int | None) -> str:
+    if code is None:
+        return "open"
+    return "killed" if code in KILLED else "refused" if code == REFUSED else "lived"
+
+
 def main(arguments: list[str]) -> int:
-    """Run, and print a line for each module; ``arguments`` are parts and tests as in
-    ``engine/model/*=tests/engine``.
+    """Run, and print a line for each module.
+
+    Args:
+        arguments: Modules and the tests that are to notice, as in ``engine/model/*=tests/engine``.
     """
     pairs = [each.partition("=") for each in arguments or ["engine/*=tests/engine"]]
-    prepared([f"pushhub/{part}" for part, _, _ in pairs], list(dict.fromkeys(tests for _, _, tests in pairs)))
-    subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", CHILDREN], cwd=WORKPLACE, check=False)
-    modules, alive = score()
-    print("\n".join(["", "Lived:", *alive, ""]))
+    place = WORKPLACE / re.sub(r"\W+", "-", " ".join(arguments) or "all")
+    prepared(place, [f"pushhub/{part}" for part, _, _ in pairs], list(dict.fromkeys(tests for _, _, tests in pairs)))
+    subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", CHILDREN], cwd=place, check=False)
+    modules, alive = score(place)
+    print("\n".join(["", f"Lived (cd {place.relative_to(REPOSITORY)}; mutmut show NAME):", *alive, ""]))
     total: Counter[str] = Counter()
     for name, counts in modules.items():
         total += counts
@@ -93,9 +161,9 @@ def main(arguments: list[str]) -> int:
 def _line(name: str, counts: Counter[str]) -> str:
     tried = counts["killed"] + counts["lived"]
     share = 100 * counts["killed"] / tried if tried else 0.0
-    return f"{share:5.1f} %  {counts['killed']:5} of {tried:5}  {name}" + (
-        f" ({counts['open']} not tried)" if counts["open"] else ""
-    )
+    said = {"refused": "refused by mypy", "open": "not tried"}
+    more = ", ".join(f"{counts[fate]} {text}" for fate, text in said.items() if counts[fate])
+    return f"{share:5.1f} %  {counts['killed']:5} of {tried:5}  {name}" + (f" ({more})" if more else "")
 
 
 if __name__ == "__main__":

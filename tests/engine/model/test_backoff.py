@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushhub.engine.model.backoff import MAX_VISIBILITY_MS, SCHEDULES, FixedDelay, Schedule, visibility_seconds
+from pushhub.engine.model.backoff import (
+    MAX_VISIBILITY_MS,
+    SCHEDULES,
+    Exponential,
+    FixedDelay,
+    Schedule,
+    visibility_seconds,
+)
 from pushhub.engine.model.queue import PushSettings, Subscriber
 
 RECEIVED_AT = 1_800_000_000_000
@@ -87,3 +94,22 @@ def test_the_policy_is_the_subscribers_or_the_queues_or_a_number_of_retries() ->
     assert PushSettings(subscribers=(plain,), retries=4, retries_delay=9).policy_of("b") == FixedDelay(
         retries=4, delay_s=9
     )
+
+
+def test_exponential_waits_double_up_to_the_cap_and_jitter_only_adds() -> None:
+    policy = Exponential(base_s=10, cap_s=100, spread=0.5)
+    assert [policy.wait_ms(tries, 0.0) for tries in (1, 2, 3, 4, 5)] == [10_000, 20_000, 40_000, 80_000, 100_000]
+    assert [policy.wait_ms(tries, 1.0) for tries in (1, 2, 3, 4, 5)] == [15_000, 30_000, 60_000, 100_000, 100_000]
+    # Then tries without end never come to a number that is too large
+    assert policy.wait_ms(100_000, 1.0) == 100_000
+
+
+def test_exponential_tries_end_where_they_are_to_end() -> None:
+    policy = Exponential(base_s=10, cap_s=100, max_attempts=3)
+    assert [policy.wait_ms(tries, 0.0) is None for tries in (1, 2, 3, 4)] == [False, False, True, True]
+
+
+def test_a_fixed_delay_follows_each_try_but_the_last() -> None:
+    policy = FixedDelay(retries=2, delay_s=7)
+    assert [policy.wait_ms(tries, 0.5) for tries in (1, 2, 3)] == [7000, 7000, None]
+    assert policy.max_tries == 3

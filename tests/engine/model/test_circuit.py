@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pushhub.engine.model.circuit import (
     MOST_RELEASED,
+    WARNINGS,
     Circuit,
     CircuitState,
     Health,
@@ -117,6 +118,81 @@ def test_one_success_starts_the_days_anew() -> None:
 def test_without_a_limit_nobody_is_warned() -> None:
     health = failed(Health(key=KEY), CIRCUIT, 0, tripped=False, probe=False)
     assert due_warning(health, Circuit(disable_after_s=None), 10**13) is None
+
+
+def with_everything(state: CircuitState) -> Health:
+    """A health with something in every field, to see that nothing else changes."""
+    return Health(
+        key=KEY,
+        state=state,
+        changed_at=NOW - 9,
+        probe_at=NOW - 8,
+        probes=2,
+        ramped=3,
+        failing_since=NOW - 7,
+        warnings=1,
+        warned_at=NOW - 6,
+        version=4,
+    )
+
+
+def test_each_change_changes_what_it_says_and_nothing_else() -> None:
+    # Given an open circuit, a ramping one and a closed one, each of a subscriber that fails
+    is_open, ramping, closed = (
+        with_everything(each) for each in (CircuitState.OPEN, CircuitState.RAMPING, CircuitState.CLOSED)
+    )
+    # Then a claim moves the next probe
+    assert claimed(is_open, NOW, for_ms=90_000) == replace(is_open, probe_at=NOW + 90_000, version=5)
+    assert claimed(ramping, NOW, for_ms=90_000) is None
+    # And a probe that failed moves it further
+    assert failed(is_open, CIRCUIT, NOW, tripped=True, probe=True) == replace(
+        is_open, probes=3, probe_at=NOW + 480_000, version=5
+    )
+    # And a run of failures opens it
+    for before in (ramping, closed):
+        assert failed(before, CIRCUIT, NOW, tripped=True, probe=False) == replace(
+            before, state=CircuitState.OPEN, changed_at=NOW, probe_at=NOW + 60_000, probes=0, ramped=0, version=5
+        )
+    # And a success ends what there was of failure
+    well = {"failing_since": None, "warnings": 0, "warned_at": 0, "version": 5}
+    assert succeeded(ramping, NOW) == replace(ramping, **well)  # type: ignore[arg-type]
+    assert succeeded(is_open, NOW) == replace(
+        is_open,
+        state=CircuitState.RAMPING,
+        changed_at=NOW,
+        probe_at=0,
+        probes=0,
+        ramped=0,
+        **well,  # type: ignore[arg-type]
+    )
+    # And so on
+    assert ramped(ramping) == replace(ramping, ramped=4, version=5)
+    assert drained(ramping, NOW) == replace(ramping, state=CircuitState.CLOSED, changed_at=NOW, ramped=0, version=5)
+    assert warned(is_open, NOW) == replace(is_open, warnings=2, warned_at=NOW, version=5)
+    last = replace(is_open, warnings=len(WARNINGS))
+    assert warned(last, NOW) == reset(is_open, NOW) == Health(key=KEY, changed_at=NOW, version=5)
+
+
+def test_a_warning_is_due_to_the_millisecond_and_a_tenth_of_the_time_after_the_one_before() -> None:
+    circuit = Circuit(disable_after_s=1000)
+    health = replace(with_everything(CircuitState.CLOSED), failing_since=NOW, warnings=1, warned_at=NOW + 650_000)
+    # Given seven tenths of the time are over, but the first warning was just given
+    assert due_warning(health, circuit, NOW + 749_999) is None
+    assert due_warning(health, circuit, NOW + 750_000) == 70
+    # Given the first warning was given long ago, or none was
+    before = replace(health, warned_at=NOW + 500_000)
+    assert due_warning(before, circuit, NOW + 699_999) is None
+    assert due_warning(before, circuit, NOW + 700_000) == 70
+    unwarned = replace(health, warnings=0, warned_at=NOW + 499_999)
+    assert due_warning(unwarned, circuit, NOW + 500_000) == 50
+    # Then nothing is due while all is well
+    assert due_warning(replace(health, failing_since=None), circuit, NOW + 10**9) is None
+
+
+def test_however_long_it_lasts_waits_and_ramps_have_an_end() -> None:
+    assert Circuit(probe_s=1, most_probe_s=10**8).probe_wait_ms(20) == 1_048_576_000
+    assert Circuit().probe_wait_ms(10**6) == 3_600_000
+    assert replace(with_everything(CircuitState.RAMPING), ramped=10**6).release == MOST_RELEASED
 
 
 class CircuitLife(RuleBasedStateMachine):

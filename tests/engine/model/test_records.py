@@ -15,14 +15,17 @@ from pushhub.engine.model.delivery import (
     Delivery,
     DeliveryState,
     acknowledge,
+    added,
     after_attempt,
+    ask_for_try,
     close,
     merge_attempt,
     opening,
     resume,
     schedule,
+    without_asked_try,
 )
-from pushhub.engine.model.message import Message
+from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 
@@ -227,6 +230,95 @@ def test_removal_by_age_expires_what_was_not_settled_and_says_nothing_of_the_res
     assert (record.kind, record.version, record.at) == ("expired", 2, iso_time(ACCEPTED + 9 * DAY))
     assert record_of_delivery(delivered, None, ACCEPTED + 9 * DAY) is None
     assert record_of_delivery(None, None, ACCEPTED) is None
+
+
+def test_acceptance_tells_where_a_large_body_lies_and_its_place_in_an_order() -> None:
+    message = replace(
+        a_message(),
+        body=None,
+        body_ref=BodyRef(key="bodies/p/1", offset=7, length=11),
+        ordering=Ordering(key="k", sequence=5),
+    )
+    record = record_of_acceptance(message)
+    assert (record.body_ref, record.sequence) == ("bodies/p/1@7", 5)
+    assert record_of_acceptance(a_message()).body_ref is None
+
+
+def test_a_try_that_a_person_asked_for_is_marked_and_only_that() -> None:
+    # Given a delivery in order that failed once
+    ordered = replace(opening(a_message(), "s0"), order_key="k", sequence=5)
+    failed = attempted(ordered, 500, Verdict.FAILED)
+    attempt = the_record(None, failed)
+    assert (attempt.manual, attempt.order_key, attempt.sequence, attempt.at) == (
+        None,
+        "k",
+        5,
+        iso_time(ACCEPTED + 6_250),
+    )
+    assert (attempt.started_at, attempt.finished_at) == (iso_time(ACCEPTED + 6_000), iso_time(ACCEPTED + 6_250))
+    # When a person asks for a try, and it cannot be made
+    asked = ask_for_try(failed, ACCEPTED + 8_000)
+    request = the_record(failed, asked)
+    dropped = the_record(asked, without_asked_try(asked, ACCEPTED + 8_500, "subscriber_removed"))
+    # Then both say so, and a change of another kind does not
+    assert (request.kind, request.manual, request.scheduled) == ("rescheduled", True, False)
+    assert (dropped.kind, dropped.manual) == ("rescheduled", True)
+    assert the_record(failed, resume(failed, ACCEPTED + 8_000)).manual is None
+    assert the_record(failed, close(failed, DeliveryState.HELD, ACCEPTED + 8_000)).manual is None
+    # And of one that was never tried
+    unasked = replace(schedule(opening(a_message(), "s0")), version=1)
+    assert the_record(None, unasked).manual is None
+    assert the_record(None, ask_for_try(opening(a_message(), "s0"), ACCEPTED)).manual is True
+    # And the try itself
+    assert failed.last is not None
+    tried = replace(asked, attempts=2, last=replace(failed.last, number=2, manual=True), asked_at=None, version=3)
+    assert the_record(asked, tried).manual is True
+
+
+def test_what_is_owed_since_later_is_an_acceptance_of_that_one_delivery() -> None:
+    # Given a message that is owed to one subscriber more
+    record = the_record(None, replace(added(a_message(), "s9", due_at=ACCEPTED + 7_000), version=1))
+    # Then
+    assert record.as_fields() == {
+        "schema_version": 2,
+        "record_id": "u1/6112035678239908289/s9/accepted/1",
+        "kind": "accepted",
+        "at": iso_time(ACCEPTED + 9_000),
+        "project": "p",
+        "queue": "orders",
+        "queue_uid": "u1",
+        "message_id": "6112035678239908289",
+        "dialect": "raw",
+        "accepted_at": iso_time(ACCEPTED),
+        "expires_at": iso_time(ACCEPTED + 7 * DAY),
+        "owed": ("6112035678239908289.s9",),
+        "due_at": iso_time(ACCEPTED + 7_000),
+        "version": 1,
+        "manual": True,
+    }
+    # And its next change is none
+    first = replace(added(a_message(), "s9", due_at=ACCEPTED), version=1)
+    assert the_record(first, attempted(first, 200, Verdict.DELIVERED)).kind == "attempt"
+
+
+def test_a_settled_delivery_that_changes_without_an_attempt_was_rescheduled() -> None:
+    # Given a delivery that failed for good and that a person wants tried again
+    failed = close(
+        attempted(opening(a_message(), "s0"), 500, Verdict.FAILED), DeliveryState.EXHAUSTED, ACCEPTED + 7_000
+    )
+    record = the_record(failed, ask_for_try(failed, ACCEPTED + 8_000), changed_at=ACCEPTED + 8_100)
+    assert (record.kind, record.at, record.version) == ("rescheduled", iso_time(ACCEPTED + 8_100), 3)
+    # And one whose end holds no time of its own takes that of the write
+    ended = replace(failed, settled_at=None)
+    assert the_record(None, replace(ended, last=None, attempts=0)).at == iso_time(ACCEPTED + 9_000)
+
+
+def test_the_reason_of_an_end_is_in_its_record() -> None:
+    failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
+    assert (
+        the_record(failed, close(failed, DeliveryState.CANCELLED, ACCEPTED, "queue_deleted")).reason == "queue_deleted"
+    )
+    assert "reason" not in the_record(None, failed).as_fields()
 
 
 def test_every_field_is_documented_and_every_kind_too() -> None:
