@@ -30,10 +30,14 @@ def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str
         if same != each:
             violations.append(Violation("record told twice differently", each["record_id"], f"{same} and {each}"))
     owed: set[tuple[str, str]] = set()
+    added: dict[tuple[str, str], int] = {}
     events: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for each in known.values():
         if each["kind"] == "accepted":
             owed.update((each["queue_uid"], delivery) for delivery in each["owed"])
+            if each.get("manual"):
+                # Owed since later than its message was accepted: that is the delivery's first version.
+                added |= {(each["queue_uid"], delivery): each["version"] for delivery in each["owed"]}
         else:
             events[each["queue_uid"], each["delivery_id"]].append(each)
     standing: dict[tuple[str, str], str] = {}
@@ -44,14 +48,15 @@ def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str
             violations.append(Violation("never accepted", about, f"{key} has {[each['kind'] for each in lives]}"))
             continue
         standing[key] = _standing(lives)
-        violations += [Violation(rule, about, f"{key}: {told}") for rule, told in _wrongs(lives)]
+        violations += [Violation(rule, about, f"{key}: {told}") for rule, told in _wrongs(lives, added.get(key))]
     return standing, violations
 
 
 def _standing(lives: list[dict[str, Any]]) -> str:
     ends = [each for each in lives if each["state"] in ENDS]
     if ends:
-        return str(ends[0]["state"])
+        # What had ended may have been sent again by hand, and arrived.
+        return str(max(ends, key=lambda each: each.get("version", 0))["state"])
     if not lives:
         return "unheard of"
     numbered = [each for each in lives if "version" in each]
@@ -59,8 +64,8 @@ def _standing(lives: list[dict[str, Any]]) -> str:
     return str(last["state"])
 
 
-def _wrongs(lives: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
-    versions = sorted(each["version"] for each in lives if "version" in each)
+def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[str, str]]:
+    versions = sorted([each["version"] for each in lives if "version" in each] + [added] * (added is not None))
     if versions and versions != list(range(1, versions[-1] + 1)):
         yield "record missing", f"versions {versions}"
     attempts = sorted(each["attempt"] for each in lives if each["kind"] in {"attempt", "poll"} and "attempt" in each)
@@ -69,7 +74,8 @@ def _wrongs(lives: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
     counts = sorted({each["reservations"] for each in lives if each["kind"] == "reserved" and "reservations" in each})
     if counts and counts != list(range(counts[0], counts[-1] + 1)):
         yield "record missing", f"reservations {counts}"
-    ends = [each for each in lives if each["state"] in ENDS]
+    # What a person asked for may follow an end, and arrive a second time.
+    ends = [each for each in lives if each["state"] in ENDS and not each.get("manual")]
     # An acknowledgement may come before the answer of the attempt it belongs to: then both say so.
     different = {each["state"] for each in ends}
     settled = [each for each in ends if not (each["kind"] == "attempt" and each["state"] == "acknowledged")]

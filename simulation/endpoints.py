@@ -55,6 +55,8 @@ class Mood(StrEnum):
     """503 with ``Retry-After``, or 429."""
     SLOW = "slow"
     """It takes seconds to a minute, and sometimes longer than is waited."""
+    RACES = "races"
+    """It answers 202 and acknowledges at the same moment, so that the two meet at the hub."""
     HANGS = "hangs"
     """It takes the request and never answers."""
     FLAPPING = "flapping"
@@ -177,6 +179,9 @@ class Endpoint:
             return Reply(status=410, takes=quick)
         if mood is Mood.LIES:
             return Reply(error_class=random.choice(("bad_response", "reset", "too_large")), takes=quick)
+        if mood is Mood.RACES and "iron-reservation-id" in seen.headers:
+            self.later(seen)
+            return Reply(status=202, takes=random.randrange(15_000, 90_000))
         if mood in {Mood.LATER, Mood.FORGETS} and "iron-reservation-id" in seen.headers:
             if mood is Mood.LATER:
                 self.later(seen)

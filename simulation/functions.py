@@ -316,9 +316,11 @@ class Environment:
         elif operation == "get_item":
             keys = [parameters["Key"]]
         for key in keys:
-            kind, _, subscriber_id = key["sk"]["S"].partition("#")
-            if kind == "D":
-                self.reads[key["pk"]["S"].rpartition("#")[2], subscriber_id] = self.account.scheduler.now
+            # Of a queue whose messages are listed the message's id stands there too.
+            listed, is_delivery, subscriber_id = key["sk"]["S"].rpartition("D#")
+            if is_delivery:
+                message_id = listed.removesuffix("#") or key["pk"]["S"].rpartition("#")[2]
+                self.reads[message_id, subscriber_id] = self.account.scheduler.now
 
     def run(self, event: Any, instead: Callable[[Pushhub], Any] | None = None) -> Any:
         """Handle an event in the current task; see :meth:`Function.invoke`.

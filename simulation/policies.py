@@ -32,11 +32,12 @@ RATE_WINDOW = 60 * SECOND
 
 
 def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
-    """While a circuit is open there are probes alone, one at a time and none before its time.
+    """While a circuit is open there are probes alone, one at a time and none before its time; what waited goes by the ramp.
 
-    What waited goes by the ramp.
+    Whoever asks for a try by hand knows about the circuit: such requests do not count.
     """
     history = truth.circuits.get(subscriber_id, [])
+    log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.known_at)]
     for (_, before), (at, after) in pairwise(history):
         if _claims(before, after) and START_MS + at // 1000 < before.probe_at - clocks_off_ms:
             told = f"{endpoint.name} at {_told(at)}, {(before.probe_at - START_MS - at // 1000) / 1000:.1f} s too soon"
@@ -45,7 +46,7 @@ def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_
         claims = [
             at for (_, before), (at, after) in pairwise(history) if begins < at <= ends and _claims(before, after)
         ]
-        alone = [each for each in endpoint.log if begins + UNDER_WAY < each.at < ends]
+        alone = [each for each in log if begins + UNDER_WAY < each.at < ends]
         for each in alone:
             claim = next((at for at in claims if each.at - UNDER_WAY <= at <= each.at), None)
             if claim is None:
@@ -121,11 +122,19 @@ def in_order(
             asked = requests.get((message.message_id, subscriber_id))
             if not asked:
                 continue
+            began = asked[0].at
+            if any(each.asked for each in truth.deliveries.get((message.message_id, subscriber_id), ())):
+                # A try by hand keeps no order; what is known of the others is when the first of them was written.
+                history = truth.deliveries[message.message_id, subscriber_id]
+                tried = next((each.at for each in history if each.tries), None)
+                if tried is None:
+                    continue
+                began = tried
             ended = truth.settled_at(before, subscriber_id)
             gone = truth.accepted[message.queue_uid, before].gone_at
             over = [each for each in (ended, gone) if each is not None]
-            if not over or asked[0].at < min(over):
-                told = f"asked at {_told(asked[0].at)}, {before} ended at {_told(min(over)) if over else 'no time'}"
+            if not over or began < min(over):
+                told = f"asked at {_told(began)}, {before} ended at {_told(min(over)) if over else 'no time'}"
                 yield Violation("out of order", message.message_id, told)
     for (queue_uid, key, sequence), message_id in places.items():
         if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
@@ -144,13 +153,15 @@ def waits_obeyed(
     """
     for message_id, asked in endpoint.about_message.items():
         history = histories.get(message_id, ())
+        # A try by hand leaves the automatic ones where they are, whatever it is answered.
+        by_hand = {after.attempts for before, after in pairwise(history) if before.asked and not after.asked}
         for place, (earlier, later) in enumerate(pairwise(asked)):
             answered = earlier.answered_at
-            if answered is None or not earlier.wait_s or later.known_at < answered:
+            if answered is None or not earlier.wait_s or later.known_at < answered or place + 1 in by_hand:
                 continue
             known = [each for each in history if each.at <= later.known_at]
             # Each answer was written before the next request's sender looked, so none of them is lost or another one's.
-            if not known or known[-1].attempts != place + 1 or known[-1].at < answered:
+            if not known or known[-1].asked or known[-1].attempts != place + 1 or known[-1].at < answered:
                 continue
             if later.at < answered + earlier.wait_s * SECOND - clocks_off_ms * 1000:
                 told = (
@@ -160,10 +171,13 @@ def waits_obeyed(
                 yield Violation("Retry-After not waited", message_id, told)
 
 
-def within_limits(endpoint: Endpoint, limits: Limits) -> Iterator[Violation]:
-    """No more requests at a time, and no more in a minute, than the subscriber wants.
+def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:
+    """No more requests at a time, and no more in a window, than the subscriber wants; of the latter one more for each environment that asks.
 
-    Of the latter one more for each environment that asks.
+    Args:
+        endpoint: Whose.
+        limits: What it wants.
+        window: Microseconds that requests are counted within.
     """
     if limits.concurrency is not None:
         ends: list[int] = []
@@ -175,13 +189,11 @@ def within_limits(endpoint: Endpoint, limits: Limits) -> Iterator[Violation]:
                 yield Violation("too many at a time", each.message_id, told)
     if limits.rate_per_s is not None:
         for place, each in enumerate(endpoint.log):
-            window = [
-                other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - RATE_WINDOW
-            ]
-            most = limits.rate_per_s * RATE_WINDOW / SECOND + len({other.environment for other in window}) + 1
-            if len(window) > most:
-                told = f"{endpoint.name}: {len(window)} in a minute at {_told(each.at)}, {most:.0f} are allowed"
-                yield Violation("too many a minute", each.message_id, told)
+            lately = [other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - window]
+            most = limits.rate_per_s * window / SECOND + len({other.environment for other in lately}) + 1
+            if len(lately) > most:
+                told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, {most:.0f} are allowed"
+                yield Violation("too often", each.message_id, told)
                 return
 
 

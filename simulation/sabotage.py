@@ -19,17 +19,19 @@ from unittest.mock import patch
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
+from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Table
-from pushhub.engine import accept, circuits, push, sweep
+from pushhub.engine import accept, circuits, deliver, push, sweep
 from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.deliver import Deliver
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import CircuitState, Health
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.message import Ordering
+from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.model.seats import Share
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.model.work import pack as pack_orders
+from pushhub.engine.resend import Resend
 from pushhub.engine.store import _queue_items, dynamodb_config, sqs_work
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
@@ -235,6 +237,56 @@ def _not_disabled() -> Sequence[Change]:
     return [(webhooks_queues, "subscriber_of", subscriber_of)]
 
 
+def _rate_only_stored() -> Sequence[Change]:
+    real = webhooks_queues.subscriber_of
+
+    def subscriber_of(*given: Any) -> Any:
+        return replace(real(*given), limits=None)
+
+    return [(webhooks_queues, "subscriber_of", subscriber_of)]
+
+
+def _one_try_ends_all() -> Sequence[Change]:
+    real = deliver.after_asked_try
+
+    def after_asked_try(delivery: Delivery, answer: Any, verdict: Verdict, **more: Any) -> Delivery:
+        tried = real(delivery, answer, verdict, **more)
+        if verdict is Verdict.DELIVERED or tried.settled:
+            return tried
+        return replace(tried, state=DeliveryState.EXHAUSTED, due_at=None, settled_at=answer.finished_at)
+
+    return [(deliver, "after_asked_try", after_asked_try)]
+
+
+def _asked_and_not_queued() -> Sequence[Change]:
+    real = Resend.ask
+
+    def ask(self: Resend, message: Message, subscriber_id: str) -> Delivery:
+        queue, self._retry_queue = self._retry_queue, _Nowhere()
+        try:
+            return real(self, message, subscriber_id)
+        finally:
+            self._retry_queue = queue
+
+    return [(Resend, "ask", ask)]
+
+
+class _Nowhere:
+    """A queue that orders do not come out of."""
+
+    def send(self, orders: object) -> None:
+        """Forget them."""
+
+
+def _overtaking_by_hand() -> Sequence[Change]:
+    real = Deliver._must_wait_behind
+
+    def must_wait(self: Deliver, job: Any, delivery: Delivery) -> bool:
+        return not delivery.attempts and real(self, job, delivery)
+
+    return [(Deliver, "_must_wait_behind", must_wait)]
+
+
 def _clears_unheard() -> Sequence[Change]:
     def decode_queue(*given: Any) -> Any:
         return replace(_queue_items.decode_queue(*given), cleared_at=0)
@@ -429,7 +481,6 @@ ALL: tuple[Sabotage, ...] = (
         "policies",
         29,
         ("more let go than its ramp allows",),
-        rate=36.0,
     ),
     Sabotage(
         "Retry-After in vain",
@@ -462,7 +513,38 @@ ALL: tuple[Sabotage, ...] = (
         "webhooks",
         19,
         ("sent to a disabled endpoint",),
-        rate=60.0,
+    ),
+    Sabotage(
+        "a rate that is only stored",
+        "an endpoint's throttleRate is shown and not kept to (found in another server)",
+        _rate_only_stored,
+        "webhooks",
+        17,
+        ("too often",),
+    ),
+    Sabotage(
+        "one try ends all",
+        "a try by hand that fails ends the automatic tries (found in another server)",
+        _one_try_ends_all,
+        "webhooks",
+        17,
+        ("given up too soon",),
+    ),
+    Sabotage(
+        "asked for and not queued",
+        "a message is to be sent again, and its order is not queued",
+        _asked_and_not_queued,
+        "webhooks",
+        17,
+        ("sent again in vain", *LOST),
+    ),
+    Sabotage(
+        "overtaking by hand",
+        "a message that was tried by hand in vain waits for nothing before it any more (found by this simulator's rules)",
+        _overtaking_by_hand,
+        "webhooks",
+        17,
+        ORDER,
     ),
     Sabotage(
         "clears unheard",
@@ -479,7 +561,6 @@ ALL: tuple[Sabotage, ...] = (
         "pull",
         36,
         ("cleared before it was posted", "taken back before it was posted", "handed out after it was cleared"),
-        rate=60.0,
     ),
     Sabotage(
         "ids are drawn",

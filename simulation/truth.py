@@ -64,6 +64,7 @@ class Written:
         tries: Tries used up.
         attempts: Requests made.
         version: Its version.
+        asked: Whether a person has asked for a try that is still to be made.
     """
 
     at: int
@@ -73,6 +74,7 @@ class Written:
     tries: int
     attempts: int
     version: int
+    asked: bool = False
 
 
 @dataclass
@@ -121,6 +123,12 @@ class Truth:
     def settled_at(self, message_id: str, subscriber_id: str) -> int | None:
         """When a delivery was settled, microseconds."""
         return next((each.at for each in self.deliveries[message_id, subscriber_id] if each.settled), None)
+
+    def asked_by_hand(self, owed: tuple[str, str], at: int) -> bool:
+        """Whether whoever read a delivery (message and subscriber) then, microseconds, saw a try that a person had asked for."""
+        history = self.deliveries.get(owed, [])
+        place = bisect.bisect_right(history, at, key=lambda each: each.at)
+        return bool(place) and history[place - 1].asked
 
     def queue_at(self, name: str, at: int) -> Queue | None:
         """A queue as it was at a time (microseconds)."""
@@ -209,6 +217,7 @@ class Truth:
                 tries=delivery.tries,
                 attempts=delivery.attempts,
                 version=delivery.version,
+                asked=delivery.asked_at is not None,
             )
         )
 

@@ -30,7 +30,7 @@ REMEMBERED = 60 * SECOND
 
 FOREVER = 10**18
 
-MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS})
+MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES})
 
 
 @dataclass

@@ -31,7 +31,10 @@ from simulation.weather import MINUTE
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
 from simulation.worlds.world import Owed, moment
 
-MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.GONE})
+MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES, Mood.GONE})
+
+BURST = 40
+"""Messages that come in one request now and then: more than a ramp lets go in its first minutes."""
 
 KEYS = ("a", "b", "c", "stuck")
 STUCK = "stuck"
@@ -109,7 +112,8 @@ class PoliciesWorld(IronMqWorld):
         acts = dict(super().actors())
         for number, queue in enumerate(self.queues):
             random = self._chance(f"producer-{number}")
-            post = partial(self._post_ordered if number in (0, 2) else self._post, queue, random)
+            posts = {0: self._post_ordered, 1: self._post_much, 2: self._post_ordered}
+            post = partial(posts.get(number, self._post), queue, random)
             often = partial(self._each_while_traffic, random, post, an_hour=self._rate * FASTER)
             acts[f"producer-{number}"] = often
         return acts
@@ -119,6 +123,17 @@ class PoliciesWorld(IronMqWorld):
         self._each_while_traffic(
             random, lambda: random.choice(changes)(random.choice(self.queues[:3]), random), an_hour=0.7
         )
+
+    def _post_much(self, queue: PushQueue, random: Random) -> None:
+        """Post a few messages, or now and then very many."""
+        if random.random() >= 0.06:
+            self._post(queue, random)
+            return
+        began = self._account.scheduler.now
+        messages = [{"body": "x"} for _ in range(BURST)]
+        answer = self._until(201, lambda: self._ask("POST", queue, "/messages", {"messages": messages}))
+        for message_id in answer.body["ids"] if answer else ():
+            self.posted.append(Posted(queue.name, message_id, began, self._account.scheduler.now))
 
     def _post_ordered(self, queue: PushQueue, random: Random) -> None:
         """Post messages of one key, as a program of the hub in an environment of ingest.

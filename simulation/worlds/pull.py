@@ -105,9 +105,12 @@ class PullWorld(World):
         self.posted += [(began, each) for each in answer.body["ids"]] if answer else []
 
     def _clear(self, random: Random) -> None:
+        """Empty a queue between two posts: what comes before is taken back, what comes after is not, however close they are."""
         queue = random.choice(NAMES)
+        self._post(queue, random)
         answer = self._ask("DELETE", queue, "/messages", {})
         self._account.note(f"owner clears {queue}: {answer.status}")
+        self._post(queue, random)
 
     def _consume(self, queue: str, name: str, random: Random) -> None:
         account = self._account

@@ -1,5 +1,6 @@
-"""Webhooks: applications with endpoints of their own, producers that repeat under a key, owners who pause,
-change and delete endpoints; and what was promised.
+"""Webhooks: applications with endpoints of their own, and what they were promised.
+
+Producers repeat under a key and order by one, owners pause, change and delete endpoints, and people have messages sent again.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.seats import Limits
 from pushhub.webhooks.model.endpoint import Endpoint as Settings
 from pushhub.webhooks.model.ids import engine_id
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.store._items import decode_endpoint
 from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
-from simulation.policies import left_alone, waits_obeyed
+from simulation.policies import in_order, left_alone, waits_obeyed, within_limits
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Violation
 from simulation.weather import HOUR
@@ -32,7 +35,7 @@ from simulation.worlds.world import Owed, PushWorld, moment
 APPLICATIONS = 2
 ENDPOINTS = 2
 TYPES = ("user.created", "user.deleted")
-MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS})
+MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES})
 
 MOST_TRIES = 8
 """The first, and seven more over some 28 hours."""
@@ -41,11 +44,33 @@ REMEMBERED = 3 * SECOND
 """For so long what was read of an endpoint counts: two seconds, and clocks."""
 
 CHANGES_AN_HOUR = 4.0
+LOOKS_AN_HOUR = 24.0
+"""How often an owner looks how one of the endpoints does."""
+
 READ_BEFORE = 60 * SECOND
 """Whom a message is owed to was read so long before it was stored, at most."""
 
 BURST = 30
-"""Messages that come at once now and then: what opens a circuit."""
+"""Messages that come at once now and then: what opens a circuit, and what a rate has to spread."""
+
+KEYS = ("a", "b")
+"""Ordering keys of each application."""
+
+RATES = {1: 1}
+"""``throttleRate`` of applications, by number; it counts for endpoints without a rate of their own."""
+
+OWN_RATE = 2
+"""``throttleRate`` of each second endpoint of the others."""
+
+UNSURE = (0, 500, 503)
+"""Answers that leave open whether a request was heard."""
+
+COUNTED = 10 * SECOND
+"""A rate is counted within so long."""
+
+RESENDS_AN_HOUR = 12.0
+OFTEN_AGAIN = 0.5
+"""How often it is one of the newest messages that a person has sent again: what is still tried, or waits in line."""
 
 
 @dataclass
@@ -59,6 +84,7 @@ class Customer:
         secrets: What it checks signatures with, each with when its owner knew that it counts, microseconds; None while
             he does not.
         changing: Whether its owner is about to change it.
+        rate: Requests a second that it wants at most; 0 for no limit.
     """
 
     app: int
@@ -66,6 +92,45 @@ class Customer:
     endpoint_id: str = ""
     secrets: list[tuple[int | None, str]] = field(default_factory=list)
     changing: bool = False
+    rate: int = 0
+
+
+@dataclass
+class Resent:
+    """A message that a person had sent again.
+
+    Attributes:
+        message_id: Which, by the engine's id.
+        endpoint_id: Whereto.
+        began: When that was asked for, microseconds.
+        times: Requests it took until there was an answer: each may have been heard.
+        accepted: Whether it was accepted.
+    """
+
+    message_id: str
+    endpoint_id: str
+    began: int
+    times: int
+    accepted: bool
+
+
+@dataclass
+class Placed:
+    """A message with an ordering key that a producer was told was accepted.
+
+    Attributes:
+        app: Its application's number.
+        key: Its ordering key.
+        message_id: By the engine's id.
+        began: When it was first asked for, microseconds.
+        at: When the answer came.
+    """
+
+    app: int
+    key: str
+    message_id: str
+    began: int
+    at: int
 
 
 class WebhooksWorld(PushWorld):
@@ -78,6 +143,8 @@ class WebhooksWorld(PushWorld):
         self._apps: list[str] = []
         self.customers: list[Customer] = []
         self.posted: list[tuple[str, str]] = []
+        self.placed: list[Placed] = []
+        self.resent: list[Resent] = []
         self._markers: Counter[int] = Counter()
         self._settings: dict[str, list[tuple[int, Settings | None]]] = defaultdict(list)
         self._account.written.append(self._written)
@@ -100,16 +167,21 @@ class WebhooksWorld(PushWorld):
         for kind in TYPES:
             assert self._ask("POST", "/event-type", {"name": kind, "description": kind}).status == 201
         for app in range(APPLICATIONS):
-            self._apps.append(self._ask("POST", "/app", {"name": f"app-{app}"}).body["id"])
+            fields = {"name": f"app-{app}", "throttleRate": RATES.get(app)}
+            self._apps.append(self._ask("POST", "/app", fields).body["id"])
             for _ in range(ENDPOINTS):
                 assert self._make_endpoint(app, self._random)
 
     def _make_endpoint(self, app: int, random: Random) -> bool:
         """Make an endpoint with a secret of its owner's; False when that is not known to have been done."""
-        name = f"e{app}-{sum(each.app == app for each in self.customers)}"
-        customer = Customer(app, self._account.endpoints.add(f"{name}.example", life(random, self._hours, MOODS)))
+        place = sum(each.app == app for each in self.customers)
+        name, own_rate = f"e{app}-{place}", OWN_RATE if app not in RATES and place % 2 else 0
+        endpoint = self._account.endpoints.add(f"{name}.example", life(random, self._hours, MOODS))
+        customer = Customer(app, endpoint, rate=own_rate or RATES.get(app, 0))
         secret = _new_secret(random)
         fields: dict[str, Any] = {"url": f"https://{name}.example/in", "secret": secret}
+        if own_rate:
+            fields["throttleRate"] = own_rate
         if random.random() < 0.5:
             fields["filterTypes"] = [random.choice(TYPES)]
         answer = self._ask("POST", f"/app/{self._apps[app]}/endpoint", fields)
@@ -123,7 +195,7 @@ class WebhooksWorld(PushWorld):
         return True
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each application, and the owner of the endpoints."""
+        """A producer for each application, the owner of the endpoints, who watches them too, and somebody who has messages sent again."""
         acts: dict[str, Callable[[], object]] = {}
         for number, app_id in enumerate(self._apps):
             random = self._chance(f"producer-{number}")
@@ -131,22 +203,55 @@ class WebhooksWorld(PushWorld):
             acts[f"producer-{number}"] = partial(self._each_while_traffic, random, produce, an_hour=self._rate)
         random = self._chance("owner")
         own = partial(self._own, random)
-        return acts | {"owner": partial(self._each_while_traffic, random, own, an_hour=CHANGES_AN_HOUR)}
+        acts["owner"] = partial(self._each_while_traffic, random, own, an_hour=CHANGES_AN_HOUR)
+        random = self._chance("watcher")
+        watch = partial(self._watch, random)
+        acts["watcher"] = partial(self._each_while_traffic, random, watch, an_hour=LOOKS_AN_HOUR)
+        random = self._chance("person")
+        resend = partial(self._resend, random)
+        return acts | {"person": partial(self._each_while_traffic, random, resend, an_hour=RESENDS_AN_HOUR)}
 
     def _produce(self, number: int, app_id: str, random: Random) -> None:
+        apart = random.choice((0, SECOND))
         for place in range(BURST if random.random() < 0.05 else 1):
             self._markers[number] += 1
             key = f"{number}-{self._markers[number]}"
             payload = {"marker": key, "padding": "x" * random.choice((10, 10, 9_000))}
-            body = {"eventType": random.choice(TYPES), "payload": payload}
-            self._account.scheduler.spawn(partial(self._post, app_id, body, key), after=place * SECOND)
+            body: dict[str, Any] = {"eventType": random.choice(TYPES), "payload": payload}
+            if random.random() < 0.3:
+                body["orderingKey"] = random.choice(KEYS)
+            self._account.scheduler.spawn(partial(self._post, number, app_id, body, key), after=place * apart)
 
-    def _post(self, app_id: str, body: dict[str, Any], key: str) -> None:
+    def _post(self, number: int, app_id: str, body: dict[str, Any], key: str) -> None:
         """Post, and repeat under the same key until there is an answer."""
+        began = self._account.scheduler.now
         post = partial(self._ask, "POST", f"/app/{app_id}/msg", body, **{"idempotency-key": key})
         answer = self._until(202, post, tries=8)
         if answer is not None:
             self.posted.append((key, answer.body["id"]))
+            message_id = engine_id(answer.body["id"])
+            if "orderingKey" in body and message_id is not None:
+                now = self._account.scheduler.now
+                self.placed.append(Placed(number, body["orderingKey"], message_id, began, now))
+
+    def _resend(self, random: Random) -> None:
+        """Have a message sent to an endpoint again: what arrived, what is tried, what waits in line, what was never owed; again where the answer is unsure."""
+        if not self.posted:
+            return
+        lately = self.posted[-3:] if random.random() < OFTEN_AGAIN else self.posted
+        key, message = random.choice(lately)
+        customer = random.choice([each for each in self.customers if each.app == int(key.partition("-")[0])])
+        path = f"/app/{self._apps[customer.app]}/msg/{message}/endpoint/{customer.endpoint_id}/resend"
+        resent = Resent(engine_id(message) or "", customer.endpoint_id, self._account.scheduler.now, 0, accepted=False)
+        self.resent.append(resent)
+        for again in range(4):
+            resent.times += 1
+            status = self._ask("POST", path, {}).status
+            self._account.note(f"resend of {resent.message_id} to {customer.endpoint.name}: {status}")
+            if status not in UNSURE:
+                resent.accepted = status == 202
+                return
+            self._account.scheduler.sleep(2**again * SECOND)
 
     def _own(self, random: Random) -> None:
         """The owner pauses an endpoint and goes on, chooses other types, rotates a secret,
@@ -162,9 +267,7 @@ class WebhooksWorld(PushWorld):
         if settings is not None and settings.fields.disabled:
             self._change(path, {"disabled": False})
         elif choice < 0.4:
-            self._change(path, {"disabled": True})
-            self._account.scheduler.sleep(random.choice((3, 600, 5_000)) * SECOND)
-            self._change(path, {"disabled": False})
+            self._pause(path, random.choice((3, 600, 5_000)))
         elif choice < 0.6:
             self._change(path, {"filterTypes": [random.choice(TYPES)]})
         elif choice < 0.8:
@@ -177,6 +280,21 @@ class WebhooksWorld(PushWorld):
             self._account.note(f"owner deletes {customer.endpoint_id}: {self._ask('DELETE', path).status}")
             self._make_endpoint(customer.app, random)
         customer.changing = False
+
+    def _watch(self, random: Random) -> None:
+        """The owner pauses what fails, with tries still to come, until it is well again perhaps."""
+        customer = random.choice(self.customers)
+        settings = self._settings[customer.endpoint_id][-1][1]
+        if customer.changing or settings is None or settings.fields.disabled or customer.endpoint.mood() is Mood.WELL:
+            return
+        customer.changing = True
+        self._pause(f"/app/{self._apps[customer.app]}/endpoint/{customer.endpoint_id}", random.choice((600, 2_500)))
+        customer.changing = False
+
+    def _pause(self, path: str, seconds: int) -> None:
+        self._change(path, {"disabled": True})
+        self._account.scheduler.sleep(seconds * SECOND)
+        self._change(path, {"disabled": False})
 
     def _change(self, path: str, fields: dict[str, Any]) -> None:
         answer = self._until(200, lambda: self._ask("PATCH", path, fields), tries=12)
@@ -203,12 +321,75 @@ class WebhooksWorld(PushWorld):
         yield from self._once()
         for _, owed in self._owed():
             yield from self._ended(owed)
+        yield from self._ordered()
+        yield from self._sent_again()
         for customer in self.customers:
             yield from self._as_its_owner_said(customer)
             clocks_off = self._clocks_off_ms
             yield from left_alone(self._truth, customer.endpoint, customer.endpoint_id, clocks_off)
             own = {owed[0]: each for owed, each in self._truth.deliveries.items() if owed[1] == customer.endpoint_id}
             yield from waits_obeyed(customer.endpoint, own, clocks_off)
+            off = any(each.kind == "clocks" for each in self._account.weather.storms)
+            if customer.rate and not off:
+                yield from within_limits(customer.endpoint, Limits(rate_per_s=customer.rate), window=COUNTED)
+
+    def _ordered(self) -> Iterator[Violation]:
+        """Messages of one ordering key come in order to each endpoint, and say which place they have."""
+        stored = [each.message for each in self._truth.accepted.values() if self._is_own(each.message)]
+        messages = [each for each in stored if each.ordering is not None]
+        requests: dict[Owed, list[Asked]] = {}
+        endpoints = {each.endpoint_id: each.endpoint for each in self.customers}
+        for accepted, owed in self._owed():
+            message, endpoint = accepted.message, endpoints.get(owed[1])
+            if message.ordering is None or endpoint is None:
+                continue
+            requests[owed] = endpoint.about_message.get(message.message_id, [])
+            for seen in requests[owed]:
+                told = seen.headers.get("webhook-ordering-key"), seen.headers.get("webhook-sequence")
+                if told != (message.ordering.key, str(message.ordering.sequence)):
+                    yield Violation("a place told wrong", message.message_id, f"{told}, and it is {message.ordering}")
+        yield from in_order(self._truth, messages, requests)
+        places = {each.message_id: each.ordering.sequence for each in messages if each.ordering}
+        told_apart: dict[tuple[int, str], list[Placed]] = defaultdict(list)
+        for each in self.placed:
+            if each.message_id in places:
+                told_apart[each.app, each.key].append(each)
+        for placed in told_apart.values():
+            placed.sort(key=lambda each: places[each.message_id])
+            for earlier, later in pairwise(placed):
+                if later.at < earlier.began:
+                    yield Violation("placed before what was posted before it", earlier.message_id, str(later))
+
+    def _sent_again(self) -> Iterator[Violation]:
+        """What a person has sent again is sent, no more often than it was asked for, and its automatic tries go on beside it."""
+        endpoints = {each.endpoint_id: each.endpoint for each in self.customers}
+        wanted: Counter[Owed] = Counter()
+        for each in self.resent:
+            owed = each.message_id, each.endpoint_id
+            wanted[owed] += each.times
+            asked = endpoints[each.endpoint_id].about_message.get(each.message_id, [])
+            # A try that was under way as it was asked for once more is the one that was wanted.
+            made = any(seen.ended_at is None or seen.ended_at >= each.began for seen in asked)
+            off = any(
+                found is None or not found.active
+                for found in self._settings_between(each.endpoint_id, each.began - REMEMBERED, 10**18)
+            )
+            if each.accepted and not made and not off:
+                yield Violation(
+                    "sent again in vain", each.message_id, f"to {owed[1]}, asked for at {moment(each.began)}"
+                )
+        for owed, history in self._truth.deliveries.items():
+            count = sum(
+                before.asked and not after.asked and after.attempts > before.attempts
+                for before, after in pairwise(history)
+            )
+            if count > wanted[owed]:
+                told = f"{count} times to {owed[1]}, {wanted[owed]} were asked for"
+                yield Violation("sent again too often", owed[0], told)
+
+    def _has_ended(self, owed: Owed) -> bool:
+        history = self._truth.deliveries.get(owed)
+        return super()._has_ended(owed) and not (history and history[-1].asked)
 
     @property
     def _clocks_off_ms(self) -> int:

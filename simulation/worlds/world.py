@@ -142,8 +142,9 @@ class PushWorld(World):
         """Requests whose sender could have known that the delivery had ended."""
         settled_at = self._truth.settled_at(*owed)
         for seen in asked:
-            if settled_at is not None and seen.known_at > settled_at:
-                told = f"{where} at {moment(seen.at)}, ended at {moment(settled_at)}"
+            after = settled_at is not None and seen.known_at > settled_at
+            if after and not self._truth.asked_by_hand(owed, seen.known_at):
+                told = f"{where} at {moment(seen.at)}, ended at {moment(settled_at or 0)}"
                 yield Violation("asked after its end", owed[0], told)
 
 

@@ -19,6 +19,7 @@ from pushhub.engine.model.backoff import Schedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
+from pushhub.engine.model.work import WorkOrder
 
 A, B = "https://a.example/in", "https://b.example/in"
 HOUR_S, DAY_S = 3_600, 86_400
@@ -185,3 +186,24 @@ def test_whatever_call_goes_wrong_nothing_is_lost_and_order_is_kept(slice_: int)
         for message_id in accepted:
             assert [each.state for each in world.deliveries(message_id)] == [DeliveryState.DELIVERED], told
         assert in_order(arrived(world, "s0")), told
+
+
+def test_a_try_by_hand_that_failed_lets_its_message_overtake_nothing() -> None:
+    # Given a message that waits behind one that fails, and was tried by hand, in vain
+    world = World()
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(HOUR_S,), spread=(1, 1)))
+    world.sender.script(A, 500, 500, 200)
+    world.post("q", b"1", order_key="k")
+    world.run(seconds=5)
+    [second] = world.post("q", b"2", order_key="k")
+    world.run(seconds=5)
+    message = next(each for each in world.messages.all_messages() if each.message_id == second)
+    world.hub.engine.resend.ask(message, "s0")
+    world.run(seconds=5)
+    # When its order comes once more, from a queue that repeats or from the sweep
+    world.retry_queue.send([(WorkOrder(key=message.delivery_key("s0"), queue="q"), 0)])
+    world.run(seconds=600)
+    # Then it still waits for the one before it
+    assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"2"]
+    world.run(seconds=HOUR_S)
+    assert [each.body for each in world.sender.requests_to(A)] == [b"1", b"2", b"1", b"2"]

@@ -88,7 +88,7 @@ def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
     assert rules(within_limits(asked, Limits(concurrency=2))) == []
     assert rules(within_limits(asked, Limits(concurrency=1))) == ["too many at a time", "too many at a time"]
     assert rules(within_limits(asked, Limits(rate_per_s=1 / 60))) == []
-    assert rules(within_limits(asked, Limits(rate_per_s=1 / 120))) == ["too many a minute"]
+    assert rules(within_limits(asked, Limits(rate_per_s=1 / 120))) == ["too often"]
 
 
 def test_what_retry_after_asked_for_is_waited() -> None:

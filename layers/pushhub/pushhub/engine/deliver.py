@@ -295,7 +295,8 @@ class Deliver:
         """
         ordering = job.message.ordering
         before = ordering.previous.get(delivery.subscriber_id) if ordering else None
-        if before is None or delivery.attempts:
+        # A try by hand keeps no order, so it is no sign that the one before has ended.
+        if before is None or delivery.tries:
             return False
         key = delivery.key._replace(message_id=before)
         if self._has_ended(key):
