@@ -26,7 +26,7 @@ from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.deliver import Deliver
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import CircuitState, Health
-from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.delivery import Delivery, DeliveryState, after_asked_try
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.model.seats import Share
 from pushhub.engine.model.work import WorkOrder
@@ -247,26 +247,22 @@ def _rate_only_stored() -> Sequence[Change]:
 
 
 def _one_try_ends_all() -> Sequence[Change]:
-    real = deliver.after_asked_try
-
-    def after_asked_try(delivery: Delivery, answer: Any, verdict: Verdict, **more: Any) -> Delivery:
-        tried = real(delivery, answer, verdict, **more)
+    def ended(delivery: Delivery, answer: Any, verdict: Verdict, **more: Any) -> Delivery:
+        tried = after_asked_try(delivery, answer, verdict, **more)
         if verdict is Verdict.DELIVERED or tried.settled:
             return tried
         return replace(tried, state=DeliveryState.EXHAUSTED, due_at=None, settled_at=answer.finished_at)
 
-    return [(deliver, "after_asked_try", after_asked_try)]
+    return [(deliver, "after_asked_try", ended)]
 
 
 def _asked_and_not_queued() -> Sequence[Change]:
     real = Resend.ask
 
     def ask(self: Resend, message: Message, subscriber_id: str) -> Delivery:
-        queue, self._retry_queue = self._retry_queue, _Nowhere()
-        try:
+        nowhere: Any = _Nowhere()
+        with patch.object(self, "_retry_queue", nowhere):
             return real(self, message, subscriber_id)
-        finally:
-            self._retry_queue = queue
 
     return [(Resend, "ask", ask)]
 

@@ -12,7 +12,7 @@ from simulation.endpoints import Asked, Endpoint
 from simulation.lost import Lost
 from simulation.policies import UNDER_WAY, in_order, left_alone, waits_obeyed, within_limits
 from simulation.scheduler import SECOND
-from simulation.truth import Violation, Written
+from simulation.truth import Truth, Violation, Written
 
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.keys import DeliveryKey
@@ -44,7 +44,9 @@ def opened() -> Health:
 
 
 def truth(*healths: tuple[int, Health], let_go: tuple[int, ...] = ()) -> Any:
-    return SimpleNamespace(circuits={"s": [*healths]}, let_go={"s": [*let_go]})
+    told: Any = Truth.__new__(Truth)
+    told.circuits, told.let_go, told.deliveries = {"s": [*healths]}, {"s": [*let_go]}, {}
+    return told
 
 
 def rules(violations: Any) -> list[str]:
@@ -63,6 +65,18 @@ def test_a_request_while_the_circuit_is_open_needs_a_probe_that_was_taken() -> N
         assert rules(left_alone(truth(*history), asked, "s", 0)) == ["asked while its circuit was open"]
     # And what began while all still took it for closed is excused
     assert rules(left_alone(truth(*history), endpoint(request(OPEN_AT + SECOND)), "s", 0)) == []
+
+
+def test_who_asks_for_a_try_by_hand_knows_about_the_circuit() -> None:
+    # Given an open circuit, and a request whose sender had read that a person wants a try
+    told = truth((OPEN_AT, opened()))
+    asked = request(LATER + SECOND)
+    by_hand = Written(LATER, "retrying", settled=False, due_at=0, tries=1, attempts=1, version=2, asked=True)
+    told.deliveries["1", "s"] = [by_hand]
+    # Then it is excused, and one that began when that try was done is not
+    assert rules(left_alone(told, endpoint(asked), "s", 0)) == []
+    told.deliveries["1", "s"].append(replace(by_hand, at=LATER + 1, asked=False, attempts=2, version=3))
+    assert rules(left_alone(told, endpoint(asked), "s", 0)) == ["asked while its circuit was open"]
 
 
 def test_a_probe_that_is_not_due_is_one_too_many() -> None:
@@ -98,7 +112,9 @@ def test_what_retry_after_asked_for_is_waited() -> None:
     early, late = request(31 * SECOND), request(61 * SECOND)
     assert rules(waits_obeyed(endpoint(first, early), {"1": [written]}, 0)) == ["Retry-After not waited"]
     assert rules(waits_obeyed(endpoint(first, late), {"1": [written]}, 0)) == []
-    # And an answer that was never written binds nobody
+    # And an answer that was never written binds nobody, nor does one to a try by hand
+    wanted = replace(written, at=0, attempts=0, asked=True)
+    assert rules(waits_obeyed(endpoint(first, early), {"1": [wanted, written]}, 0)) == []
     assert rules(waits_obeyed(endpoint(first, early), {"1": []}, 0)) == []
 
 
@@ -121,12 +137,22 @@ def message(number: int, before: str | None) -> Message:
 def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> None:
     # Given two messages of one key, the first of which ended at ten seconds
     ended = 10 * SECOND
-    told: Any = SimpleNamespace(settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)})
+    told: Any = SimpleNamespace(
+        settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)}, deliveries={}
+    )
     both = [message(1, None), message(2, "1")]
     # Then the second may be asked about after that, not before; and no place may be left out
     assert rules(in_order(told, both, {("2", "s"): [request(ended + 1, "2")]})) == []
     assert rules(in_order(told, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
     assert rules(in_order(told, both[1:], {})) == ["a place left out"]
+    # And a try by hand may come before, an automatic one after it not
+    by_hand = Written(1, "pending", settled=False, due_at=0, tries=0, attempts=0, version=1, asked=True)
+    tried = replace(by_hand, at=2, tries=1, attempts=2, version=3, asked=False)
+    early = {("2", "s"): [request(1, "2"), request(2, "2")]}
+    told.deliveries["2", "s"] = [by_hand]
+    assert rules(in_order(told, both, early)) == []
+    told.deliveries["2", "s"].append(tried)
+    assert rules(in_order(told, both, early)) == ["out of order"]
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
