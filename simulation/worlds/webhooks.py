@@ -68,7 +68,7 @@ UNSURE = (0, 500, 503)
 COUNTED = 10 * SECOND
 """A rate is counted within so long."""
 
-RESENDS_AN_HOUR = 12.0
+RESENDS_AN_HOUR = 18.0
 OFTEN_AGAIN = 0.5
 """How often it is one of the newest messages that a person has sent again: what is still tried, or waits in line."""
 
@@ -238,9 +238,12 @@ class WebhooksWorld(PushWorld):
         """Have a message sent to an endpoint again: what arrived, what is tried, what waits in line, what was never owed; again where the answer is unsure."""
         if not self.posted:
             return
-        lately = self.posted[-3:] if random.random() < OFTEN_AGAIN else self.posted
+        lately = self.posted[-5:] if random.random() < OFTEN_AGAIN else self.posted
         key, message = random.choice(lately)
-        customer = random.choice([each for each in self.customers if each.app == int(key.partition("-")[0])])
+        own = [each for each in self.customers if each.app == int(key.partition("-")[0])]
+        # Whoever has a message sent again has seen that it did not arrive, most of the time.
+        failing = [each for each in own if each.endpoint.mood() is not Mood.WELL]
+        customer = random.choice(failing if failing and random.random() < 0.7 else own)
         path = f"/app/{self._apps[customer.app]}/msg/{message}/endpoint/{customer.endpoint_id}/resend"
         resent = Resent(engine_id(message) or "", customer.endpoint_id, self._account.scheduler.now, 0, accepted=False)
         self.resent.append(resent)
