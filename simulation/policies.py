@@ -32,9 +32,9 @@ RATE_WINDOW = 60 * SECOND
 
 
 def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
-    """While a circuit is open there are probes alone, one at a time and none before its time; what waited goes by the ramp.
+    """While a circuit is open there are probes alone, one at a time and none before its time.
 
-    Whoever asks for a try by hand knows about the circuit: such requests do not count.
+    What waited goes by the ramp. Whoever asks for a try by hand knows about the circuit: such requests do not count.
     """
     history = truth.circuits.get(subscriber_id, [])
     log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.known_at)]
@@ -172,7 +172,9 @@ def waits_obeyed(
 
 
 def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:
-    """No more requests at a time, and no more in a window, than the subscriber wants; of the latter one more for each environment that asks.
+    """No more requests at a time, and no more in a window, than the subscriber wants.
+
+    Of the latter one more for each environment that asks.
 
     Args:
         endpoint: Whose.
@@ -192,7 +194,7 @@ def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WIND
             lately = [other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - window]
             most = limits.rate_per_s * window / SECOND + len({other.environment for other in lately}) + 1
             if len(lately) > most:
-                told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, {most:.0f} are allowed"
+                told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, not {most:.0f}"
                 yield Violation("too often", each.message_id, told)
                 return
 

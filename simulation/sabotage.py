@@ -536,7 +536,7 @@ ALL: tuple[Sabotage, ...] = (
     ),
     Sabotage(
         "overtaking by hand",
-        "a message that was tried by hand in vain waits for nothing before it any more (found by this simulator's rules)",
+        "a message that was tried by hand in vain waits for nothing any more (found by a rule of this simulator)",
         _overtaking_by_hand,
         "webhooks",
         17,

@@ -105,7 +105,7 @@ class PullWorld(World):
         self.posted += [(began, each) for each in answer.body["ids"]] if answer else []
 
     def _clear(self, random: Random) -> None:
-        """Empty a queue between two posts: what comes before is taken back, what comes after is not, however close they are."""
+        """Empty a queue between two posts: what comes before is taken back, what comes after is not."""
         queue = random.choice(NAMES)
         self._post(queue, random)
         answer = self._ask("DELETE", queue, "/messages", {})

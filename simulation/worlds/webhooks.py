@@ -1,6 +1,7 @@
 """Webhooks: applications with endpoints of their own, and what they were promised.
 
-Producers repeat under a key and order by one, owners pause, change and delete endpoints, and people have messages sent again.
+Producers repeat under a key and order by one, owners pause, change and delete endpoints, and people have messages
+sent again.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class WebhooksWorld(PushWorld):
         return True
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each application, the owner of the endpoints, who watches them too, and somebody who has messages sent again."""
+        """A producer for each application, the owner of the endpoints, who watches them too, and who sends again."""
         acts: dict[str, Callable[[], object]] = {}
         for number, app_id in enumerate(self._apps):
             random = self._chance(f"producer-{number}")
@@ -235,7 +236,10 @@ class WebhooksWorld(PushWorld):
                 self.placed.append(Placed(number, body["orderingKey"], message_id, began, now))
 
     def _resend(self, random: Random) -> None:
-        """Have a message sent to an endpoint again: what arrived, what is tried, what waits in line, what was never owed; again where the answer is unsure."""
+        """Have a message sent to an endpoint again: what arrived, what is tried or waits in line, what was never owed.
+
+        Where the answer is unsure, ask again.
+        """
         if not self.posted:
             return
         lately = self.posted[-5:] if random.random() < OFTEN_AGAIN else self.posted
@@ -364,7 +368,7 @@ class WebhooksWorld(PushWorld):
                     yield Violation("placed before what was posted before it", earlier.message_id, str(later))
 
     def _sent_again(self) -> Iterator[Violation]:
-        """What a person has sent again is sent, no more often than it was asked for, and its automatic tries go on beside it."""
+        """What a person has sent again is sent, and no more often than it was asked for."""
         endpoints = {each.endpoint_id: each.endpoint for each in self.customers}
         wanted: Counter[Owed] = Counter()
         for each in self.resent:

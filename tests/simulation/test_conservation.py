@@ -1,4 +1,4 @@
-"""The simulator's own reading of delivery records: what a person asked for may follow an end, and contradicts nothing."""
+"""The simulator's own reading of delivery records: what a person asked for may follow an end."""
 
 from __future__ import annotations
 
