@@ -125,7 +125,7 @@ class Truth:
         return next((each.at for each in self.deliveries[message_id, subscriber_id] if each.settled), None)
 
     def asked_by_hand(self, owed: tuple[str, str], at: int) -> bool:
-        """Whether a delivery (message and subscriber), as it was then (microseconds), had a try asked for by a person."""
+        """Whether a delivery (message and subscriber), as it was then (microseconds), has a try that a person wants."""
         history = self.deliveries.get(owed, [])
         place = bisect.bisect_right(history, at, key=lambda each: each.at)
         return bool(place) and history[place - 1].asked
