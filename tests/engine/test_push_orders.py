@@ -1,0 +1,368 @@
+"""What becomes of an order once its delivery was looked at: given up, handed on, or kept; on queues in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes.ports import InlineExecutor
+from tests.fakes.telemetry import FakeTelemetry
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.deliver import Follow, Following
+from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.delivery import Delivery, opening
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Received
+from pushhub.engine.push import FRESH_AFTER_MS, FRESH_AFTER_RECEIVES, HIDDEN_WAIT_MS, UNSURE_WAIT_MS, Push
+
+Outcome = Following | Exception
+
+
+class Bench:
+    """A push whose deliveries come to what a test says."""
+
+    def __init__(self, plan: FaultPlan | None = None) -> None:
+        self.plan = plan or FaultPlan()
+        self.clock = FakeClock()
+        self.telemetry = FakeTelemetry()
+        self.queues = {
+            name: FakeWorkQueue(self.clock, name=name) for name in ("push", "retry", "errors", "poll", "other")
+        }
+        self.stored: dict[DeliveryKey, Delivery] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.looked_at: list[tuple[Received, Delivery | None]] = []
+        self.ports = {name: faulty(queue, name, self.plan) for name, queue in self.queues.items()}
+        self.push = Push(
+            messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
+            deliver=self,  # type: ignore[arg-type]
+            retry_queue=self.ports["retry"],
+            errors_queue=self.ports["errors"],
+            poll_queue=self.ports["poll"],
+            clock=self.clock,
+            telemetry=self.telemetry,
+            executor=InlineExecutor(),
+        )
+
+    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+        """As the store of deliveries."""
+        return {key: self.stored[key] for key in keys if key in self.stored}
+
+    def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+        """As what carries a delivery on."""
+        assert remaining_ms() == 10**6
+        self.looked_at.append((received, stored))
+        outcome = self.outcomes.get(received.order.key.message_id, Following(Follow.NOTHING))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def received(self, source: str = "push", *orders: WorkOrder, times: int = 1) -> list[Received]:
+        """Orders, received from a queue so many times."""
+        for each in orders:
+            self.queues[source].send([(each, 0)])
+        batch: list[Received] = []
+        for _ in range(times):
+            batch = self.queues[source].receive()
+            if times > 1:
+                self.clock.advance(seconds=1200)
+        if times > 1:
+            self.clock.advance(seconds=-1200)
+        return batch
+
+    def work(self, batch: Sequence[Received], source: str = "push") -> set[str]:
+        """Let push work on a batch; the SQS ids to keep. What it does not keep is deleted, as SQS does."""
+        keep = self.push.run(batch, source=self.ports[source], remaining_ms=lambda: 10**6)
+        self.queues[source].delete([each.receipt_handle for each in batch if each.sqs_id not in keep])
+        return keep
+
+    def follow(self, follow: Follow, wait_ms: int = 0, of: str = "1") -> None:
+        """Let a delivery come to that."""
+        self.outcomes[of] = Following(follow, self.clock.now() + wait_ms)
+
+    def waits(self, source: str) -> int | None:
+        """Milliseconds until the next message of a queue can be received."""
+        at = self.queues[source].next_at()
+        return None if at is None else at - self.clock.now()
+
+
+def a_message(message_id: str = "1") -> Message:
+    return Message(
+        project="p",
+        queue="orders",
+        queue_uid="u",
+        message_id=message_id,
+        body=b"x",
+        body_size=1,
+        accepted_at=1,
+        due_at=1,
+        expires_at=10**15,
+        subscriber_ids=("s",),
+    )
+
+
+def an_order(message_id: str = "1", **changes: object) -> WorkOrder:
+    return replace(WorkOrder.carrying(a_message(message_id), "s"), **changes)  # type: ignore[arg-type]
+
+
+def bare(message_id: str = "1") -> WorkOrder:
+    """The order without the message."""
+    return an_order(message_id, message=None)
+
+
+def a_stored(message_id: str = "1", *, version: int = 3) -> Delivery:
+    return replace(opening(a_message(message_id), "s"), version=version)
+
+
+# -- where its wait is spent
+
+
+def test_what_is_over_is_given_up() -> None:
+    bench = Bench()
+    assert bench.work(bench.received("push", an_order())) == set()
+    assert [len(each) for each in bench.queues.values()] == [0] * 5
+    assert bench.telemetry.events == []
+    assert bench.telemetry.counts == {}
+
+
+@pytest.mark.parametrize(("follow", "to"), [(Follow.LATER, "retry"), (Follow.POLL, "poll")])
+@pytest.mark.parametrize(
+    ("wait_ms", "delay_s"), [(-5, 0), (0, 0), (1, 1), (60_000, 60), (60_001, 61), (MAX_DELAY_MS + 1, 900)]
+)
+def test_a_wait_is_spent_in_the_queue_that_it_belongs_to(follow: Follow, to: str, wait_ms: int, delay_s: int) -> None:
+    # Given a delivery that is to be looked at later, its order from another queue
+    bench = Bench()
+    bench.follow(follow, wait_ms)
+    assert bench.work(bench.received("push", an_order(version=3))) == set()
+    # Then the order waits there, with its message, for whatever its delivery is then
+    assert bench.queues[to].sent == [(an_order(), delay_s)]
+    assert sum(len(each) for each in bench.queues.values()) == 1
+
+
+@pytest.mark.parametrize(("follow", "source"), [(Follow.LATER, "retry"), (Follow.POLL, "poll")])
+def test_a_wait_of_up_to_a_minute_is_spent_where_the_order_is_and_a_longer_one_in_a_new_message(
+    follow: Follow, source: str
+) -> None:
+    for wait_ms, messages in ((HIDDEN_WAIT_MS, 1), (HIDDEN_WAIT_MS + 1, 2)):
+        bench = Bench()
+        batch = bench.received(source, an_order())
+        bench.follow(follow, wait_ms)
+        keep = bench.work(batch, source)
+        assert (len(keep), len(bench.queues[source].sent)) == (2 - messages, messages)
+        assert bench.waits(source) == -(-wait_ms // 1000) * 1000
+
+
+def test_each_of_a_batch_goes_its_own_way() -> None:
+    # Given one order for each thing that can follow, of the retry queue
+    bench = Bench()
+    batch = bench.received("retry", *(an_order(str(number)) for number in range(1, 7)))
+    bench.follow(Follow.LATER, 5_000, of="2")
+    bench.follow(Follow.LATER, 90_000, of="3")
+    bench.follow(Follow.POLL, 7_000, of="4")
+    bench.follow(Follow.ERROR, of="5")
+    bench.follow(Follow.FAULT, 20_000, of="6")
+    # When they are worked on
+    keep = bench.work(batch, "retry")
+    # Then the second and the sixth stay, each for its time, and the others are elsewhere
+    assert keep == {batch[1].sqs_id, batch[5].sqs_id}
+    assert bench.queues["retry"].sent[6:] == [(an_order("3"), 90)]
+    assert bench.queues["poll"].sent == [(an_order("4"), 7)]
+    assert bench.queues["errors"].sent == [(bare("5"), 0)]
+    bench.clock.advance(seconds=5)
+    assert [each.order.key.message_id for each in bench.queues["retry"].receive()] == ["2"]
+    bench.clock.advance(seconds=15)
+    assert [each.order.key.message_id for each in bench.queues["retry"].receive()] == ["6"]
+
+
+def test_what_is_given_up_goes_to_the_errors_queue_without_its_message_and_for_any_version() -> None:
+    bench = Bench()
+    bench.follow(Follow.ERROR)
+    assert bench.work(bench.received("push", an_order(version=1))) == set()
+    assert bench.queues["errors"].sent == [(bare(), 0)]
+
+
+# -- what a failed call of our own leads to
+
+
+def test_what_cannot_be_given_up_is_looked_at_again() -> None:
+    bench = Bench(FaultPlan(Fault.FAILS, of="errors.send_packed"))
+    bench.follow(Follow.ERROR)
+    [received] = bench.received("push", an_order())
+    assert bench.work([received]) == {received.sqs_id}
+    assert bench.waits("push") == UNSURE_WAIT_MS
+    assert bench.telemetry.events == [("orders_not_sent", {"error": "errors.send_packed failed", "orders": 1})]
+    assert bench.telemetry.counts == {"CallsFailed": 1}
+
+
+@pytest.mark.parametrize(("follow", "call"), [(Follow.LATER, "retry.send"), (Follow.POLL, "poll.send")])
+def test_what_cannot_be_handed_on_is_looked_at_again(follow: Follow, call: str) -> None:
+    bench = Bench(FaultPlan(Fault.FAILS, of=call))
+    bench.follow(follow, 300_000)
+    [received] = bench.received("push", an_order())
+    assert bench.work([received]) == {received.sqs_id}
+    assert bench.waits("push") == UNSURE_WAIT_MS
+    assert bench.telemetry.events == [("orders_not_sent", {"error": f"{call} failed", "orders": 1})]
+
+
+@pytest.mark.parametrize(("receives", "wait_ms"), [(1, 10_000), (2, 20_000), (3, 40_000), (7, 640_000), (8, 900_000)])
+def test_the_more_often_the_longer_up_to_a_quarter_of_an_hour(receives: int, wait_ms: int) -> None:
+    bench = Bench()
+    bench.outcomes["1"] = Unavailable("dynamodb:PutItem")
+    batch = bench.received("retry", an_order(), times=receives)
+    bench.work(batch, "retry")
+    assert bench.waits("retry") == wait_ms
+    identity = {"project": "p", "queue": "orders", "message_id": "1", "subscriber_id": "s"}
+    assert bench.telemetry.events == [("attempt_unrecorded", {"error": "dynamodb:PutItem failed", **identity})]
+    assert bench.telemetry.counts == {"CallsFailed": 1}
+
+
+def test_a_fault_of_ours_leaves_the_order_in_its_queue_and_its_neighbours_alone() -> None:
+    # Given two orders, our own code failing on the first
+    bench = Bench()
+    bench.outcomes["1"] = KeyError("https://secret")
+    batch = bench.received("push", an_order("1"), an_order("2"))
+    # Then it stays where the dead-letter queue will take it, however often it was received
+    assert bench.work(batch) == {batch[0].sqs_id}
+    assert bench.waits("push") == UNSURE_WAIT_MS
+    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1", "2"]
+    assert bench.telemetry.counts == {"PushFaults": 1}
+    [(name, fields)] = bench.telemetry.events
+    assert (name, fields["error"], fields["message_id"]) == ("push_fault", "KeyError", "1")
+
+
+def test_a_fault_is_not_handed_on_however_worn_its_message_is() -> None:
+    bench = Bench()
+    bench.outcomes["1"] = KeyError("x")
+    batch = bench.received("push", an_order(), times=FRESH_AFTER_RECEIVES)
+    assert bench.work(batch) == {batch[0].sqs_id}
+    assert len(bench.queues["push"].sent) == 1
+
+
+def test_when_deliveries_cannot_be_read_nothing_is_looked_at_yet() -> None:
+    bench = Bench(FaultPlan(Fault.FAILS, of="messages.deliveries"))
+    batch = bench.received("push", an_order("1"), an_order("2"))
+    assert bench.work(batch) == {each.sqs_id for each in batch}
+    assert bench.looked_at == []
+    assert bench.waits("push") == UNSURE_WAIT_MS
+    assert bench.telemetry.events == [("states_unreadable", {"error": "messages.deliveries failed", "orders": 2})]
+
+
+def test_what_cannot_be_hidden_is_kept_all_the_same() -> None:
+    bench = Bench(FaultPlan(Fault.FAILS, of="retry.defer"))
+    bench.follow(Follow.LATER, 5_000)
+    [received] = bench.received("retry", an_order())
+    assert bench.work([received], "retry") == {received.sqs_id}
+    assert bench.telemetry.events == [("visibility_unchanged", {"error": "retry.defer failed", "orders": 1})]
+    # And so is what SQS refuses to hide, as it is no longer in flight
+    bench = Bench()
+    bench.follow(Follow.LATER, 5_000)
+    [received] = bench.received("retry", an_order())
+    bench.queues["retry"].purge()
+    assert bench.work([received], "retry") == {received.sqs_id}
+    assert bench.telemetry.events == [("visibility_unchanged", {"error": "refused", "orders": 1})]
+    assert bench.telemetry.counts == {}
+
+
+# -- messages that wear out
+
+
+@pytest.mark.parametrize(("receives", "messages"), [(FRESH_AFTER_RECEIVES - 1, 1), (FRESH_AFTER_RECEIVES, 2)])
+def test_a_message_received_often_is_replaced(receives: int, messages: int) -> None:
+    bench = Bench()
+    batch = bench.received("retry", an_order(version=3), times=receives)
+    bench.follow(Follow.LATER, 5_000)
+    assert len(bench.work(batch, "retry")) == 2 - messages
+    assert bench.queues["retry"].sent[1:] == [(an_order(), 5)] * (messages - 1)
+    assert len(bench.queues["retry"]) == 1
+
+
+@pytest.mark.parametrize(("age_ms", "messages"), [(FRESH_AFTER_MS - 1, 1), (FRESH_AFTER_MS, 2)])
+def test_an_old_message_is_replaced(age_ms: int, messages: int) -> None:
+    bench = Bench()
+    bench.queues["retry"].send([(an_order(), 0)])
+    bench.clock.advance(ms=age_ms)
+    bench.follow(Follow.LATER, 5_000)
+    bench.work(bench.received("retry"), "retry")
+    assert len(bench.queues["retry"].sent) == messages
+
+
+def test_one_whose_age_is_not_known_is_not_old() -> None:
+    bench = Bench()
+    [received] = bench.received("retry", an_order())
+    bench.follow(Follow.LATER, 5_000)
+    assert bench.work([replace(received, sent_at=None)], "retry") == {received.sqs_id}
+
+
+def test_one_that_cannot_be_replaced_is_kept() -> None:
+    # Given a worn message and a fresh one
+    bench = Bench()
+    [worn] = bench.received("retry", an_order("1"), times=FRESH_AFTER_RECEIVES)
+    [fresh] = bench.received("retry", an_order("2"))
+    for each in ("1", "2"):
+        bench.follow(Follow.LATER, 5_000, of=each)
+    bench.plan.strike(Fault.FAILS, of="retry.send")
+    # Then both wait where they are
+    assert bench.work([worn, fresh], "retry") == {worn.sqs_id, fresh.sqs_id}
+    assert bench.waits("retry") == 5_000
+
+
+# -- several orders of a delivery
+
+
+def test_the_same_delivery_twice_in_a_batch_is_looked_at_once() -> None:
+    bench = Bench()
+    bench.stored[an_order().key] = a_stored()
+    batch = bench.received("push", an_order(), an_order("2"), an_order())
+    bench.follow(Follow.LATER, 5_000)
+    assert bench.work(batch) == set()
+    assert [(each.order.key.message_id, stored) for each, stored in bench.looked_at] == [("1", a_stored()), ("2", None)]
+    assert bench.queues["retry"].sent == [(an_order(), 5)]
+
+
+def test_the_automatic_order_goes_before_the_one_that_a_person_asked_for() -> None:
+    bench = Bench()
+    batch = bench.received("push", an_order(manual=True), an_order())
+    bench.work(batch)
+    assert [each.order.manual for each, _ in bench.looked_at] == [False]
+
+
+@pytest.mark.parametrize(
+    ("version", "receives", "looked_at"), [(3, 1, True), (2, 1, False), (4, 1, False), (2, 2, True), (None, 1, True)]
+)
+def test_an_order_for_a_delivery_as_it_no_longer_is_is_void_unless_it_may_have_changed_it(
+    version: int | None, receives: int, looked_at: bool
+) -> None:
+    bench = Bench()
+    bench.stored[an_order().key] = a_stored(version=3)
+    batch = bench.received("push", an_order(version=version), times=receives)
+    assert bench.work(batch) == set()
+    assert len(bench.looked_at) == looked_at
+
+
+def test_an_order_of_a_delivery_that_was_never_stored_is_not_void() -> None:
+    bench = Bench()
+    bench.work(bench.received("push", an_order(version=3)))
+    assert len(bench.looked_at) == 1
+
+
+def test_a_void_order_leaves_another_one_of_the_same_delivery() -> None:
+    bench = Bench()
+    bench.stored[an_order().key] = a_stored(version=3)
+    bench.work(bench.received("push", an_order(version=2), an_order(version=3)))
+    assert [each.order.version for each, _ in bench.looked_at] == [3]
+
+
+def test_more_than_a_call_of_sqs_takes_all_go_their_way() -> None:
+    bench = Bench()
+    batch: list[Received] = []
+    for start in range(0, 40, 10):
+        orders = [an_order(str(number)) for number in range(start, start + 10)]
+        batch += bench.received("push", *orders)
+    for number in range(40):
+        bench.follow(Follow.LATER, 5_000, of=str(number))
+    assert bench.work(batch) == set()
+    assert len(bench.queues["retry"].sent) == 40
