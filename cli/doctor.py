@@ -20,6 +20,19 @@ FEW_REQUESTS = 1_000
 """Requests a second below which an account's APIs throttle producers early; 10,000 is usual."""
 FEW_WRITES = 10_000
 """Writes a second below which a table on demand throttles early; 40,000 is usual."""
+FEW_ENCRYPTIONS = 1_000
+"""Operations of KMS a second below which environments that start together are throttled when they open secrets; 10,000 is usual."""
+QUOTAS = (
+    ("functions at a time", "lambda", "L-B99A9384", SMALL_CONCURRENCY),
+    ("requests a second to APIs", "apigateway", "L-8A5B8E43", FEW_REQUESTS),
+    ("writes a second to a table", "dynamodb", "L-AB614373", FEW_WRITES),
+    ("operations a second with keys", "kms", "L-6E3AF000", FEW_ENCRYPTIONS),
+)
+"""Quotas that can be raised: what they bound, service, code, and what is little. SQS's 120,000 messages in flight
+for each queue are no quota of Service Quotas."""
+QUOTA_RIGHTS = (
+    "servicequotas:GetServiceQuota, GetAWSDefaultServiceQuota and ListRequestedServiceQuotaChangeHistoryByQuota"
+)
 ROUND_S = 60
 DEAD_LETTERS = ("DeadLettersUrl", "FailuresUrl")
 
@@ -54,6 +67,7 @@ def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
     yield from _asked("websocket log role", lambda: _log_role(client("apigateway")))
     yield from _asked("api requests", lambda: _requests(client("apigateway")))
     yield from _asked("table writes", lambda: _writes(client("dynamodb")))
+    yield from _quotas(client("service-quotas"))
 
 
 def _credentials(sts: Any) -> Iterator[Check]:
@@ -95,6 +109,44 @@ def _writes(tables: Any) -> Iterator[Check]:
         yield Check("table writes", "warning", f"{said}: ask for more (Service Quotas, write throughput)")
     else:
         yield Check("table writes", "ok", said)
+
+
+def _quotas(quotas: Any) -> Iterator[Check]:
+    """What Service Quotas says, a line each; one line if it may not be asked, as nothing is wrong with the account then."""
+    for bounds, service, code, little in QUOTAS:
+        name = f"quota of {service}"
+        try:
+            most = _quota(quotas, service, code)
+            asked = _asked_for(quotas, service, code) if most is not None and most < little else ""
+        except (BotoCoreError, ClientError) as error:
+            reason = error.response["Error"]["Code"] if isinstance(error, ClientError) else str(error)
+            yield Check("quotas", "skipped", f"Service Quotas does not answer ({reason}); it needs {QUOTA_RIGHTS}")
+            return
+        if most is None:
+            yield Check(name, "skipped", f"{bounds}: Service Quotas does not know {code} in this region")
+        elif most < little:
+            command = f"request-service-quota-increase --service-code {service} --quota-code {code} --desired-value N"
+            yield Check(name, "warning", f"{most} {bounds}; {asked or f'ask for more: aws service-quotas {command}'}")
+        else:
+            yield Check(name, "ok", f"{most} {bounds}")
+
+
+def _quota(quotas: Any, service: str, code: str) -> int | None:
+    """The quota as it applies to this account, or else AWS's default; None when AWS knows neither."""
+    for ask in (quotas.get_service_quota, quotas.get_aws_default_service_quota):
+        try:
+            return int(ask(ServiceCode=service, QuotaCode=code)["Quota"]["Value"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchResourceException":
+                raise
+    return None
+
+
+def _asked_for(quotas: Any, service: str, code: str) -> str:
+    """That more was asked for already, and what became of it; empty when nobody asked."""
+    found = quotas.list_requested_service_quota_change_history_by_quota(ServiceCode=service, QuotaCode=code)
+    last = max(found["RequestedQuotas"], key=lambda each: str(each.get("Created", "")), default=None)
+    return f"{int(last['DesiredValue'])} were asked for: {last['Status']}" if last else ""
 
 
 def stack_checks(hub: Deployment) -> Iterator[Check]:

@@ -33,6 +33,9 @@ GOOD: dict[str, Any] = {
         **dict.fromkeys(("AccountMaxReadCapacityUnits", "AccountMaxWriteCapacityUnits"), 80_000),
         **dict.fromkeys(("TableMaxReadCapacityUnits", "TableMaxWriteCapacityUnits"), 40_000),
     },
+    "GetServiceQuota": {"Quota": {"Value": 10_000.0}},
+    "GetAWSDefaultServiceQuota": {"Quota": {"Value": 10_000.0}},
+    "ListRequestedServiceQuotaChangeHistoryByQuota": {"RequestedQuotas": []},
     "DescribeStacks": {"Stacks": [{"Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]},
     "GetFunctionConfiguration": {
         "State": "Active",
@@ -74,16 +77,19 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Account:
     answers = copy.deepcopy(GOOD)
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if isinstance(answers[operation], Exception):
-            raise answers[operation]
-        return answers[operation]
+        answer = answers[operation]
+        if isinstance(answer, dict) and parameters.get("QuotaCode") in answer:
+            answer = answer[parameters["QuotaCode"]]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     return answers
 
 
-def found(typed: Typed, *words: str, code: int = 0) -> dict[str, tuple[str, str]]:
-    rows = typed.json(*words, "deploy", "doctor", code=code)
+def found(typed: Typed, *words: str, before: bool = False, code: int = 0) -> dict[str, tuple[str, str]]:
+    rows = typed.json(*words, "deploy", "doctor", *(["--before"] if before else []), code=code)
     return {each["check"]: (each["state"], each["says"]) for each in rows}
 
 
@@ -124,6 +130,10 @@ def test_before_a_deployment_only_the_account_is_looked_at(account: Account, hub
         "websocket log role",
         "api requests",
         "table writes",
+        "quota of lambda",
+        "quota of apigateway",
+        "quota of dynamodb",
+        "quota of kms",
     ]
     assert rows[1]["state"] == "warning"
     typed("deploy", "doctor", code=2)
@@ -146,6 +156,62 @@ def test_a_low_quota_is_a_warning(
     (found,) = [each for each in rows if each["state"] != "ok"]
     assert (found["check"], found["state"]) == (check, "warning")
     assert "ask for more" in found["says"]
+
+
+def test_a_quota_that_is_little_is_told_with_what_was_asked_for_or_how_to_ask(
+    account: Account, hub: ServedHub, typed: Typed
+) -> None:
+    # Given two quotas of a new account, for one of which more was asked for
+    account["GetServiceQuota"] |= {
+        "L-B99A9384": {"Quota": {"Value": 10.0}},
+        "L-AB614373": {"Quota": {"Value": 500.0}},
+    }
+    account["ListRequestedServiceQuotaChangeHistoryByQuota"] |= {
+        "L-AB614373": {
+            "RequestedQuotas": [
+                {"Created": "2026-11-20", "DesiredValue": 40_000.0, "Status": "PENDING"},
+                {"Created": "2026-11-01", "DesiredValue": 20_000.0, "Status": "DENIED"},
+            ]
+        }
+    }
+    states = found(typed, before=True)
+    little = {name: says for name, (state, says) in states.items() if state == "warning"}
+    assert list(little) == ["quota of lambda", "quota of dynamodb"]
+    assert little["quota of lambda"] == (
+        "10 functions at a time; ask for more: aws service-quotas request-service-quota-increase"
+        " --service-code lambda --quota-code L-B99A9384 --desired-value N"
+    )
+    assert little["quota of dynamodb"] == "500 writes a second to a table; 40000 were asked for: PENDING"
+    assert states["quota of kms"] == ("ok", "10000 operations a second with keys")
+
+
+def test_a_quota_that_was_never_changed_is_the_default_and_one_nobody_knows_is_left_out(
+    account: Account, hub: ServedHub, typed: Typed
+) -> None:
+    account["GetServiceQuota"] |= dict.fromkeys(("L-8A5B8E43", "L-6E3AF000"), refused("NoSuchResourceException"))
+    account["GetAWSDefaultServiceQuota"] |= {
+        "L-8A5B8E43": {"Quota": {"Value": 600.0}},
+        "L-6E3AF000": refused("NoSuchResourceException"),
+    }
+    states = found(typed, before=True)
+    assert states["quota of apigateway"][0] == "warning"
+    assert states["quota of apigateway"][1].startswith("600 requests a second to APIs; ask for more")
+    assert states["quota of kms"] == (
+        "skipped",
+        "operations a second with keys: Service Quotas does not know L-6E3AF000 in this region",
+    )
+
+
+def test_who_may_not_ask_for_quotas_is_told_which_rights_are_missing_once(
+    account: Account, hub: ServedHub, typed: Typed
+) -> None:
+    account["GetServiceQuota"] = refused("AccessDeniedException", 400)
+    states = found(typed, before=True)
+    odd = {name: each for name, each in states.items() if each[0] != "ok"}
+    assert list(odd) == ["quotas"]
+    assert odd["quotas"][0] == "skipped"
+    assert "AccessDeniedException" in odd["quotas"][1]
+    assert "servicequotas:GetServiceQuota" in odd["quotas"][1]
 
 
 def ringing(account: Account) -> None:
