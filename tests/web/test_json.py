@@ -24,7 +24,17 @@ from pushhub.ironmq.wire.messages import (
 )
 from pushhub.ironmq.wire.queues import parse_page, parse_queue
 from pushhub.ironmq.wire.subscribers import parse_removals, parse_subscriber_request
-from pushhub.web.json import boolean, integer, listed, number_in_query, parse_object, section, text
+from pushhub.web.json import (
+    Verbatim,
+    boolean,
+    integer,
+    listed,
+    number_in_query,
+    parse_object,
+    section,
+    text,
+    written,
+)
 
 KEYS = st.sampled_from(
     (
@@ -167,3 +177,17 @@ def test_other_types() -> None:
 @pytest.mark.parametrize(("query", "read"), [({}, 7), ({"n": ""}, 7), ({"n": "0"}, 7), ({"n": "012"}, 12)])
 def test_numbers_in_queries(query: dict[str, str], read: int) -> None:
     assert number_in_query(query, "n", default=7) == read
+
+
+def test_verbatim_json_stands_in_an_answer_as_it_is_wherever_it_is() -> None:
+    value = {"a": Verbatim("1.0"), "b": [Verbatim('{"c" :1e2}'), "ü", {"d": Verbatim("-0")}]}
+    assert written(value) == '{"a": 1.0, "b": [{"c" :1e2}, "ü", {"d": -0}]}'
+    assert written({"a": 1.0}) == '{"a": 1.0}'
+    # A text that holds what looks like a place is a text
+    assert json.loads(written({"a": Verbatim("7"), "b": "0" * 32 + "0", "c": '"1"'})) == {
+        "a": 7,
+        "b": "0" * 33,
+        "c": '"1"',
+    }
+    with pytest.raises(TypeError, match="set is not JSON"):
+        written({"a": set()})

@@ -155,6 +155,42 @@ def test_raw_text_goes_out_as_it_is_with_its_content_type(world: WebhooksWorld) 
     assert world.ask("GET", f"/app/{app}/msg/{posted['id']}")["payload"] == {"rawPayload": "<a>ü</a>"}
 
 
+PAYLOAD_TEXT = '{ "b": 1.0, "a": 1e2, "n": 12345678901234567890123, "f": 0.1000,\n "\\u00fc": "ü" }'
+
+
+@pytest.mark.parametrize("limit", [8_192, 10])
+def test_a_payload_is_shown_as_the_very_text_it_was_posted_as(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an endpoint and a message whose numbers no parser would write again as they are, kept with its message or apart
+    monkeypatch.setattr("pushhub.engine.accept.INLINE_BODY_LIMIT", limit)
+    world = WebhooksWorld()
+    app = world.make_app()
+    endpoint = world.make_endpoint(app)
+    body = f'{{"eventType": "a", "payload": {PAYLOAD_TEXT}}}'
+    posted = world.text("POST", f"/app/{app}/msg", body)
+    message = json.loads(posted)["id"]
+    world.run(seconds=3)
+    # Then what was answered, every view of it, and what was sent, hold that text
+    assert f'"payload": {PAYLOAD_TEXT}' in posted
+    for path in (
+        f"/app/{app}/msg/{message}",
+        f"/app/{app}/msg",
+        f"/app/{app}/endpoint/{endpoint}/msg",
+    ):
+        shown = world.text("GET", path)
+        assert f'"payload": {PAYLOAD_TEXT}' in shown
+        json.loads(shown)
+    polled = world.text("GET", f"/app/{app}/poller/all", after="2026-01-01T00:00:00Z")
+    assert f'"payload": {PAYLOAD_TEXT}' in polled
+    assert world.sender.requests[0].body == PAYLOAD_TEXT.encode()
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": "\\ud800"}', "[" * 5_000])
+def test_raw_text_that_only_looks_like_json_is_shown_as_text(world: WebhooksWorld, text: str) -> None:
+    app = world.make_app()
+    posted = post(world, app, payload={}, transformationsParams={"rawPayload": text})
+    assert world.ask("GET", f"/app/{app}/msg/{posted['id']}")["payload"] == {"rawPayload": text}
+
+
 def test_event_types_channels_and_disabling_select_endpoints(world: WebhooksWorld) -> None:
     # Given endpoints that choose
     for name in ("a", "b"):

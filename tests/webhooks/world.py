@@ -29,6 +29,7 @@ class Answered:
     status: int
     body: Any
     headers: Mapping[str, str]
+    text: str = ""
 
 
 class WebhooksWorld(World):
@@ -77,13 +78,19 @@ class WebhooksWorld(World):
             }
         )
         shown = base64.b64decode(answer["body"]).decode() if answer["isBase64Encoded"] else answer["body"]
-        return Answered(answer["statusCode"], json.loads(shown) if shown else None, answer["headers"])
+        return Answered(answer["statusCode"], json.loads(shown) if shown else None, answer["headers"], shown)
 
     def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         """A request that must go well; its body."""
         answer = self.call(method, path, body, **more)
         assert 200 <= answer.status < 300, answer
         return answer.body
+
+    def text(self, method: str, path: str, body: Any = None, **more: Any) -> str:
+        """A request that must go well; its body as it was written."""
+        answer = self.call(method, path, body, **more)
+        assert 200 <= answer.status < 300, answer
+        return answer.text
 
     def make_app(self, name: str = "Acme", **fields: Any) -> str:
         """A new application; its id."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from pushhub.base.errors import Invalid, NotFound, RequestRefused, Unanswerable
 from pushhub.web.answer_size import ANSWER_BYTES, as_base64, as_text
+from pushhub.web.json import written
 
 Handler = TypeVar("Handler")
 
@@ -163,7 +163,7 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
         Unanswerable: The body does not fit.
     """
     headers = {"Content-Type": "application/json", **response.headers}
-    content = response.body if isinstance(response.body, str) else json.dumps(response.body, ensure_ascii=False)
+    content = response.body if isinstance(response.body, str) else written(response.body)
     body = "" if head else content
     encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
     if encoded:

@@ -1,4 +1,4 @@
-"""Reading IronMQ v3 request bodies strictly: everything odd is refused before anything is stored.
+"""Reading request bodies strictly: everything odd is refused before anything is stored; and writing answers.
 
 Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not
 set"). Fields nobody asks for are ignored, as clients send many.
@@ -7,7 +7,10 @@ set"). Fields nobody asks for are ignored, as clients send many.
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pushhub.base.errors import Invalid
@@ -83,6 +86,32 @@ def _strings(value: Any) -> Iterator[str]:
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """JSON that goes out in an answer as the very text it came in.
+
+    Attributes:
+        text: Valid JSON.
+    """
+
+    text: str
+
+
+def written(value: object) -> str:
+    """An answer as JSON; each :class:`Verbatim` in it stands there as it is."""
+    # Nobody can know the mark beforehand, so no text of an answer is taken for it.
+    mark, texts = secrets.token_hex(16), list[str]()
+
+    def marked(part: object) -> str:
+        if not isinstance(part, Verbatim):
+            raise TypeError(f"{type(part).__name__} is not JSON")
+        texts.append(part.text)
+        return f"{mark}{len(texts) - 1}"
+
+    content = json.dumps(value, ensure_ascii=False, default=marked)
+    return re.sub(f'"{mark}([0-9]+)"', lambda found: texts[int(found[1])], content) if texts else content
 
 
 def text(fields: Fields, name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from pushhub.engine.model.delivery import DeliveryState, close, opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
+from pushhub.web.json import Verbatim
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.ids import engine_id
@@ -24,7 +25,7 @@ from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.model.refusals import Gone, not_found
 from pushhub.webhooks.ports import MessageLog, ReadApplications
 from pushhub.webhooks.wire.fields import NAME
-from pushhub.webhooks.wire.message import parse_payload
+from pushhub.webhooks.wire.message import payload_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,18 +138,15 @@ class WebhooksMessages:
         """
         return found_application(self._applications, project_id, app).fields.redaction
 
-    def payload(self, message: ListedMessage, redaction: Redaction) -> dict[str, Any]:
-        """The payload of a message, without what is withheld."""
-        return redaction.of_payload(self._payload(message))
-
-    def _payload(self, message: ListedMessage) -> dict[str, Any]:
+    def payload(self, message: ListedMessage, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
+        """The payload of a message as it is shown, without what is withheld."""
         content: bytes | None = None
         if message.has_payload(self._clock.now()):
             try:
                 content = body_of(self.stored(message), self._bodies)
             except (Gone, MessageNotFound):
                 content = None
-        return parse_payload(content)
+        return payload_view(content, redaction)
 
     def stored(self, message: ListedMessage) -> Message:
         """A message as the engine has it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
@@ -18,6 +17,7 @@ from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import BodyStore, MessageStore
+from pushhub.web.json import Verbatim
 from pushhub.webhooks.applications import WebhooksApplications
 from pushhub.webhooks.idempotency import Repeats
 from pushhub.webhooks.model.application import Application, queue_of, queue_uid
@@ -44,11 +44,11 @@ class Posted:
 
     Attributes:
         message: As it is listed.
-        payload: Its payload; None when it was posted before, and has to be read.
+        payload: Its payload as it was sent; None when it was posted before, and has to be read.
     """
 
     message: ListedMessage
-    payload: dict[str, Any] | None
+    payload: Verbatim | None
 
 
 class WebhooksPosting:
@@ -172,7 +172,7 @@ class WebhooksPosting:
             )
         [placed] = self._accept.placed(project_id, [new.body], self._bodies)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
-        payload: dict[str, Any] | None = new.payload
+        payload: Verbatim | None = Verbatim(new.payload_text)
         try:
             self._messages.accept([message])
         except Conflict:

@@ -59,10 +59,12 @@ class Saying:
         owed = tuple(each.endpoint_id for each in found if wants(each, event_type, ()))
         if not owed:
             return
+        text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
         new = NewWebhook(
             fields=MessageFields(event_type=event_type),
             payload=dict(payload),
-            body=json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(),
+            payload_text=text,
+            body=text.encode(),
             retention_ms=KEPT_MS,
             application=None,
         )

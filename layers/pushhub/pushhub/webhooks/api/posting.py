@@ -15,10 +15,12 @@ MESSAGES = APP + "/msg"
 def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
     with_content = call.flag("with_content", default=True)
     posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest)
-    payload = posted.payload
-    if payload is None:
-        payload = hub.messages.payload(posted.message, hub.messages.redaction(call.project, posted.message.app_id))
-    return Response(status=202, body=message_view(posted.message, payload if with_content else {}))
+    if not with_content:
+        return Response(status=202, body=message_view(posted.message, {}))
+    payload = posted.payload or hub.messages.payload(
+        posted.message, hub.messages.redaction(call.project, posted.message.app_id)
+    )
+    return Response(status=202, body=message_view(posted.message, payload))
 
 
 ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
+from pushhub.web.json import Verbatim, parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
+from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
 
@@ -33,6 +37,7 @@ class NewWebhook:
     Attributes:
         fields: What its producer says of it.
         payload: The JSON object, parsed.
+        payload_text: The same as it was sent.
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
         application: The application that is made if there is none; None for none.
@@ -40,6 +45,7 @@ class NewWebhook:
 
     fields: MessageFields
     payload: dict[str, Any]
+    payload_text: str
     body: bytes
     retention_ms: int
     application: Fields | None
@@ -60,7 +66,8 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
     payload = fields.raw(name)
     if not isinstance(payload, dict):
         raise fields.refuse("The payload must be a JSON object", "payload")
-    content, content_type = raw_members(body.decode())[name].encode(), None
+    payload_text, content_type = raw_members(body.decode())[name], None
+    content = payload_text.encode()
     transformations = fields.section("transformationsParams")
     if transformations is not None and transformations.raw("rawPayload") is not None:
         content = transformations.text("rawPayload", most=2_097_152).encode()
@@ -77,6 +84,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
             ordering_key=_ordering_key(fields),
         ),
         payload=payload,
+        payload_text=payload_text,
         body=content,
         retention_ms=_retention(fields),
         application=fields.section("application"),
@@ -126,24 +134,28 @@ def _retention(fields: Fields) -> int:
     return kept if ttl is None else min(kept, ttl * 1000)
 
 
-def parse_payload(content: bytes | None) -> dict[str, Any]:
-    """The payload as it is shown: the JSON object that was sent, or what stands for one that is gone or is no object.
+def payload_view(content: bytes | None, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
+    """The payload as it is shown: the very text that was sent, or what stands for one that is gone, withheld or no object.
 
     Args:
         content: The bytes that endpoints get; None when they are gone.
+        redaction: What is withheld. Then it is written anew, with its numbers as they were sent.
     """
     if content is None:
-        return dict(EXPIRED)
+        return EXPIRED
     try:
-        value = json.loads(content)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
+        value = parse_value(content)
+    except Invalid:
+        value = None
+    if not isinstance(value, dict):
         # Posted as raw text: clients can only show objects.
-        return {"rawPayload": content.decode(errors="replace")}
-    return value if isinstance(value, dict) else {"rawPayload": content.decode(errors="replace")}
+        return redaction.of_payload({"rawPayload": content.decode(errors="replace")})
+    if not redaction.payload:
+        return Verbatim(content.decode().strip())
+    return redaction.of_payload(json.loads(content, parse_int=Verbatim, parse_float=Verbatim))
 
 
-def message_view(message: ListedMessage, payload: dict[str, Any]) -> dict[str, Any]:
+def message_view(message: ListedMessage, payload: Mapping[str, Any] | Verbatim) -> dict[str, Any]:
     """A message as clients read it."""
     fields = message.fields
     shown: dict[str, Any] = {
