@@ -19,7 +19,7 @@ from pushhub.cloud.vault import KmsVault
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
-from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
@@ -85,6 +85,7 @@ def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
         fields=EndpointFields(**{"url": "https://a.example/", **fields}),
         headers={"X-Key": "ü"},
         allowed_rate=90,
+        question=OpenQuestion(digest="0a", until=NOW + 5, rate=60, answered=True),
         sealed=b"\x00sealed",
         created_at=NOW,
         updated_at=NOW,
@@ -101,7 +102,7 @@ FULL = EndpointFields(
     throttle_rate=5,
     metadata={"a": "b"},
     version=3,
-    cloud_events=CloudEvents(mode=Mode.STRUCTURED, consent=True),
+    cloud_events=CloudEvents(mode=Mode.STRUCTURED, consent=True, callback=True),
 )
 
 

@@ -482,6 +482,19 @@ def _asymmetric(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {"project": api.project, **names}, {}
 
 
+def _asked(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, _ = _with_event_type(api)
+    wanted = {"mode": "binary", "consent": True, "callback": True}
+    made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, "cloudEvents": wanted}, app=names["app"])
+    callback = api.world.sender.requests[-1].headers["WebHook-Request-Callback"]
+    return {
+        "project": api.project,
+        "app": names["app"],
+        "endpoint": made.body["id"],
+        "secret": callback.rpartition("/")[2],
+    }, {}
+
+
 def _event_type(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     api.call(ROUTES["webhooks.replace_event_type"], EVENT_TYPE, names={"event_type": "user.created"})
     return {"event_type": "user.created"}, {}
@@ -621,6 +634,8 @@ WEBHOOKS = {
     "webhooks.show_secret": Good(_webhook_endpoint),
     "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
     "webhooks.show_public_keys": Good(_asymmetric),
+    "webhooks.consent": Good(_asked),
+    "webhooks.consent_by_link": Good(_asked),
     "webhooks.show_headers": Good(_webhook_endpoint),
     "webhooks.set_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}}),
     "webhooks.change_headers": Good(_webhook_endpoint, {"headers": {"X-Key": "1"}, "deleteHeaders": ["X-Other"]}),

@@ -95,6 +95,7 @@ class Served:
             "task": "t",
             "sink": "s",
             "consumer": "c",
+            "secret": "s",
         }
         path = route.path.format(**{**filled, "subscription": "1", "table": "queues", **(names or {})})
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)

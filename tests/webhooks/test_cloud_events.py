@@ -225,6 +225,145 @@ def test_a_change_of_the_url_asks_again_and_other_changes_do_not(world: Webhooks
     assert world.ask("GET", path)["url"] == "https://b.example/in"
 
 
+# Consent by a callback
+
+LATER = {"mode": "binary", "consent": True, "callback": True}
+
+
+def asked_later(world: WebhooksWorld, answer: Reply | int = 405, **fields: Any) -> tuple[str, str, str]:
+    """An endpoint that was asked and did not consent yet: its application, itself, the way of its callback below the API."""
+    world.sender.script(URL, answer, 200)
+    app = world.make_app()
+    endpoint = world.make_endpoint(app, URL, cloudEvents=LATER, **fields)
+    return app, endpoint, callback_of(world)
+
+
+def callback_of(world: WebhooksWorld) -> str:
+    url = str(world.sender.requests[-1].headers["WebHook-Request-Callback"])
+    assert url.startswith(f"https://{ORIGIN}/api/v1/consent/")
+    return url.removeprefix(f"https://{ORIGIN}/api/v1")
+
+
+def shown(world: WebhooksWorld, app: str, endpoint: str) -> dict[str, Any]:
+    return dict(world.ask("GET", f"/app/{app}/endpoint/{endpoint}")["cloudEvents"])
+
+
+def got(world: WebhooksWorld) -> int:
+    return sum(each.method == "POST" for each in world.sender.requests)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("answer", [200, 405, 404])
+def test_an_endpoint_that_consents_later_gets_what_is_posted_from_then_on(
+    world: WebhooksWorld, method: str, answer: int
+) -> None:
+    # Given an endpoint that was given a URL to consent at, and gets nothing until it does
+    app, endpoint, callback = asked_later(world, answer)
+    waiting = shown(world, app, endpoint)
+    assert (waiting["consented"], waiting["callbackUntil"]) == (False, iso_time(world.clock.now() + 86_400_000))
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=60)
+    assert got(world) == 0
+    # When it consents without a token, with a rate
+    answered = world.call(method, callback, token="", headers={"WebHook-Allowed-Rate": "6"})
+    assert (answered.status, answered.body) == (200, {"consented": True, "allowedRate": 6})
+    assert answered.headers["Cache-Control"] == "no-store"
+    # Then it gets messages, says who sends them, and is shown as one that consented
+    assert sent(world, app).headers["WebHook-Request-Origin"] == ORIGIN
+    assert shown(world, app, endpoint) == {**LATER, "allowedRate": 6, "consented": True}
+    # And what it missed can be replayed
+    began = iso_time(world.clock.now() - 3_600_000)
+    world.ask("POST", f"/app/{app}/endpoint/{endpoint}/replay-missing", {"since": began})
+    world.run(seconds=60)
+    assert got(world) == 2
+
+
+def test_the_rate_that_it_named_when_it_was_asked_is_kept_to_unless_it_names_another(world: WebhooksWorld) -> None:
+    app, endpoint, callback = asked_later(world, Reply(status_code=200, headers={"webhook-allowed-rate": "30"}))
+    assert world.ask("GET", callback, token="")["allowedRate"] == 30
+    assert shown(world, app, endpoint)["allowedRate"] == 30
+
+
+def test_consent_counts_once(world: WebhooksWorld) -> None:
+    # Given an endpoint that consented by its callback, and was disabled since
+    app, endpoint, callback = asked_later(world)
+    first = world.ask("POST", callback, token="")
+    world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"disabled": True, "throttleRate": 1})
+    # When the callback is made again, then it is answered as before and changes nothing
+    assert world.ask("POST", callback, token="", headers={"WebHook-Allowed-Rate": "1"}) == first
+    stored = world.ask("GET", f"/app/{app}/endpoint/{endpoint}")
+    assert (stored["disabled"], stored["cloudEvents"]["allowedRate"]) == (True, None)
+
+
+def test_a_question_ends_after_a_day_and_when_another_is_asked(world: WebhooksWorld) -> None:
+    app, endpoint, first = asked_later(world)
+    path = f"/app/{app}/endpoint/{endpoint}"
+    # When it is asked again, only the new URL counts
+    world.sender.script(URL, 405, 200)
+    world.ask("PATCH", path, {"url": URL})
+    second = callback_of(world)
+    assert second != first
+    assert world.call("POST", first, token="").status == 404
+    # And that for a day
+    world.clock.advance(seconds=86_400)
+    assert world.call("POST", second, token="").status == 404
+    assert world.ask("GET", path)["cloudEvents"]["consented"] is False
+
+
+def test_one_that_consents_at_once_needs_no_callback(world: WebhooksWorld) -> None:
+    app, endpoint, callback = asked_later(world, agreeing(rate="60"))
+    assert shown(world, app, endpoint) == {**LATER, "allowedRate": 60, "consented": True}
+    assert world.call("POST", callback, token="").status == 404
+    sent(world, app)
+    assert got(world) == 1
+    # Until it moves
+    world.sender.script("https://b.example/in", 405, 200)
+    world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"url": "https://b.example/in"})
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    world.run(seconds=5)
+    assert got(world) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [agreeing("other.example"), agreeing("", rate="many"), Reply(error_class="timeout", message="No answer")]
+)
+def test_who_refuses_or_does_not_answer_is_not_left_to_consent_later(world: WebhooksWorld, answer: Reply) -> None:
+    world.sender.script(URL, answer)
+    app = world.make_app()
+    refused = world.call("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": LATER})
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "url"])
+
+
+def test_nobody_else_can_consent(world: WebhooksWorld) -> None:
+    app, endpoint, callback = asked_later(world)
+    other, _ = world.make_app(), world.make_endpoint(app, "https://b.example/in")
+    parts = callback.split("/")
+    wrong = [
+        callback + "x",
+        callback[:-1] or "x",
+        "/".join([*parts[:2], "0" * 24, *parts[3:]]),
+        "/".join([*parts[:3], other, *parts[4:]]),
+        "/".join([*parts[:2], "A#B", *parts[3:]]),
+        "/".join([*parts[:4], "ep_x", *parts[5:]]),
+        "/".join([*parts[:5], "\u00fc\ud800".encode(errors="replace").decode()]),
+    ]
+    assert [world.call("POST", each, token="").status for each in wrong] == [404] * len(wrong)
+    assert world.call("POST", callback, token="", headers={"WebHook-Allowed-Rate": "-1"}).status == 400
+    # Nor does a program that only looks at the link
+    assert world.call("HEAD", callback, token="").status == 200
+    assert shown(world, app, endpoint)["consented"] is False
+    # And no answer to its owner holds the secret
+    secret = callback.rpartition("/")[2]
+    assert secret not in world.text("GET", f"/app/{app}/endpoint")
+
+
+@pytest.mark.parametrize("given", [{"consent": False, "callback": True}, {"consent": True, "callback": "yes"}])
+def test_who_is_not_asked_cannot_consent_later(world: WebhooksWorld, given: dict[str, object]) -> None:
+    app = world.make_app()
+    body = {"url": URL, "cloudEvents": {"mode": "binary", **given}}
+    assert world.call("POST", f"/app/{app}/endpoint", body).body["detail"][0]["loc"][2] == "callback"
+
+
 def test_only_an_http_endpoint_is_asked(world: WebhooksWorld) -> None:
     app = world.make_app()
     given = {"url": "ironmq:///next", "cloudEvents": ASKED}

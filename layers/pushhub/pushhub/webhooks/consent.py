@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pushhub.base.errors import Invalid
@@ -21,6 +22,19 @@ def origin_of(base_url: str) -> str:
     return urlsplit(base_url).hostname or "localhost"
 
 
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What an endpoint answered.
+
+    Attributes:
+        given: Whether it consents; if not, it may do so by a callback.
+        rate: Requests a minute that it allows; None for any number.
+    """
+
+    given: bool
+    rate: int | None
+
+
 class Consents:
     """Asks.
 
@@ -35,21 +49,21 @@ class Consents:
         self._projects = projects
         self._origin = origin_of(base_url)
 
-    def ask(self, project_id: str, url: str, rate_per_s: int | None) -> int | None:
+    def ask(self, project_id: str, url: str, rate_per_s: int | None, callback: str = "") -> Consent:
         """Ask for consent, and for a rate if one is wanted.
 
         Args:
             project_id: Owner of the endpoint.
             url: The endpoint's, ``http`` or ``https``.
             rate_per_s: Messages a second that it is to get at most; None leaves it to the endpoint.
-
-        Returns:
-            Requests a minute that it allows; None for any number.
+            callback: Where it may consent later; empty for nowhere.
 
         Raises:
-            Invalid: It does not consent, in words for its owner.
+            Invalid: It does not consent, in words for its owner; or there was no answer.
         """
         wanted = {} if rate_per_s is None else {"WebHook-Request-Rate": str(rate_per_s * 60)}
+        if callback:
+            wanted["WebHook-Request-Callback"] = callback
         answer = self._sender.send(
             PushRequest(
                 method="OPTIONS",
@@ -63,18 +77,23 @@ class Consents:
         )
         if answer.error_class:
             raise Invalid(f"The endpoint could not be asked for its consent: {answer.message}")
+        rate = allowed_rate(answer.headers.get("webhook-allowed-rate", "*"))
         allowed = answer.headers.get("webhook-allowed-origin", "").strip()
+        if callback and not allowed:
+            # Whoever knows nothing of this answers anything; who runs it may find the URL in its log.
+            return Consent(given=False, rate=rate)
         if allowed != "*" and allowed.lower() != self._origin.lower():
             raise Invalid(f"The endpoint does not consent: WebHook-Allowed-Origin must be * or {self._origin}")
-        return _allowed_rate(answer.headers.get("webhook-allowed-rate", "*").strip())
+        return Consent(given=True, rate=rate)
 
 
-def _allowed_rate(text: str) -> int | None:
-    """Requests a minute; None for any number.
+def allowed_rate(text: str) -> int | None:
+    """Requests a minute of a ``WebHook-Allowed-Rate``; None for any number.
 
     Raises:
         Invalid: It is neither ``*`` nor a positive number.
     """
+    text = text.strip()
     if text == "*":
         return None
     if not (text.isascii() and text.isdecimal() and text.strip("0") and len(text) <= 100):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Protocol
@@ -14,14 +17,15 @@ from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
 from pushhub.engine.target import Targets
 from pushhub.webhooks.applications import found_application
-from pushhub.webhooks.consent import Consents
+from pushhub.webhooks.consent import Consents, allowed_rate
 from pushhub.webhooks.event_types import WebhooksEventTypes
 from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
+from pushhub.webhooks.wire.consent import consent_url
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
     is_http,
@@ -35,6 +39,9 @@ from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 MAX_BYTES = 300_000
 """An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""
+
+CALLBACK_MS = 86_400_000
+"""How long an endpoint may consent by a callback: a person may have to find the URL in a log first."""
 
 _PROJECT = re.compile("[0-9a-f]{24}")
 
@@ -70,6 +77,7 @@ class WebhooksEndpoints:
         consents: Asks endpoints for their consent.
         targets: Other kinds of subscribers, whose URLs an endpoint may have too.
         tell: Told what became of an endpoint: an event and the endpoint as it is then.
+        base_url: Public base URL of this hub.
         clock: Time.
     """
 
@@ -83,8 +91,10 @@ class WebhooksEndpoints:
         consents: Consents,
         targets: Callable[[], Targets],
         tell: Tell,
+        base_url: str,
         clock: Clock,
     ) -> None:
+        self._base_url = base_url
         self._consents = consents
         self._targets = targets
         self._tell = tell
@@ -108,16 +118,21 @@ class WebhooksEndpoints:
         headers = parse_headers(fields)
         self._check(project_id, given, fields)
         now = self._clock.now()
-        made = Endpoint(
+        named = Endpoint(
             project=project_id,
             app_id=application.app_id,
             endpoint_id=new_id(Kind.ENDPOINT, now),
             fields=given,
-            headers=headers,
-            allowed_rate=self._consented(project_id, given, fields),
-            sealed=self._vault.seal(project_id, KeyRing(key).encode()),
             created_at=now,
             updated_at=now,
+        )
+        rate, question = self._consented(named, given, fields)
+        made = replace(
+            named,
+            headers=headers,
+            allowed_rate=rate,
+            question=question,
+            sealed=self._vault.seal(project_id, KeyRing(key).encode()),
         )
         try:
             stored = self._store.put_endpoint(made, None)
@@ -163,8 +178,10 @@ class WebhooksEndpoints:
         if there is None:
             return self.create(project_id, app, fields), True
         self._check(project_id, given, fields, before=there.fields)
-        rate = self._consented(project_id, given, fields)
-        return self._updated(there, lambda stored: replace(stored, fields=given, allowed_rate=rate)), False
+        rate, question = self._consented(there, given, fields)
+        return self._updated(
+            there, lambda stored: replace(stored, fields=given, allowed_rate=rate, question=question)
+        ), False
 
     def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
         """Change the fields of an endpoint that were sent.
@@ -181,16 +198,55 @@ class WebhooksEndpoints:
             return self._updated(
                 there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields))
             )
-        rate = self._consented(project_id, given, fields)
+        rate, question = self._consented(there, given, fields)
 
         def change(stored: Endpoint) -> Endpoint:
             fields_now = parse_endpoint_patch(fields, stored.fields)
             if fields_now.asks_consent and fields_now.url != given.url:
                 # Somebody else changed the other half meanwhile: nobody was asked at this URL.
                 raise conflict("It was changed meanwhile")
-            return replace(stored, fields=fields_now, allowed_rate=rate)
+            return replace(stored, fields=fields_now, allowed_rate=rate, question=question)
 
         return self._updated(there, change)
+
+    def consent(
+        self, project_id: str, app_id: str, endpoint_id: str, secret: str, rate: str | None, *, give: bool = True
+    ) -> Endpoint:
+        """Take an endpoint's consent at the URL that it was given. That counts once; to say it again changes nothing.
+
+        Args:
+            project_id: Owner.
+            app_id: The application's id.
+            endpoint_id: The endpoint's id.
+            secret: From the URL.
+            rate: Value of ``WebHook-Allowed-Rate``; None for what it said when it was asked.
+            give: Whether it consents; False only looks.
+
+        Raises:
+            NotFound: No such question is open: there was none, it is too late, or the endpoint was asked again.
+            Invalid: The rate is none.
+        """
+        allowed = None if rate is None else allowed_rate(rate)
+        there = self._by_ids(project_id, app_id, endpoint_id)
+        if self._question(there, secret).answered or not give:
+            return there
+
+        def change(stored: Endpoint) -> Endpoint:
+            question = self._question(stored, secret)
+            return replace(
+                stored,
+                question=replace(question, answered=True),
+                allowed_rate=question.rate if rate is None else allowed,
+            )
+
+        return self._updated(there, change)
+
+    def _question(self, endpoint: Endpoint, secret: str) -> OpenQuestion:
+        question = endpoint.question
+        right = question is not None and hmac.compare_digest(question.digest, _digest(secret))
+        if question is None or not right or self._clock.now() >= question.until:
+            raise not_found()
+        return question
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
         """Delete an endpoint.
@@ -233,11 +289,16 @@ class WebhooksEndpoints:
         Raises:
             NotFound: No such endpoint.
         """
+        endpoint = self._by_ids(project_id, app_id, endpoint_id)
+        return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
+
+    def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
+        """An endpoint that somebody without a token names."""
         named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
         endpoint = self._store.endpoint(project_id, app_id, endpoint_id) if named else None
         if endpoint is None:
             raise not_found()
-        return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
+        return endpoint
 
     def rotate(self, project_id: str, app: str, name: str, rotation: Rotation) -> tuple[Endpoint, SigningKey]:
         """Give an endpoint another signing key.
@@ -318,19 +379,29 @@ class WebhooksEndpoints:
         if missing:
             raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
 
-    def _consented(self, project_id: str, given: EndpointFields, fields: Fields) -> int | None:
+    def _consented(
+        self, there: Endpoint, given: EndpointFields, fields: Fields
+    ) -> tuple[int | None, OpenQuestion | None]:
         """Ask an endpoint for its consent, if it is to be asked.
 
-        The requests a minute that it allows, None for any number.
+        Returns:
+            The requests a minute that it allows, None for any number; and the question that it may still answer.
         """
         if not given.asks_consent:
-            return None
+            return None, None
         if not is_http(given.url):
             raise fields.refuse("Only an HTTP endpoint can be asked for its consent", "cloudEvents", "consent")
+        later = given.cloud_events is not None and given.cloud_events.callback
+        secret = secrets.token_urlsafe(32) if later else ""
+        callback = consent_url(self._base_url, there, secret) if later else ""
+        until = self._clock.now() + CALLBACK_MS
         try:
-            return self._consents.ask(project_id, given.url, given.throttle_rate)
+            consent = self._consents.ask(there.project, given.url, given.throttle_rate, callback)
         except Invalid as error:
             raise fields.refuse(error.message, "url") from error
+        if consent.given:
+            return consent.rate, None
+        return None, OpenQuestion(digest=_digest(secret), until=until, rate=consent.rate)
 
     def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """A change that is told of; whether it is enabled is told by an event of its own besides."""
@@ -360,6 +431,10 @@ class WebhooksEndpoints:
                 raise
 
         return until_saved(once, doing="changing an endpoint")
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
 def _taken() -> Refused:

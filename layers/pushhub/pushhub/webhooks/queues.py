@@ -77,7 +77,7 @@ def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) ->
         url=f"{PROTOCOL}:{endpoint.fields.url}",
         timeout_s=TIMEOUT_S,
         limits=Limits(rate_per_s=min(rates)) if rates else None,
-        disabled=endpoint.fields.disabled,
+        disabled=not endpoint.active,
         endpoint=endpoint,
         read_at=read_at,
     )

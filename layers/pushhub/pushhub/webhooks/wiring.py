@@ -301,6 +301,7 @@ class Webhooks:
             ),
             targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
+            base_url=self._outside.base_url,
             clock=self._outside.clock,
         )
 

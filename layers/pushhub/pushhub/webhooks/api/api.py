@@ -11,6 +11,7 @@ from pushhub.web.http import Response
 from pushhub.webhooks.api import (
     applications,
     attempts,
+    consent,
     endpoints,
     environment,
     event_types,
@@ -33,6 +34,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *applications.ROUTES,
     *endpoints.ROUTES,
     *public_keys.ROUTES,
+    *consent.ROUTES,
     *event_types.ROUTES,
     *portal.ROUTES,
     *environment.ROUTES,
@@ -44,6 +46,9 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *attempts.ROUTES,
 )
 """Every route of the webhooks API; where two paths fit, the first counts."""
+
+_UNKEPT = portal.UNKEPT | {consent.POST_NAME}
+"""POSTs whose answers are not kept for who repeats them."""
 
 Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
 
@@ -59,7 +64,7 @@ class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
     def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:
         routes = (
             replace(each, handler=_once(each.handler, secret=each.name in endpoints.SECRET_ANSWERS))
-            if each.method == "POST" and each.function is Function.CONTROL and each.name not in portal.UNKEPT
+            if each.method == "POST" and each.function is Function.CONTROL and each.name not in _UNKEPT
             else each
             for each in ROUTES
         )

@@ -176,6 +176,7 @@ _ENDPOINT_FIELDS: dict[str, Schema] = {
 _CLOUD_EVENTS: dict[str, Schema] = {
     "mode": text("With attributes in headers (`ce-...`), or all in one JSON object.", enum=list(Mode)),
     "consent": boolean("Whether the endpoint is asked for its consent first, and its rate kept to."),
+    "callback": boolean("Whether it may consent later, by a callback. Until then it gets nothing."),
 }
 _ENDPOINT_WANTED = {
     **_ENDPOINT_FIELDS,
@@ -189,11 +190,24 @@ _ENDPOINT_SHOWN_FIELDS = {
         {
             **_CLOUD_EVENTS,
             "allowedRate": nullable(whole("Requests a minute that it consented to; any number when null.")),
+            "consented": boolean("Whether it consented, where it may do so by a callback."),
+            "callbackUntil": TIME,
         },
-        lacks=("allowedRate",),
+        lacks=("allowedRate", "callback", "consented", "callbackUntil"),
     ),
 }
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; made when left out."))
+_CONSENT = Described(
+    means="The URL is the one that an endpoint was given when it was asked; it counts once and for a day."
+    " A header `WebHook-Allowed-Rate` names the requests a minute that it allows.",
+    answer=answer(
+        {
+            "consented": boolean("Whether it gets messages now."),
+            "allowedRate": nullable(whole("Requests a minute; any number when null.")),
+        }
+    ),
+    answered={"consented": True, "allowedRate": 120},
+)
 _EVENT_TYPE_FIELDS: dict[str, Schema] = {
     "description": text(),
     "archived": boolean("Whether endpoints may no longer choose it."),
@@ -718,6 +732,8 @@ _ROUTES: Mapping[str, Described] = {
             ]
         },
     ),
+    "webhooks.consent": _CONSENT,
+    "webhooks.consent_by_link": _CONSENT,
     "webhooks.show_headers": Described(
         answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
     ),
@@ -879,6 +895,7 @@ DESCRIPTION = ApiDescription(
         "sink": Named(means="Name of a poller; an endpoint's id or uid to read what that one chooses.", example="crm"),
         "consumer": Named(means="Name of a consumer.", example="one"),
         "attempt": Named(means="Id of the attempt.", example=_ATTEMPT_ID),
+        "secret": Named(means="What the URL ends in.", example="kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh8u2Zl1W3x9E"),
     },
     query={
         "limit": Named(means="Items on a page.", schema=whole("", 1, MAX_LIMIT, default=50)),

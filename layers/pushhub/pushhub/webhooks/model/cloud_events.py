@@ -33,10 +33,12 @@ class CloudEvents:
     Attributes:
         mode: How.
         consent: Whether it was asked for its consent, and is told who sends (CloudEvents' HTTP webhooks, section 4).
+        callback: Whether it may consent later, by a request to a URL that it is given.
     """
 
     mode: Mode
     consent: bool = False
+    callback: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

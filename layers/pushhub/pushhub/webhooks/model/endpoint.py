@@ -59,6 +59,23 @@ class EndpointFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQuestion:
+    """That an endpoint was asked for its consent and may give it later.
+
+    Attributes:
+        digest: SHA-256 of the secret in the URL that it was given, hexadecimal.
+        until: How long it may answer, epoch milliseconds.
+        rate: Requests a minute that it named when it was asked; None for any number.
+        answered: It consented; to ask again makes another question.
+    """
+
+    digest: str
+    until: int
+    rate: int | None = None
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """An endpoint.
 
@@ -69,6 +86,7 @@ class Endpoint:
         fields: What its owner says of it.
         headers: Sent with each message, names as they were given.
         allowed_rate: Requests a minute that it consented to; None for any number.
+        question: It may consent by a callback, or did; None for an endpoint that was not left to.
         sealed: Its signing keys, encrypted (:class:`pushhub.webhooks.ports.Vault`).
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
@@ -82,6 +100,7 @@ class Endpoint:
     fields: EndpointFields
     headers: Mapping[str, str] = field(default_factory=dict)
     allowed_rate: int | None = None
+    question: OpenQuestion | None = None
     sealed: bytes = field(default=b"", repr=False)
     created_at: int
     updated_at: int
@@ -96,7 +115,12 @@ class Endpoint:
     @property
     def active(self) -> bool:
         """Whether it gets messages at all."""
-        return not (self.deleted or self.fields.disabled)
+        return not (self.deleted or self.fields.disabled or self.awaits_consent)
+
+    @property
+    def awaits_consent(self) -> bool:
+        """Whether it has not consented yet."""
+        return self.question is not None and not self.question.answered
 
 
 def wants(

@@ -28,7 +28,7 @@ from typing import Any
 from pushhub.cloud.table import Item, number, text
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
-from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
@@ -127,8 +127,9 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
                 "metadata": dict(fields.metadata),
                 "v": fields.version,
                 "filters": [[each.path, each.operator, each.value] for each in fields.filters],
-                **({"events": [fields.cloud_events.mode, fields.cloud_events.consent]} if fields.cloud_events else {}),
+                **({"events": _events(fields.cloud_events)} if fields.cloud_events else {}),
                 **({"allowed": endpoint.allowed_rate} if endpoint.allowed_rate else {}),
+                **({"question": _question(endpoint.question)} if endpoint.question else {}),
                 "headers": dict(endpoint.headers),
                 "at": [endpoint.created_at, endpoint.updated_at],
             }
@@ -166,6 +167,7 @@ def decode_endpoint(item: Item) -> Endpoint:
         ),
         headers=value["headers"],
         allowed_rate=value.get("allowed"),
+        question=_decode_question(value.get("question")),
         sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
         created_at=value["at"][0],
         updated_at=value["at"][1],
@@ -179,7 +181,25 @@ def _redaction(value: Any) -> Redaction:
 
 
 def _cloud_events(value: Any) -> CloudEvents | None:
-    return None if value is None else CloudEvents(mode=Mode(value[0]), consent=value[1])
+    if value is None:
+        return None
+    mode, consent, *more = value
+    return CloudEvents(mode=Mode(mode), consent=consent, callback=bool(more))
+
+
+def _events(wanted: CloudEvents) -> list[object]:
+    return [wanted.mode, wanted.consent, *([True] if wanted.callback else [])]
+
+
+def _question(question: OpenQuestion) -> list[object]:
+    return [question.digest, question.until, question.rate, question.answered]
+
+
+def _decode_question(value: Any) -> OpenQuestion | None:
+    if value is None:
+        return None
+    digest, until, rate, answered = value
+    return OpenQuestion(digest=digest, until=until, rate=rate, answered=answered)
 
 
 def encode_event_type(event_type: EventType) -> Item:

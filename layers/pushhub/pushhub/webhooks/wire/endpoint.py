@@ -121,7 +121,11 @@ def _cloud_events(fields: Fields) -> CloudEvents | None:
     mode = given.raw("mode")
     if mode not in list(Mode):
         raise given.refuse(f"The mode is one of {', '.join(Mode)}", "mode")
-    return CloudEvents(mode=Mode(mode), consent=given.flag("consent", default=False))
+    callback = given.flag("callback", default=False)
+    consent = given.flag("consent", default=callback)
+    if callback and not consent:
+        raise given.refuse("Who is not asked for consent cannot give it later", "callback")
+    return CloudEvents(mode=Mode(mode), consent=consent, callback=callback)
 
 
 def _filters(fields: Fields) -> tuple[PayloadFilter, ...]:
@@ -366,4 +370,8 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         shown["cloudEvents"] = {"mode": fields.cloud_events.mode.value, "consent": fields.cloud_events.consent}
         if fields.cloud_events.consent:
             shown["cloudEvents"]["allowedRate"] = endpoint.allowed_rate
+        if fields.cloud_events.callback:
+            shown["cloudEvents"] |= {"callback": True, "consented": not endpoint.awaits_consent}
+            if endpoint.question is not None and not endpoint.question.answered:
+                shown["cloudEvents"]["callbackUntil"] = iso_time(endpoint.question.until)
     return shown
