@@ -6,10 +6,15 @@ import json
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.webhooks.world import Answered, WebhooksWorld
 
+from pushhub.base.errors import Invalid
 from pushhub.webhooks.event_types import MAX_BYTES
 from pushhub.webhooks.wire.openapi import MAX_EVENT_TYPES, MAX_NODES
+from pushhub.webhooks.wire.yaml import MOST_CHARACTERS, parse_yaml
 
 PATH = "/event-type/import/openapi"
 USER = {"type": "object", "properties": {"id": {"type": "string"}, "address": {"$ref": "#/components/schemas/Address"}}}
@@ -168,10 +173,118 @@ def test_a_document_that_cannot_be_read_is_refused_whole(world: WebhooksWorld, s
     refused(world, spec)
 
 
-def test_yaml_is_refused_in_words(world: WebhooksWorld) -> None:
-    answer = world.call("POST", PATH, {"specRaw": "openapi: 3.1.0\nwebhooks: {}"})
-    assert answer.status == 422
-    assert "YAML" in answer.body["detail"][0]["msg"]
+YAML = """
+%YAML 1.2
+---
+openapi: 3.1.0  # the version
+webhooks:
+  user.created:
+    post:
+      description: >-
+        A user
+        was created
+      deprecated: true
+      x-svix-group-name: 'user'
+      x-svix-feature-flags: [beta]
+      requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/User"}}}}
+  "user.deleted":
+    summary: A user was deleted
+    post: {}
+components:
+  schemas:
+    User:
+      type: object
+      properties:
+        id: {type: string}
+        address:
+          $ref: '#/components/schemas/Address'
+    Address:
+      type: object
+      properties:
+        city: {type: string}
+        of: {$ref: '#/components/schemas/User'}
+    Other:
+      type: 'null'
+"""
+
+
+@pytest.fixture(params=["CLoader", "Loader"])
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both parsers: that of C, and Python's, which stands in where the other was not made for the machine."""
+    if request.param == "Loader":
+        monkeypatch.delattr(yaml, "CLoader")
+
+
+@pytest.mark.usefixtures("parser")
+def test_a_document_may_be_yaml(world: WebhooksWorld) -> None:
+    # Given the same document in YAML and in JSON
+    assert parse_yaml(YAML) == SPEC
+    # Then the one makes what the other does
+    assert world.ask("POST", PATH, {"specRaw": YAML})["data"] == {"modified": ["user.created", "user.deleted"]}
+    assert imported(world) == {"modified": []}
+
+
+@pytest.mark.usefixtures("parser")
+def test_words_numbers_and_dates_of_yaml_are_what_its_core_schema_says() -> None:
+    text = (
+        "[yes, No, on, 2026-11-22, 012, 0x1F, 0o17, 1_000, .5, -1.5e3, +7, ~, NULL, True, 'true',"
+        " 1.2.3, 12:30:45, .inf]"
+    )
+    read = ["yes", "No", "on", "2026-11-22", 12, 31, 15, "1_000", 0.5, -1500.0, 7, None, None, True, "true"]
+    assert parse_yaml(text) == [*read, "1.2.3", "12:30:45", ".inf"]
+    assert parse_yaml("200: a\ntrue: b\nnull:\n") == {"200": "a", "true": "b", "null": None}
+    assert parse_yaml("# nothing") is None
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)), "webhooks: *a9"]
+)
+
+
+@pytest.mark.usefixtures("parser")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LAUGHS, "Line 2: aliases of YAML are not taken"),
+        ("webhooks: &a [*a]", "aliases"),
+        ("a: &a {b: 1}\nc: {<<: *a}", "aliases"),
+        ("a: !!python/object/apply:os.system [ls]", "tags"),
+        ("a: !!binary aGk=", "tags"),
+        ("a: 1\na: 2", "Line 2: the key a is there twice"),
+        ("? [a, b]\n: c", "a key must be a text"),
+        ("a: 1\n---\nb: 2", "one document"),
+        ("a: [1", "Not YAML in line"),
+        ("a: b: c", "Not YAML in line 1"),
+        ("a: \x00", "control characters"),
+        ("a: \x7f", "Not YAML"),
+        ('a: "\\ud800"', ""),
+        ("a: 1e999", "The number 1e999 is too large"),
+        ("x" * (MOST_CHARACTERS + 1), "converted to JSON"),
+        ("- " * 101 + "a", "deeper than 100"),
+        ("a: " + "[" * 100_000, "deeper than 100"),
+        ("- a", "object"),
+        ("", "object"),
+        ("just words", "object"),
+        ('{"webhooks": {"a": {}}', "Not a JSON document"),
+    ],
+)
+def test_what_is_no_yaml_or_more_than_json_can_say_is_refused_in_words(
+    world: WebhooksWorld, text: str, told: str
+) -> None:
+    answer = world.call("POST", PATH, {"specRaw": text})
+    assert answer.status == 422, answer
+    assert answer.body["detail"][0]["loc"] == ["body", "specRaw"]
+    assert told in answer.body["detail"][0]["msg"]
+    assert world.ask("GET", "/event-type", include_archived="true")["data"] == []
+
+
+@given(st.text(alphabet=" \n-:[]{},#&*!|>'\"%@`?~\\\tab0.x\u00fc", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        json.dumps(parse_yaml(text))
+    except Invalid:
+        return
 
 
 def test_a_small_document_that_stands_for_a_huge_one_is_refused(world: WebhooksWorld) -> None:

@@ -828,7 +828,7 @@ _ROUTES: Mapping[str, Described] = {
         request=request(
             {
                 "spec": nullable(obj("The document.")),
-                "specRaw": nullable(text("The document as text, in place of it.")),
+                "specRaw": nullable(text("The document as text, JSON or YAML, in place of it.")),
                 "dryRun": nullable(boolean("Whether it is only said what would be made and changed.")),
                 "replaceAll": nullable(boolean("Whether event types that are not in it are archived.")),
             }

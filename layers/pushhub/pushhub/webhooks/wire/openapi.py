@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from pushhub.base.errors import Invalid
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields, parse_body
+from pushhub.webhooks.wire.yaml import parse_yaml
 
 MAX_EVENT_TYPES = 1_000
 """Event types that one document brings."""
@@ -29,22 +30,36 @@ _BOUNDS = ("exclusiveMaximum", "exclusiveMinimum")
 
 
 def parse_openapi(fields: Fields) -> Mapping[str, Any]:
-    """The document of a request: ``spec``, or ``specRaw`` as text.
+    """The document of a request: ``spec``, or ``specRaw`` as text, JSON or YAML.
 
     Raises:
         Refused: Neither or both of them are there (400).
-        Unprocessable: It is no JSON object.
+        Unprocessable: It is no object, or cannot be read.
     """
     given, raw = fields.raw("spec"), fields.optional_text("specRaw", most=2_097_152)
     if raw is not None:
         try:
-            given = parse_body(raw.encode())
-        except Unprocessable as error:
-            raise fields.refuse("Not a JSON document; YAML has to be converted first", "specRaw") from error
+            given = _parsed(raw)
+        except Invalid as error:
+            raise fields.refuse(error.message, "specRaw") from error
     where = "specRaw" if raw is not None else "spec"
     if not isinstance(given, dict):
-        raise fields.refuse("An OpenAPI document is a JSON object", where)
+        raise fields.refuse("An OpenAPI document is an object", where)
     return given
+
+
+def _parsed(text: str) -> Any:
+    """A document as text. Only JSON begins with a brace or a bracket and is no YAML that anybody writes.
+
+    Raises:
+        Invalid: It is neither JSON nor YAML that can be taken.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return parse_yaml(text)
+    try:
+        return parse_body(text.encode(errors="surrogatepass"))
+    except Unprocessable as error:
+        raise Invalid(f"Not a JSON document: {error.problems[0].text}") from error
 
 
 def event_types_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,132 @@
+"""YAML as OpenAPI documents are written in it (3.1, section 4.3): what JSON can say, as text of YAML 1.2.
+
+PyYAML reads the text; what it makes of its events is decided here: words such as ``yes`` and dates are texts, and there are no aliases,
+by which a small document could stand for a huge one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pushhub.base.errors import Invalid
+from pushhub.webhooks.wire.fields import MAX_DEPTH
+
+MOST_CHARACTERS = 500_000
+"""Of a document; where the parser is Python's, so much takes some seconds."""
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
+_WHOLE = re.compile(r"[-+]?[0-9]{1,300}|0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
+_FRACTION = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def parse_yaml(text: str) -> Any:
+    """What a document says.
+
+    Args:
+        text: One document.
+
+    Raises:
+        Invalid: It is no YAML, too long, too deep, several documents, or says what JSON cannot.
+    """
+    import yaml  # noqa: PLC0415 (nothing else needs it)
+
+    if len(text) > MOST_CHARACTERS:
+        raise Invalid(f"YAML of more than {MOST_CHARACTERS} characters has to be converted to JSON first")
+    events = yaml.parse(text, Loader=getattr(yaml, "CLoader", yaml.Loader))
+    try:
+        return _Document(events, yaml).value()
+    except yaml.MarkedYAMLError as error:
+        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise Invalid(f"Not YAML{place}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise Invalid("Not YAML") from error
+
+
+class _Document:
+    """Makes a value of events.
+
+    Args:
+        events: Of the parser.
+        yaml: PyYAML, which only the function that needs it imports.
+    """
+
+    def __init__(self, events: Iterator[Any], yaml: Any) -> None:
+        self._events = events
+        self._yaml = yaml
+        self._depth = 0
+
+    def value(self) -> Any:
+        """The value of the only document."""
+        starts = (self._yaml.StreamStartEvent, self._yaml.DocumentStartEvent)
+        event = next(self._events)
+        while isinstance(event, starts):
+            event = next(self._events)
+        if isinstance(event, self._yaml.StreamEndEvent):
+            return None
+        found = self._of(event)
+        # Behind it come its end and the stream's.
+        if not isinstance((next(self._events), next(self._events))[1], self._yaml.StreamEndEvent):
+            raise Invalid("YAML of one document is expected")
+        return found
+
+    def _of(self, event: Any) -> Any:
+        if isinstance(event, self._yaml.AliasEvent):
+            raise Invalid(f"Line {event.start_mark.line + 1}: aliases of YAML are not taken")
+        if event.tag is not None:
+            raise Invalid(f"Line {event.start_mark.line + 1}: tags of YAML are not taken")
+        if isinstance(event, self._yaml.ScalarEvent):
+            text = _checked(event)
+            return _scalar(text) if event.implicit[0] else text
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Invalid(f"YAML is nested deeper than {MAX_DEPTH} levels")
+        is_list = isinstance(event, self._yaml.SequenceStartEvent)
+        found = list(self._items()) if is_list else self._members()
+        self._depth -= 1
+        return found
+
+    def _items(self) -> Iterator[Any]:
+        for event in self._events:
+            if isinstance(event, self._yaml.SequenceEndEvent):
+                return
+            yield self._of(event)
+
+    def _members(self) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for event in self._events:
+            if isinstance(event, self._yaml.MappingEndEvent):
+                break
+            if not isinstance(event, self._yaml.ScalarEvent):
+                raise Invalid(f"Line {event.start_mark.line + 1}: a key must be a text")
+            key = _checked(event)
+            if key in members:
+                raise Invalid(f"Line {event.start_mark.line + 1}: the key {key[:100]} is there twice")
+            members[key] = self._of(next(self._events))
+        return members
+
+
+def _checked(event: Any) -> str:
+    """The text of a scalar; an escape can make half a surrogate pair, which no JSON answer could hold."""
+    text: str = event.value
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Invalid(f"Line {event.start_mark.line + 1}: a text holds half a surrogate pair")
+    return text
+
+
+def _scalar(text: str) -> Any:
+    """What a text without quotes stands for: YAML's core schema, without what no JSON number is."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _WHOLE.fullmatch(text):
+        return int(text, 0 if text[:2] in ("0o", "0x") else 10)
+    if _FRACTION.fullmatch(text):
+        number = float(text)
+        if number in (float("inf"), float("-inf")):
+            raise Invalid(f"The number {text[:100]} is too large")
+        return number
+    return text
