@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
-from pushhub.engine.model.activity import HOUR_MS, Activity
+from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 from pushhub.engine.ports import ActivityStore
 
 HOUR = NOW - NOW % HOUR_MS
@@ -29,3 +29,16 @@ def test_the_hours_asked_for_are_told_and_no_others(activity_store: ActivityStor
         HOUR + 3 * HOUR_MS: 4,
     }
     assert activity_store.activity(OTHER_PROJECT, HOUR, HOUR) == {}
+
+
+def test_subscribers_are_counted_apart_from_their_project_and_each_other(activity_store: ActivityStore) -> None:
+    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=3))
+    activity_store.add_subscriber_activity(PROJECT, "s1", HOUR, SubscriberActivity(attempts=1, failed=1, took_ms=50))
+    activity_store.add_subscriber_activity(PROJECT, "s1", HOUR, SubscriberActivity(attempts=2, delivered=2))
+    activity_store.add_subscriber_activity(PROJECT, "s2", HOUR + HOUR_MS, SubscriberActivity(delivered=1))
+    assert activity_store.subscriber_activity(PROJECT, "s1", HOUR, HOUR + HOUR_MS) == {
+        HOUR: SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=50)
+    }
+    assert activity_store.subscriber_activity(PROJECT, "s2", HOUR, HOUR) == {}
+    assert activity_store.subscriber_activity(OTHER_PROJECT, "s1", HOUR, HOUR) == {}
+    assert activity_store.activity(PROJECT, HOUR, HOUR) == {HOUR: Activity(accepted=3)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -17,7 +18,7 @@ from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.activity import HOUR_MS, Activity
+from pushhub.engine.model.activity import ATTEMPTS_A_WRITE, HOUR_MS, Activity, SubscriberActivity
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.ports import ActivityStore
@@ -82,7 +83,7 @@ def records_of(
     client: S3Client,
     telemetry: FakeTelemetry,
     activity: ActivityStore | None = None,
-    read: Callable[[Mapping[str, Any]], DeliveryRecord | None] = record_of_change,
+    read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None] = record_of_change,
 ) -> Records:
     return Records(
         read=read,
@@ -232,6 +233,72 @@ def test_what_the_hub_does_itself_is_accepted_but_delivered_to_nobody(
     records = records_of(client, telemetry, activity, read=lambda _: next(made))
     records.run([an_inserted_message(1), an_inserted_message(2)], table="messages")
     assert [*counted(activity).values()] == [Activity(delivered=1)]
+
+
+def attempts_at(numbers: dict[str, int]) -> list[DeliveryRecord]:
+    """Records of so many attempts at each subscriber, every other one failed."""
+    record = record_of_delivery(None, first(message(project="p"), Verdict.DELIVERED), ACCEPTED)
+    assert record is not None
+    return [
+        replace(
+            record,
+            record_id=f"{subscriber}/{number}",
+            subscriber_id=subscriber,
+            verdict="failed" if number % 2 else "delivered",
+            duration_ms=10,
+        )
+        for subscriber, count in numbers.items()
+        for number in range(count)
+    ]
+
+
+def test_attempts_are_counted_for_their_subscribers(
+    client: S3Client, telemetry: FakeTelemetry, activity: FakeActivity
+) -> None:
+    made = attempts_at({"a": 3, "b": 1})
+    records = records_of(client, telemetry, activity, read=lambda _: made)
+    records.run([an_inserted_message(1)], table="messages")
+    at = {each: [*activity.subscriber_activity("p", each, 0, 10 * ACCEPTED).values()] for each in ("a", "b", "c")}
+    assert at == {
+        "a": [SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=30)],
+        "b": [SubscriberActivity(attempts=1, delivered=1, took_ms=10)],
+        "c": [],
+    }
+    assert [each.unattributed for each in counted(activity).values()] == [0]
+
+
+class Written(FakeActivity):
+    """Counts its writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
+        self.writes += 1
+        super().add_activity(project_id, hour, activity)
+
+    def add_subscriber_activity(
+        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
+    ) -> None:
+        self.writes += 1
+        super().add_subscriber_activity(project_id, subscriber_id, hour, activity)
+
+
+def test_of_many_subscribers_only_as_many_are_counted_as_attempts_pay_for(
+    client: S3Client, telemetry: FakeTelemetry
+) -> None:
+    # Given 400 attempts, 100 at one subscriber and one each at 300
+    activity = Written()
+    made = attempts_at({"busy": 100, **{f"s{number:03}": 1 for number in range(300)}})
+    records = records_of(client, telemetry, activity, read=lambda _: made)
+    records.run([an_inserted_message(1)], table="messages")
+    # Then that is a write for 20 of them at most, and it is said how many are left out
+    assert activity.writes == 1 + 400 // ATTEMPTS_A_WRITE
+    [whole] = counted(activity).values()
+    assert whole.unattributed == 300 - 19
+    [busy] = activity.subscriber_activity("p", "busy", 0, 10 * ACCEPTED).values()
+    assert busy.attempts == 100
 
 
 class NeverCounts(FakeActivity):

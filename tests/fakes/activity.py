@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.engine.model.activity import Activity
+from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.ports import Report
 
 __all__ = ["FakeActivity", "FakeReports"]
@@ -15,6 +15,7 @@ class FakeActivity:
 
     def __init__(self) -> None:
         self._hours: dict[tuple[str, int], Activity] = {}
+        self._at: dict[tuple[str, str, int], SubscriberActivity] = {}
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
         """See the port."""
@@ -26,6 +27,23 @@ class FakeActivity:
             hour: activity
             for (project, hour), activity in self._hours.items()
             if project == project_id and first <= hour <= last
+        }
+
+    def add_subscriber_activity(
+        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
+    ) -> None:
+        """See the port."""
+        key = (project_id, subscriber_id, hour)
+        self._at[key] = self._at.get(key, SubscriberActivity()) + activity
+
+    def subscriber_activity(
+        self, project_id: str, subscriber_id: str, first: int, last: int
+    ) -> dict[int, SubscriberActivity]:
+        """See the port."""
+        return {
+            hour: activity
+            for (project, subscriber, hour), activity in self._at.items()
+            if (project, subscriber) == (project_id, subscriber_id) and first <= hour <= last
         }
 
 

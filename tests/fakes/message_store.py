@@ -152,6 +152,12 @@ class FakeMessageStore:
             cursor = page[-1][0] if len(rest) > limit else None
             return [self._deliveries[key] for _, key in page], cursor
 
+    def given_up(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        """See the port."""
+        return self.unsettled(project_id, queue_uid, limit=limit, after=max(after or "", "2#"))
+
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         with self._lock:
             return sum(

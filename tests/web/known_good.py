@@ -134,6 +134,8 @@ IRONMQ = {
         _changed("shrunk", {**PUSH_QUEUE, "push": {"subscribers": [SUBSCRIBER, {**SUBSCRIBER, "name": "second"}]}}),
         {"subscribers": [{"name": "second", "url": ""}]},
     ),
+    "ironmq.replay": Good(_push, {"subscriber": "shop", "n": 10, "after": "", "dry_run": True}),
+    "ironmq.show_subscriber_activity": Good(_push, query={"queue": "p", "subscriber": "shop", "hours": "2"}),
     "ironmq.post_messages": Good(
         _pull, {"messages": [{"body": "x", "delay": 5, "push_headers": {"X-Key": "1"}}, {"body": "y"}]}
     ),

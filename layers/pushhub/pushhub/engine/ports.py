@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from pushhub.engine.model.activity import Activity
+from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -283,6 +283,12 @@ class Unsettled(Protocol):
         """
         ...
 
+    def given_up(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        """The deliveries of a queue that were given up, exhausted or held, with a cursor for more. A cursor is any text that sorts as these do."""
+        ...
+
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         """How many deliveries of a queue wait after a first attempt (exhausted ones do not count)."""
         ...
@@ -460,7 +466,7 @@ class ReportStore(Protocol):
 
 
 class ActivityStore(Protocol):
-    """How much went on, by project and hour. A statistic: what is added twice counts twice."""
+    """How much went on, by project or subscriber and hour. A statistic: what is added twice counts twice."""
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
         """Add to what is known of an hour.
@@ -477,6 +483,25 @@ class ActivityStore(Protocol):
 
         One in which nothing happened is missing.
         """
+        ...
+
+    def add_subscriber_activity(
+        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
+    ) -> None:
+        """Add to what is known of a subscriber in an hour.
+
+        Args:
+            project_id: The project.
+            subscriber_id: The hub's id of the subscriber.
+            hour: When the hour began, epoch milliseconds.
+            activity: What to add.
+        """
+        ...
+
+    def subscriber_activity(
+        self, project_id: str, subscriber_id: str, first: int, last: int
+    ) -> dict[int, SubscriberActivity]:
+        """As :meth:`activity`, of one subscriber."""
         ...
 
 

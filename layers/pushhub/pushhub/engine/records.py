@@ -11,7 +11,14 @@ from typing import Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Telemetry
-from pushhub.engine.model.activity import Activity, activity_of, hour_of
+from pushhub.engine.model.activity import (
+    Activity,
+    SubscriberActivity,
+    activity_of,
+    busiest,
+    hour_of,
+    subscriber_activity_of,
+)
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.engine.ports import ActivityStore, RecordStore
 
@@ -78,19 +85,31 @@ class Records:
         return total
 
     def _count(self, records: Sequence[DeliveryRecord]) -> None:
-        """Count the records of one hour: a write for each project that has any.
+        """Count the records of one hour: a write for each project that has any, and for its busiest subscribers.
 
         A statistic: failing to count fails nothing else.
         """
+        hour = hour_of(records[0])
         counts: dict[str, Activity] = {}
+        subscribers: dict[str, dict[str, SubscriberActivity]] = {}
         for record in records:
-            if record.kind is RecordKind.ACCEPTED or not self._internal(record.queue):
-                counts[record.project] = counts.get(record.project, Activity()) + activity_of(record)
+            if record.kind is not RecordKind.ACCEPTED and self._internal(record.queue):
+                continue
+            counts[record.project] = counts.get(record.project, Activity()) + activity_of(record)
+            at_subscriber = subscriber_activity_of(record)
+            if record.subscriber_id and at_subscriber != SubscriberActivity():
+                of_project = subscribers.setdefault(record.project, {})
+                known = of_project.get(record.subscriber_id, SubscriberActivity())
+                of_project[record.subscriber_id] = known + at_subscriber
         for project, activity in counts.items():
-            if activity == Activity():
+            counted, left_out = busiest(subscribers.get(project, {}))
+            whole = activity + Activity(unattributed=left_out)
+            if whole == Activity():
                 continue
             try:
-                self._activity.add_activity(project, hour_of(records[0]), activity)
+                self._activity.add_activity(project, hour, whole)
+                for subscriber_id, each in counted.items():
+                    self._activity.add_subscriber_activity(project, subscriber_id, hour, each)
             except Unavailable as error:
                 self._telemetry.event("activity_not_counted", error=str(error), project=project)
 

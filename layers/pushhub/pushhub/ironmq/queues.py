@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Conflict, QueueNotFound
+from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.queue import Queue
+from pushhub.engine.model.queue import Queue, Subscriber
 from pushhub.engine.ports import QueuesAndTotals, Unsettled
 from pushhub.ironmq.ports import PullSizes
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
@@ -38,6 +38,19 @@ class QueueInfo:
     queue: Queue
     size: int
     total_messages: int
+
+
+def named_subscriber(queue: Queue, name: str) -> Subscriber:
+    """The subscriber of a queue with a name; of several, the first.
+
+    Raises:
+        NotFound: There is none.
+    """
+    subscribers = queue.push.subscribers if queue.push else ()
+    found = next((each for each in subscribers if each.name == name), None)
+    if found is None:
+        raise NotFound("Subscriber not found")
+    return found
 
 
 class Queues:
@@ -75,6 +88,15 @@ class Queues:
         if queue is None:
             raise QueueNotFound
         return queue
+
+    def subscriber(self, project_id: str, queue_name: str, name: str) -> Subscriber:
+        """A subscriber of a queue.
+
+        Raises:
+            QueueNotFound: No such queue.
+            NotFound: It has no subscriber of that name.
+        """
+        return named_subscriber(self.get(project_id, queue_name), name)
 
     def info(self, queue: Queue) -> QueueInfo:
         """The queue's counts."""

@@ -21,7 +21,8 @@ busy subscriber must not slow the others down.
 WAITING = "1#"
 """Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""
 
-_GIVEN_UP = "2#"
+GIVEN_UP = "2#"
+"""Prefix of ``unsettled_key`` of a delivery that was given up."""
 
 SCHEDULED = "parked"
 """The attribute of a delivery that waits in the schedule. Items keep the name it had before the word changed."""
@@ -123,7 +124,7 @@ def _unsettled_keys(delivery: Delivery) -> Item:
     if delivery.state in (DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING):
         group = WAITING
     elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD):
-        group = _GIVEN_UP
+        group = GIVEN_UP
     else:
         return {}
     partitions = unsettled_partitions(delivery.project, delivery.queue_uid)

@@ -1,25 +1,23 @@
-"""Activity by project and hour on DynamoDB: an item each, which goes by itself once nobody asks for its hour any
-more.
-"""
+"""Activity by project or subscriber and hour on DynamoDB: an item each, which goes by itself once nobody asks for its hour any more."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.base.ports import Clock
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.cloud.table import Item, Table, number, numbers, text
-from pushhub.engine.model.activity import Activity
+from pushhub.cloud.table import Table, number, numbers, text
+from pushhub.engine.model.activity import Activity, SubscriberActivity
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
+Counts = TypeVar("Counts", Activity, SubscriberActivity)
+
 KEPT_S = 8 * 86_400
 """How long an hour is kept: a week may be asked for."""
-
-_COUNTS = tuple(asdict(Activity()))
 
 
 class DynamoDBActivity:
@@ -35,9 +33,25 @@ class DynamoDBActivity:
         self._table = Table(client, table, clock)
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        counts = {name: count for name, count in asdict(activity).items() if count}
+        self._add(f"ACTIVITY#{project_id}", hour, asdict(activity))
+
+    def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
+        return self._told(f"ACTIVITY#{project_id}", first, last, Activity)
+
+    def add_subscriber_activity(
+        self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
+    ) -> None:
+        self._add(f"ACTIVITY#{project_id}#{subscriber_id}", hour, asdict(activity))
+
+    def subscriber_activity(
+        self, project_id: str, subscriber_id: str, first: int, last: int
+    ) -> dict[int, SubscriberActivity]:
+        return self._told(f"ACTIVITY#{project_id}#{subscriber_id}", first, last, SubscriberActivity)
+
+    def _add(self, partition: str, hour: int, given: dict[str, int]) -> None:
+        counts = {name: count for name, count in given.items() if count}
         self._table.update(
-            {"pk": text(_partition(project_id)), "sk": text(iso_time(hour))},
+            {"pk": text(partition), "sk": text(iso_time(hour))},
             UpdateExpression=f"ADD {', '.join(f'#{each} :{each}' for each in counts)} SET #ttl = :ttl",
             ExpressionAttributeNames={"#ttl": "ttl", **{f"#{each}": each for each in counts}},
             ExpressionAttributeValues={
@@ -46,21 +60,14 @@ class DynamoDBActivity:
             },
         )
 
-    def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
+    def _told(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
         items = self._table.items(
             KeyConditionExpression="pk = :pk AND sk BETWEEN :first AND :last",
             ExpressionAttributeValues={
-                ":pk": text(_partition(project_id)),
+                ":pk": text(partition),
                 ":first": text(iso_time(first)),
                 ":last": text(iso_time(last)),
             },
         )
-        return {epoch_ms(item["sk"]["S"]): _decode(item) for item in items}
-
-
-def _partition(project_id: str) -> str:
-    return f"ACTIVITY#{project_id}"
-
-
-def _decode(item: Item) -> Activity:
-    return Activity(**{name: numbers(item, name) or 0 for name in _COUNTS})
+        names = tuple(each.name for each in fields(kind))
+        return {epoch_ms(item["sk"]["S"]): kind(**{name: numbers(item, name) or 0 for name in names}) for item in items}

@@ -17,11 +17,12 @@ from pushhub.base.errors import Conflict
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.engine.model.delivery import Delivery
+from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import Once, Schedule
 from pushhub.engine.store._delivery_items import (
+    GIVEN_UP,
     WAITING,
     decode_delivery,
     encode_delivery,
@@ -177,6 +178,13 @@ class DynamoDBMessageStore:
         found = {item["unsettled_key"]["S"]: decode_delivery(item) for item in items if "unsettled_key" in item}
         cursor = page[-1]["unsettled_key"]["S"] if len(entries) > limit else None
         return [found[key] for key in sorted(found)], cursor
+
+    def given_up(
+        self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
+    ) -> tuple[list[Delivery], str | None]:
+        found, cursor = self.unsettled(project_id, queue_uid, limit=limit, after=max(after or "", GIVEN_UP))
+        # One may have been tried since the index was read.
+        return [each for each in found if each.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD)], cursor
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         partitions = unsettled_partitions(project_id, queue_uid)

@@ -10,6 +10,7 @@ from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.activity import ProjectActivity
 from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
 from pushhub.engine.report import ProjectReport
+from pushhub.engine.resend import Resend
 from pushhub.engine.signing import Signing
 from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
@@ -25,6 +26,7 @@ from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
+from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.subscribers import Registration, Subscribers
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Api, Auth, Body, Dialect, Route
@@ -103,6 +105,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         reports: Delivery reports.
         check_url: The egress guard's check of a subscriber URL at registration.
         signing: Keeps the signing keys of subscribers.
+        resend: Has deliveries tried again.
     """
 
     def __init__(
@@ -120,6 +123,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         clock: Clock,
         check_url: CheckUrl,
         signing: Signing,
+        resend: Resend,
     ) -> None:
         registration = Registration(targets=targets, config=config, check_url=check_url, signing=signing, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
@@ -130,6 +134,7 @@ class IronApi(Api[IronUseCases, IronCall]):
             pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
+            replay=Replay(messages=messages, resend=resend, clock=clock),
             activity=ProjectActivity(store=activity, clock=clock),
             report=ProjectReport(store=reports),
         )

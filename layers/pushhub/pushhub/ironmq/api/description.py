@@ -23,7 +23,13 @@ from pushhub.ironmq.wire.queues import (
     MAX_TIMEOUT_S,
     MIN_RETRIES_DELAY_S,
 )
-from pushhub.ironmq.wire.subscribers import DEFAULT_TIMEOUT_S, MAX_NAME_BYTES, MAX_URL_BYTES
+from pushhub.ironmq.wire.subscribers import (
+    DEFAULT_TIMEOUT_S,
+    MAX_CURSOR,
+    MAX_NAME_BYTES,
+    MAX_REPLAYED,
+    MAX_URL_BYTES,
+)
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
 from pushhub.web.api import Auth
 from pushhub.web.description import (
@@ -343,6 +349,8 @@ DESCRIPTION = ApiDescription(
         "previous": Named(means="The last name of the page before."),
         "prefix": Named(means="What the names begin with."),
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
+        "queue": Named(means="The queue's name, where the subscriber is one of a queue."),
+        "subscriber": Named(means="Its name in the queue; without a queue its id."),
         "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
         "reservation_id": Named(means="The reservation, where the body does not say."),
         "subscriber_name": Named(means="Who acknowledges a push, where the body does not say."),
@@ -409,6 +417,30 @@ DESCRIPTION = ApiDescription(
             sent={"subscribers": [{"name": "second"}]},
             answer=_DONE,
             answered={"msg": "Updated"},
+        ),
+        "ironmq.replay": Described(
+            means="Deliveries to it that were given up get one try more each, as long as their messages live. One request looks at `n` deliveries that"
+            " the queue gave up; its `after`, shown with the next request, leads on, until it is null.",
+            request=request(
+                {
+                    "subscriber": text("Name of the subscriber."),
+                    "n": whole("Deliveries to look at.", 1, MAX_REPLAYED, default=MAX_REPLAYED),
+                    "after": nullable(text("Of the answer before; left out at first.", maxLength=MAX_CURSOR)),
+                    "dry_run": boolean("Only count."),
+                },
+                needs=("subscriber",),
+            ),
+            sent={"subscriber": "shop", "dry_run": True},
+            answer=answer(
+                {
+                    "looked": whole("Deliveries that were looked at.", 0),
+                    "found": whole("Those of them that it missed.", 0),
+                    "replayed": whole("Those that are tried again.", 0),
+                    "after": nullable(text("Leads on.")),
+                    "msg": text(),
+                }
+            ),
+            answered={"looked": 3, "found": 2, "replayed": 0, "after": None, "msg": "Counted"},
         ),
         "ironmq.post_messages": Described(
             means="A queue that does not exist is made, as a pull queue. 201 means stored and queued, all of them.",
@@ -574,6 +606,39 @@ DESCRIPTION = ApiDescription(
                 "complete": True,
             },
             refusals={404: "No such table, or no report yet"},
+        ),
+        "ironmq.show_subscriber_activity": Described(
+            means="Subscribers of any protocol: of a queue by `queue` and name, a mapping or an endpoint by its id alone. Counted as the project's"
+            " activity is; `complete` is false where so many subscribers were busy that quieter ones may not have been counted.",
+            asked={"queue": "orders", "subscriber": "shop", "hours": "1"},
+            answer=answer(
+                {
+                    "hours": array(
+                        answer(
+                            {
+                                "hour": text("When it began, UTC.", format="date-time"),
+                                "attempts": whole("Requests made to it.", 0),
+                                "delivered": whole("Deliveries that it took.", 0),
+                                "failed": whole("Attempts that failed.", 0),
+                                "average_ms": nullable(whole("Milliseconds that an attempt took on average.", 0)),
+                            }
+                        )
+                    ),
+                    "complete": boolean("Whether all its attempts are counted."),
+                }
+            ),
+            answered={
+                "hours": [
+                    {
+                        "hour": "2026-11-18T11:00:00.000Z",
+                        "attempts": 5,
+                        "delivered": 4,
+                        "failed": 1,
+                        "average_ms": 87,
+                    }
+                ],
+                "complete": True,
+            },
         ),
         "ironmq.show_activity": Described(
             means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a "

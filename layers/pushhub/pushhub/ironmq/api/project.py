@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
-from pushhub.ironmq.wire.project import parse_hours, render_activity, render_table, render_verdict
+from pushhub.ironmq.wire.project import (
+    parse_hours,
+    render_activity,
+    render_subscriber_activity,
+    render_table,
+    render_verdict,
+)
 from pushhub.web.api import Route
 from pushhub.web.http import Response
 
@@ -26,6 +32,15 @@ def _activity(hub: IronUseCases, call: IronCall) -> Response:
     )
 
 
+def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
+    query = call.request.query
+    subscriber_id = query.get("subscriber", "")
+    if "queue" in query:
+        subscriber_id = hub.queues.subscriber(call.project, query["queue"], subscriber_id).subscriber_id
+    told = hub.activity.at_subscriber(call.project, subscriber_id, parse_hours(query))
+    return Response(status=200, body=render_subscriber_activity(told))
+
+
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route(
         "GET",
@@ -34,6 +49,14 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.show_activity",
         summary="Show what went on in the project, hour by hour",
         query=("hours",),
+    ),
+    Route(
+        "GET",
+        PROJECT + "/activity/subscriber",
+        _at_subscriber,
+        name="ironmq.show_subscriber_activity",
+        summary="Show what went on at a subscriber, hour by hour",
+        query=("queue", "subscriber", "hours"),
     ),
     Route(
         "GET",

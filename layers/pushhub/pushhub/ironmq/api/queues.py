@@ -5,8 +5,9 @@ from __future__ import annotations
 from pushhub.engine.model.queue import Queue
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
+from pushhub.ironmq.queues import named_subscriber
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
-from pushhub.ironmq.wire.subscribers import parse_removals, parse_subscriber_request
+from pushhub.ironmq.wire.subscribers import parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
@@ -59,6 +60,14 @@ def _remove_subscribers(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body={"msg": "Updated"})
 
 
+def _replay(hub: IronUseCases, call: IronCall) -> Response:
+    request = parse_replay(call.fields)
+    queue = hub.queues.get(call.project, call.queue)
+    told = hub.replay.run(queue, named_subscriber(queue, request.subscriber), request)
+    body = {"looked": told.looked, "found": told.found, "replayed": told.replayed, "after": told.cursor}
+    return Response(status=200, body={**body, "msg": "Counted" if request.dry_run else "Replayed"})
+
+
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     Route(
         "GET",
@@ -104,6 +113,14 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         _remove_subscribers,
         name="ironmq.remove_subscribers",
         summary="Remove subscribers by name",
+        body=Body.JSON,
+    ),
+    Route(
+        "POST",
+        QUEUE + "/replay",
+        _replay,
+        name="ironmq.replay",
+        summary="Try again what a subscriber missed, part by part",
         body=Body.JSON,
     ),
 )

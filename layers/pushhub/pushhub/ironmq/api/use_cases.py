@@ -11,6 +11,7 @@ from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
+from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.subscribers import Subscribers
 
 
@@ -25,6 +26,7 @@ class IronUseCases:
         pull: Messages of pull queues.
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
+        replay: Tries again what subscribers missed.
         activity: What went on.
         report: What the delivery report tells.
     """
@@ -35,5 +37,6 @@ class IronUseCases:
     pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge
+    replay: Replay
     activity: ProjectActivity
     report: ProjectReport

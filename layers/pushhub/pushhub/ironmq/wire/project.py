@@ -6,10 +6,10 @@ IronMQ has nothing like it; it is named and worded as its other answers are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
+from pushhub.engine.activity import AtSubscriber
 from pushhub.engine.model.activity import Activity
 from pushhub.engine.report import ReportedTable, ReportedVerdict
 from pushhub.web.json import number_in_query
@@ -32,7 +32,35 @@ def parse_hours(query: Mapping[str, str]) -> int:
 
 def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
     """Hours with what went on in each."""
-    return {"hours": [{"hour": iso_time(hour), **asdict(activity)} for hour, activity in hours]}
+    return {
+        "hours": [
+            {
+                "hour": iso_time(hour),
+                "accepted": activity.accepted,
+                "delivered": activity.delivered,
+                "failed": activity.failed,
+                "given_up": activity.given_up,
+            }
+            for hour, activity in hours
+        ]
+    }
+
+
+def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
+    """Hours with what went on at a subscriber in each, and how long it took on average."""
+    return {
+        "hours": [
+            {
+                "hour": iso_time(hour),
+                "attempts": activity.attempts,
+                "delivered": activity.delivered,
+                "failed": activity.failed,
+                "average_ms": activity.took_ms // activity.attempts if activity.attempts else None,
+            }
+            for hour, activity in told.hours
+        ],
+        "complete": told.complete,
+    }
 
 
 def render_verdict(told: ReportedVerdict) -> dict[str, object]:

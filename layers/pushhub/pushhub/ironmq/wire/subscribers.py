@@ -14,7 +14,7 @@ from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
-from pushhub.web.json import Fields, integer, listed, section, text
+from pushhub.web.json import Fields, boolean, integer, listed, section, text
 from pushhub.web.signing import parse_signing
 
 MAX_SUBSCRIBERS_BYTES = 65_536
@@ -31,6 +31,9 @@ MAX_TIMEOUT_S = 180
 MAX_SIGNED = 50
 """Subscribers of a queue that may be signed for: each has its own keys, which are encrypted one by one."""
 
+MAX_REPLAYED = 100
+"""Deliveries that one request looks at to try them again."""
+
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
@@ -43,6 +46,46 @@ class AskedSubscriber(Subscriber):
     """
 
     signing: SigningChange = field(default=KEEP)
+
+
+MAX_CURSOR = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """What is to be tried again.
+
+    Attributes:
+        subscriber: Name of the subscriber.
+        count: How many deliveries of the queue to look at, 1..100.
+        after: Cursor of the part before; None to begin.
+        dry_run: Only count.
+    """
+
+    subscriber: str
+    count: int
+    after: str | None
+    dry_run: bool
+
+
+def parse_replay(fields: Fields) -> ReplayRequest:
+    """What is to be tried again for a subscriber.
+
+    Raises:
+        Invalid: Wrong type or out of range.
+    """
+    subscriber = text(fields, "subscriber")
+    if subscriber is None:
+        raise Invalid("subscriber must be the name of a subscriber")
+    after = text(fields, "after")
+    if after is not None and (len(after) > MAX_CURSOR or not after.isascii()):
+        raise Invalid("after must be the cursor of an answer")
+    return ReplayRequest(
+        subscriber=subscriber,
+        count=integer(fields, "n", least=1, most=MAX_REPLAYED) or MAX_REPLAYED,
+        after=after or None,
+        dry_run=boolean(fields, "dry_run"),
+    )
 
 
 def parse_subscriber_request(fields: Fields) -> tuple[AskedSubscriber, ...]:

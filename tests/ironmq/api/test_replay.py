@@ -1,0 +1,132 @@
+"""Trying again what a subscriber of a queue missed, and what is told of how it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.ironmq.api.hub import Hub
+
+from pushhub.base.times import iso_time
+from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
+
+SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
+QUEUE = "/queues/orders"
+
+
+@pytest.fixture
+def hub() -> Hub:
+    """A queue with two subscribers, which try once."""
+    hub = Hub()
+    subscribers = [{"name": "shop", "url": SHOP}, {"name": "crm", "url": CRM}]
+    push = {"subscribers": subscribers, "retries": 0, "error_queue": "errors"}
+    made = hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
+    assert made.status == 200
+    return hub
+
+
+def post(hub: Hub, count: int) -> None:
+    messages = [{"body": f"order {number}"} for number in range(count)]
+    assert hub.call("POST", f"{QUEUE}/messages", {"messages": messages}).status == 201
+    hub.world.run(seconds=5)
+
+
+def replay(hub: Hub, **body: Any) -> dict[str, Any]:
+    answer = hub.call("POST", f"{QUEUE}/replay", {"subscriber": "shop", **body})
+    assert answer.status == 200, answer
+    return dict(answer.body)
+
+
+def test_what_a_subscriber_missed_is_counted_and_then_tried_again(hub: Hub) -> None:
+    # Given three messages that one of two subscribers refused
+    hub.world.sender.script(SHOP, 500)
+    post(hub, 3)
+    # When they are counted, then nothing is sent
+    assert replay(hub, dry_run=True) == {"looked": 3, "found": 3, "replayed": 0, "after": None, "msg": "Counted"}
+    hub.world.run(seconds=5)
+    assert len(hub.world.sender.requests_to(SHOP)) == 3
+    # When they are replayed, then each is tried once more, at this subscriber alone
+    hub.world.sender.script(SHOP, 500, 200)
+    assert replay(hub) == {"looked": 3, "found": 3, "replayed": 3, "after": None, "msg": "Replayed"}
+    hub.world.run(seconds=5)
+    assert len(hub.world.sender.requests_to(SHOP)) == 6
+    assert len(hub.world.sender.requests_to(CRM)) == 3
+    # And what was refused again can be replayed again, what was taken not
+    assert replay(hub)["found"] == 1
+    hub.world.run(seconds=5)
+    assert replay(hub)["looked"] == 0
+
+
+def test_a_replay_goes_on_part_by_part(hub: Hub) -> None:
+    hub.world.sender.script(SHOP, 500)
+    hub.world.sender.script(CRM, 500)
+    post(hub, 5)
+    parts, after = [], ""
+    while after is not None:
+        parts.append(replay(hub, n=4, after=after, dry_run=True))
+        after = parts[-1]["after"]
+    assert [each["looked"] for each in parts] == [4, 4, 2]
+    assert sum(each["found"] for each in parts) == 5
+
+
+def test_what_still_waits_was_cleared_or_is_over_is_not_replayed(hub: Hub) -> None:
+    hub.world.sender.script(SHOP, 500)
+    post(hub, 1)
+    # One that waits for its next try is not given up
+    hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 3}}})
+    post(hub, 1)
+    assert replay(hub, dry_run=True)["looked"] == 1
+    hub.call("DELETE", f"{QUEUE}/messages", {})
+    assert replay(hub, dry_run=True)["found"] == 0
+    # Nor one whose time is over
+    hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 0}, "message_expiration": 60}})
+    hub.world.clock.advance(seconds=1)
+    post(hub, 1)
+    assert replay(hub, dry_run=True)["found"] == 1
+    hub.world.clock.advance(seconds=60)
+    assert replay(hub)["found"] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 400),
+        ({"subscriber": 1}, 400),
+        ({"subscriber": "nobody"}, 404),
+        ({"subscriber": "shop", "n": 101}, 400),
+        ({"subscriber": "shop", "after": "x" * 201}, 400),
+        ({"subscriber": "shop", "after": "ü"}, 400),
+        ({"subscriber": "shop", "dry_run": "yes"}, 400),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(hub: Hub, body: dict[str, Any], status: int) -> None:
+    assert hub.call("POST", f"{QUEUE}/replay", body).status == status
+    assert hub.call("POST", "/queues/none/replay", {"subscriber": "shop"}).status == 404
+
+
+def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:
+    now = hub.world.clock.now()
+    this = now - now % HOUR_MS
+    queue = hub.world.config.queue(PROJECT, "orders")
+    assert queue is not None
+    assert queue.push is not None
+    shop = queue.push.subscribers[0].subscriber_id
+    activity = SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=100)
+    hub.world.ports.activity.add_subscriber_activity(PROJECT, shop, this, activity)
+    told = hub.call("GET", "/activity/subscriber?queue=orders&subscriber=shop&hours=2").body
+    quiet = {"attempts": 0, "delivered": 0, "failed": 0, "average_ms": None}
+    assert told == {
+        "hours": [
+            {"hour": iso_time(this - HOUR_MS), **quiet},
+            {"hour": iso_time(this), "attempts": 3, "delivered": 2, "failed": 1, "average_ms": 33},
+        ],
+        "complete": True,
+    }
+    # By its id it is told of without a queue; of one that is not there nothing is known
+    by_id = hub.call("GET", f"/activity/subscriber?subscriber={shop}&hours=1").body
+    assert by_id["hours"] == told["hours"][1:]
+    assert hub.call("GET", "/activity/subscriber?subscriber=other&hours=1").body["hours"][0]["attempts"] == 0
+    assert hub.call("GET", "/activity/subscriber?queue=orders&subscriber=other").status == 404
+    assert hub.call("GET", "/activity/subscriber?queue=none&subscriber=shop").status == 404
+    assert hub.call("GET", "/activity/subscriber?queue=orders&subscriber=shop&hours=999").status == 400
