@@ -21,7 +21,8 @@ FEW_REQUESTS = 1_000
 FEW_WRITES = 10_000
 """Writes a second below which a table on demand throttles early; 40,000 is usual."""
 FEW_ENCRYPTIONS = 1_000
-"""Operations of KMS a second below which environments that start together are throttled when they open secrets; 10,000 is usual."""
+"""Operations of KMS a second below which environments that start together are throttled when they open secrets; 10,000
+is usual."""
 QUOTAS = (
     ("functions at a time", "lambda", "L-B99A9384", SMALL_CONCURRENCY),
     ("requests a second to APIs", "apigateway", "L-8A5B8E43", FEW_REQUESTS),
@@ -112,7 +113,7 @@ def _writes(tables: Any) -> Iterator[Check]:
 
 
 def _quotas(quotas: Any) -> Iterator[Check]:
-    """What Service Quotas says, a line each; one line if it may not be asked, as nothing is wrong with the account then."""
+    """What Service Quotas says, a line each; one line if it may not be asked: nothing is wrong then."""
     for bounds, service, code, little in QUOTAS:
         name = f"quota of {service}"
         try:

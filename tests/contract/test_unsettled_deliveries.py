@@ -52,6 +52,13 @@ def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(
     assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == (waiting + given_up, None)
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 3
     assert message_store.unsettled(OTHER_PROJECT, QUEUE_UID, limit=10) == ([], None)
+    # And those given up come alone where only they are asked for, in pages
+    assert message_store.given_up(PROJECT, QUEUE_UID, limit=10) == (given_up, None)
+    page, cursor = message_store.given_up(PROJECT, QUEUE_UID, limit=1)
+    assert (page, message_store.given_up(PROJECT, QUEUE_UID, limit=1, after=cursor)) == (
+        given_up[:1],
+        (given_up[1:], None),
+    )
     # When the waiting ones settle, then they are gone
     message_store.save(tried(retrying, Verdict.DELIVERED))
     message_store.save(tried(polling, Verdict.DELIVERED))

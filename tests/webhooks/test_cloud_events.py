@@ -231,7 +231,7 @@ LATER = {"mode": "binary", "consent": True, "callback": True}
 
 
 def asked_later(world: WebhooksWorld, answer: Reply | int = 405, **fields: Any) -> tuple[str, str, str]:
-    """An endpoint that was asked and did not consent yet: its application, itself, the way of its callback below the API."""
+    """An endpoint that was asked and did not consent yet: its application, itself, the path of its callback."""
     world.sender.script(URL, answer, 200)
     app = world.make_app()
     endpoint = world.make_endpoint(app, URL, cloudEvents=LATER, **fields)

@@ -16,7 +16,8 @@ class AtSubscriber:
 
     Attributes:
         hours: When each began (epoch milliseconds), and what went on in it.
-        complete: Whether all attempts are counted; where a project has very many busy subscribers, quieter ones are not always.
+        complete: Whether all attempts are counted; where a project has very many busy subscribers, quieter ones are not
+            always.
     """
 
     hours: list[tuple[int, SubscriberActivity]]

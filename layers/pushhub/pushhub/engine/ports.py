@@ -286,7 +286,10 @@ class Unsettled(Protocol):
     def given_up(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """The deliveries of a queue that were given up, exhausted or held, with a cursor for more. A cursor is any text that sorts as these do."""
+        """The deliveries of a queue that were given up, exhausted or held, with a cursor for more.
+
+        Any text may be a cursor, also one that was never given out.
+        """
         ...
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:

@@ -1,7 +1,8 @@
 """Trying again what a subscriber missed: the deliveries to it that were given up, part by part.
 
-They lie in the index of unsettled deliveries until their message's time is over, whether or not an error queue was told of them. Whoever replays asks part after
-part with the cursor of the last answer, so nothing is kept of a replay, and it ends with whoever asks. Each delivery gets one try, and stays given up if that fails.
+They lie in the index of unsettled deliveries until their message's time is over, whether or not an error queue was told
+of them. Whoever replays asks part after part with the cursor of the last answer, so nothing is kept of a replay, and it
+ends with whoever asks. Each delivery gets one try, and stays given up if that fails.
 """
 
 from __future__ import annotations

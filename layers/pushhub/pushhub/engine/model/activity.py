@@ -1,4 +1,7 @@
-"""How much went on in a project, and at its subscribers, hour by hour: a statistic for people, counted from delivery records. Pure."""
+"""How much went on in a project, and at its subscribers, hour by hour. Pure.
+
+A statistic for people, counted from delivery records.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class SubscriberActivity:
 
 
 ATTEMPTS_A_WRITE = 20
-"""To count a subscriber's attempts is a write, which so many attempts have to pay for together, where there are many."""
+"""To count a subscriber's attempts is a write, which so many attempts pay for together, where there are many."""
 
 FREE_WRITES = 8
 """So many subscribers of a batch are counted in any case."""

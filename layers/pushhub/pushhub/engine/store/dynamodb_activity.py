@@ -1,4 +1,7 @@
-"""Activity by project or subscriber and hour on DynamoDB: an item each, which goes by itself once nobody asks for its hour any more."""
+"""Activity by project or subscriber and hour on DynamoDB: an item each.
+
+It goes by itself once nobody asks for its hour any more.
+"""
 
 from __future__ import annotations
 

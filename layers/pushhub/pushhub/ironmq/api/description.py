@@ -419,8 +419,9 @@ DESCRIPTION = ApiDescription(
             answered={"msg": "Updated"},
         ),
         "ironmq.replay": Described(
-            means="Deliveries to it that were given up get one try more each, as long as their messages live. One request looks at `n` deliveries that"
-            " the queue gave up; its `after`, shown with the next request, leads on, until it is null.",
+            means="Deliveries to it that were given up get one try more each, as long as their messages live. One"
+            " request looks at `n` deliveries that the queue gave up; its `after`, shown with the next request,"
+            " leads on, until it is null.",
             request=request(
                 {
                     "subscriber": text("Name of the subscriber."),
@@ -608,8 +609,9 @@ DESCRIPTION = ApiDescription(
             refusals={404: "No such table, or no report yet"},
         ),
         "ironmq.show_subscriber_activity": Described(
-            means="Subscribers of any protocol: of a queue by `queue` and name, a mapping or an endpoint by its id alone. Counted as the project's"
-            " activity is; `complete` is false where so many subscribers were busy that quieter ones may not have been counted.",
+            means="Subscribers of any protocol: of a queue by `queue` and name, a mapping or endpoint by its id alone."
+            " Counted as the project's activity is; `complete` is false where so many subscribers were busy that"
+            " quieter ones may not have been counted.",
             asked={"queue": "orders", "subscriber": "shop", "hours": "1"},
             answer=answer(
                 {

@@ -1,4 +1,7 @@
-"""Webhooks API: endpoints consent to be sent anything, at the URL that they were given (CloudEvents' HTTP webhooks, section 4)."""
+"""Webhooks API: endpoints consent to be sent anything, at the URL that they were given.
+
+CloudEvents' HTTP webhooks, section 4.
+"""
 
 from __future__ import annotations
 
