@@ -135,7 +135,9 @@ IRONMQ = {
         {"subscribers": [{"name": "second", "url": ""}]},
     ),
     "ironmq.replay": Good(_push, {"subscriber": "shop", "n": 10, "after": "", "dry_run": True}),
-    "ironmq.show_subscriber_activity": Good(_push, query={"queue": "p", "subscriber": "shop", "hours": "2"}),
+    "ironmq.show_subscriber_activity": Good(
+        _changed("orders", PUSH_QUEUE), query={"queue": "orders", "subscriber": "shop", "hours": "2"}
+    ),
     "ironmq.post_messages": Good(
         _pull, {"messages": [{"body": "x", "delay": 5, "push_headers": {"X-Key": "1"}}, {"body": "y"}]}
     ),
