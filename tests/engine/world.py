@@ -23,7 +23,7 @@ from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.ports import WorkQueue
-from pushhub.engine.protocol import Protocol
+from pushhub.engine.protocol import OWNERS, Protocol
 from pushhub.engine.push import Push
 from pushhub.engine.wake import Wake
 from pushhub.ironmq.error_queue import ErrorQueuePost
@@ -119,7 +119,7 @@ class World:
         """The hub on the ports, struck by the plan."""
         hub = self.ports.build(self.plan)
         owner = faulty(self.owner, "owner", self.plan)
-        hub.engine.protocols.append(Protocol(name="owner", subscriber_events=lambda: owner))
+        hub.engine.protocols.append(Protocol(name=OWNERS, subscriber_events=lambda: owner))
         return hub
 
     @property

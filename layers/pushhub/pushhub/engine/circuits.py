@@ -101,13 +101,18 @@ class Circuits:
 
     Args:
         healths: What all know.
-        events: Told of warnings, and of subscribers to be disabled.
+        events: Told of warnings, and of subscribers to be disabled; by the name of their queue.
         clock: Time.
         telemetry: Metrics.
     """
 
     def __init__(
-        self, *, healths: Healths, events: Sequence[SubscriberEvents], clock: Clock, telemetry: Telemetry
+        self,
+        *,
+        healths: Healths,
+        events: Callable[[str], Sequence[SubscriberEvents]],
+        clock: Clock,
+        telemetry: Telemetry,
     ) -> None:
         self._healths = healths
         self._events = events
@@ -229,7 +234,7 @@ class Circuits:
             failing_since=health.failing_since,
             percent=percent,
         )
-        for each in self._events:
+        for each in self._events(event.queue):
             each.happened(event)
         self._telemetry.count("SubscribersDisabled" if over else "SubscribersFailing")
 

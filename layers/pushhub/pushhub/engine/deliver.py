@@ -134,8 +134,8 @@ class Deliver:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
-        watchers: Told of every delivery.
-        subscriber_events: Told what becomes of subscribers.
+        watchers: Told of every delivery of a queue, by its name.
+        subscriber_events: Told what becomes of the subscribers of a queue, by its name.
         circuits: Say who may be attempted.
         backlog: Where orders wait whose subscriber may not.
         limiter: Says when.
@@ -152,8 +152,8 @@ class Deliver:
         targets: Targets,
         clock: Clock,
         telemetry: Telemetry,
-        watchers: Sequence[Watcher] = (),
-        subscriber_events: Sequence[SubscriberEvents] = (),
+        watchers: Callable[[str], Sequence[Watcher]],
+        subscriber_events: Callable[[str], Sequence[SubscriberEvents]],
         circuits: Circuits,
         backlog: SubscriberBacklog,
         limiter: Limiter,
@@ -335,7 +335,7 @@ class Deliver:
     def _tell_watchers(self, message: Message, delivery: Delivery) -> None:
         if delivery.order_key is not None and delivery.settled:
             self._let_next_go(delivery.key)
-        for each in self._watchers:
+        for each in self._watchers(message.queue):
             each.seen(message, delivery)
 
     def _without_message(self, delivery: Delivery | None) -> Following:
@@ -489,7 +489,7 @@ class Deliver:
             at=at,
             reason=asked.reason,
         )
-        for each in self._subscriber_events:
+        for each in self._subscriber_events(event.queue):
             each.happened(event)
         self._telemetry.count("SubscribersDisabled")
         self._telemetry.event("subscriber_disabled", **job.received.order.identity, reason=asked.reason)

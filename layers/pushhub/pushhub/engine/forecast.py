@@ -291,7 +291,7 @@ class _Run:
         self._tally = Tally()
         self._known = _Known(self._look_soon, self._next_name, self._plan_tick)
         nobody = _Nobody()
-        self._circuits = Circuits(healths=self._known, events=[self], clock=self._time, telemetry=nobody)
+        self._circuits = Circuits(healths=self._known, events=lambda _: (self,), clock=self._time, telemetry=nobody)
         self._limiter = Limiter(seats=self._known, clock=self._time)
         self._recover = Recover(
             healths=self._known,

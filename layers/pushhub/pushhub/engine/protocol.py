@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.queue import Queue
@@ -66,8 +67,8 @@ class Protocol:
         queue_source: Knows its internal queues.
         internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for
             anybody's answer.
-        watchers: Told of each delivery as it is stored.
-        subscriber_events: Told what becomes of subscribers.
+        watchers: Told of each delivery of its internal queues as it is stored.
+        subscriber_events: Told what becomes of the subscribers of its internal queues.
         ticks: Done each minute.
         exhausted: Handles deliveries that gave up.
         change_readers: By name of its own tables: what makes delivery records of the changes in it.
@@ -89,20 +90,50 @@ class Protocol:
     producer_apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
 
 
+OWNERS = ""
+"""Stands for the protocol of queues that owners made: their names never hold a slash."""
+
+T = TypeVar("T")
+
+
+class ByQueue(Generic[T]):
+    """What each protocol has for its internal queues, made when the first of these is met.
+
+    A hub without stores, or without webhooks, does not pay for theirs at its cold starts. Safe to share between threads.
+
+    Args:
+        made: What makes it, by the protocol's name.
+    """
+
+    def __init__(self, made: Mapping[str, Sequence[Callable[[], T]]]) -> None:
+        self._made = made
+        self._kept: dict[str, tuple[T, ...]] = {}
+        self._lock = Lock()
+
+    def of(self, queue: str) -> Sequence[T]:
+        """What the protocol of a queue has, by the queue's name."""
+        protocol, slash, _ = queue.partition("/")
+        name = protocol if slash else OWNERS
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = tuple(make() for make in self._made.get(name, ()))
+            return self._kept[name]
+
+
 class AllQueues:
     """Queues of owners, and the internal ones of all protocols.
 
     Args:
-        owners: Knows the queues of owners, whose names never hold a slash.
+        owners: Knows the queues of owners.
         protocols: Know those named after them.
     """
 
     def __init__(self, *, owners: QueueSource, protocols: Sequence[Protocol]) -> None:
-        self._owners = owners
-        self._internal = {each.name: each.queue_source() for each in protocols if each.queue_source}
+        internal = {each.name: (each.queue_source,) for each in protocols if each.queue_source}
+        self._sources = ByQueue[QueueSource]({OWNERS: (lambda: owners,), **internal})
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
-        protocol, slash, _ = name.partition("/")
-        source = self._internal.get(protocol) if slash else self._owners
-        return source.queue(project_id, name, fresh=fresh) if source else None
+        for source in self._sources.of(name):
+            return source.queue(project_id, name, fresh=fresh)
+        return None

@@ -166,10 +166,6 @@ class Targets:
         """Whether what is sent to a URL, checked before, can carry a signature."""
         return self._offers[url.partition(":")[0].lower()].signed
 
-    def all(self) -> list[Target]:
-        """Every target; made now rather than at its first URL."""
-        return [self._of(offer) for offer in dict.fromkeys(self._offers.values())]
-
     def _of(self, offer: TargetOffer) -> Target:
         with self._lock:
             if offer not in self._made:

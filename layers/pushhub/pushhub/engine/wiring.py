@@ -31,8 +31,10 @@ if TYPE_CHECKING:
         ShardRuns,
         SubscriberEvents,
         SubscriberStore,
+        Watcher,
         WorkQueue,
     )
+    from pushhub.engine.protocol import ByQueue
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
     from pushhub.engine.records import Records
@@ -457,8 +459,16 @@ class Engine:
         )
 
     @cached_property
-    def _subscriber_events(self) -> list[SubscriberEvents]:
-        return [each.subscriber_events() for each in self.protocols if each.subscriber_events]
+    def _watchers(self) -> ByQueue[Watcher]:
+        from pushhub.engine.protocol import ByQueue
+
+        return ByQueue({each.name: each.watchers for each in self.protocols})
+
+    @cached_property
+    def _subscriber_events(self) -> ByQueue[SubscriberEvents]:
+        from pushhub.engine.protocol import ByQueue
+
+        return ByQueue({each.name: (each.subscriber_events,) for each in self.protocols if each.subscriber_events})
 
     @cached_property
     def circuits(self) -> Circuits:
@@ -467,7 +477,7 @@ class Engine:
 
         ports = self.ports
         return Circuits(
-            healths=ports.subscribers, events=self._subscriber_events, clock=ports.clock, telemetry=ports.telemetry
+            healths=ports.subscribers, events=self._subscriber_events.of, clock=ports.clock, telemetry=ports.telemetry
         )
 
     @cached_property
@@ -504,8 +514,8 @@ class Engine:
             targets=self.targets,
             clock=ports.clock,
             telemetry=ports.telemetry,
-            watchers=[make() for protocol in self.protocols for make in protocol.watchers],
-            subscriber_events=self._subscriber_events,
+            watchers=self._watchers.of,
+            subscriber_events=self._subscriber_events.of,
             circuits=self.circuits,
             backlog=ports.subscribers,
             limiter=self._limiter,

@@ -24,11 +24,13 @@ class HubTicks:
 
     Args:
         settings: Schedulers.
-        intake: Accepts their messages.
+        intake: Gives what accepts their messages, when the first of them ticks: most hubs have none.
         telemetry: Metrics.
     """
 
-    def __init__(self, *, settings: TickingSchedulers, intake: HubIntake, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(
+        self, *, settings: TickingSchedulers, intake: Callable[[], HubIntake], clock: Clock, telemetry: Telemetry
+    ) -> None:
         self._settings = settings
         self._intake = intake
         self._clock = clock
@@ -65,7 +67,7 @@ class HubTicks:
                 current = self._settings.scheduler(scheduler.project, scheduler.scheduler_id)
                 if current is None or current.next_at > now:
                     continue
-                self._intake.derive(
+                self._intake().derive(
                     current.project,
                     HubMessage(type=current.key, payload={}, origin="scheduler"),
                     cause=f"tick/{current.scheduler_id}/{current.next_at}",

@@ -6,7 +6,6 @@ from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import Message
 from pushhub.hub.model.log import log_entry
-from pushhub.hub.model.message import SERVICE_QUEUES
 from pushhub.hub.ports import WriteEntries
 
 
@@ -23,5 +22,5 @@ class HubWatch:
 
     def seen(self, message: Message, delivery: Delivery) -> None:
         """Write the entry of a message of the hub. An older delivery changes nothing, the same one again neither."""
-        if message.queue.startswith(SERVICE_QUEUES) and delivery.version > 0:
+        if delivery.version > 0:
             self._log.put(log_entry(message, delivery, self._clock.now()))

@@ -185,7 +185,10 @@ class Hub:
 
         outside = self._outside
         return HubTicks(
-            settings=self.ports.settings, intake=self.intake, clock=outside.clock, telemetry=outside.telemetry
+            settings=self.ports.settings,
+            intake=lambda: self.intake,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
         )
 
     @cached_property

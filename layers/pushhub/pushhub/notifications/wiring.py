@@ -13,10 +13,6 @@ from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import AwsEnginePorts, Engine
-from pushhub.notifications.log import Retention
-from pushhub.notifications.model.backlog import WINDOW
-from pushhub.notifications.wire.frames import AckIds
-from pushhub.notifications.wire.tokens import Tokens
 
 if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.consumer_tokens import ConsumerTokens
     from pushhub.notifications.consumers import Consumers, Disconnects
     from pushhub.notifications.idle import IdleConnections
-    from pushhub.notifications.log import TopicLog
+    from pushhub.notifications.log import Retention, TopicLog
     from pushhub.notifications.ports import (
         BacklogStore,
         ConnectionStore,
@@ -128,7 +124,12 @@ class AwsNotificationsPorts:
     def __init__(self, aws: AwsEnginePorts) -> None:
         self._aws = aws
 
-    window = WINDOW
+    @property
+    def window(self) -> int:
+        """The protocol's."""
+        from pushhub.notifications.model.backlog import WINDOW
+
+        return WINDOW
 
     @property
     def backlogs_table(self) -> str:
@@ -201,6 +202,8 @@ class AwsNotificationsPorts:
     @cached_property
     def retention(self) -> Retention:
         """From the settings."""
+        from pushhub.notifications.log import Retention
+
         return Retention(
             age_ms=self._aws.settings[BACKLOG_HOURS] * 3_600_000,
             size=self._aws.settings[BACKLOG_BYTES],
@@ -286,6 +289,7 @@ class Notifications:
     @cached_property
     def _consumer_tokens(self) -> ConsumerTokens:
         from pushhub.notifications.consumer_tokens import ConsumerTokens
+        from pushhub.notifications.wire.tokens import Tokens
 
         tokens = Tokens(self.ports.keys.secrets)
         return ConsumerTokens(tokens=tokens, projects=self._outside.config, clock=self._outside.clock)
@@ -294,6 +298,7 @@ class Notifications:
     def consumers(self) -> Consumers:
         """The life of connections."""
         from pushhub.notifications.consumers import Consumers
+        from pushhub.notifications.wire.frames import AckIds
 
         ports = self.ports
         return Consumers(
@@ -313,6 +318,7 @@ class Notifications:
     def sender(self) -> NotificationSender:
         """Sends the notifications of one subscriber."""
         from pushhub.notifications.sender import NotificationSender
+        from pushhub.notifications.wire.frames import AckIds
 
         ports, outside = self.ports, self._outside
         return NotificationSender(

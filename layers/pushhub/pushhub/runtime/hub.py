@@ -17,7 +17,6 @@ from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine, EnginePorts
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
-from pushhub.runtime import console
 from pushhub.webhooks.wiring import Webhooks
 
 
@@ -76,8 +75,8 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "ingest": lambda hub: hub.part(Ironmq).api,
     "control": lambda hub: hub.part(Ironmq).api,
     "dispatch": lambda hub: hub.engine.dispatch,
-    "push": lambda hub: (hub.engine.push, hub.engine.targets.all()),
-    "poll": lambda hub: (hub.engine.poll, hub.engine.targets.all()),
+    "push": lambda hub: (hub.engine.push, hub.engine.targets.of("https:")),
+    "poll": lambda hub: (hub.engine.poll, hub.engine.targets.of("hub:")),
     "sweep": lambda hub: hub.engine.sweep,
     "wake": lambda hub: (hub.engine.wake, hub.part(Hub).ticks),
     "errors": lambda hub: hub.part(Ironmq).error_queue_post,
@@ -85,13 +84,20 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "notify": lambda hub: (hub.part(Notifications).sender_batch, hub.part(Notifications).idle_connections),
     "records": lambda hub: (hub.engine.ports.records, hub.engine.ports.activity),
 }
-"""What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event."""
+"""What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event.
+
+What only some hubs need is not among it: the other kinds of subscribers are made at the first delivery to one."""
 
 
 def settings_of(function: str) -> set[Setting[Any]]:
     """The settings that a function has, by the name of its folder."""
-    declared = ({"console": console.SETTINGS}, SETTINGS, *(each.settings for each in PROTOCOLS))
-    return {each for settings in declared for each in settings.get(function, ())}
+    if function == "console":
+        from pushhub.runtime import console  # noqa: PLC0415 (the other functions do without what serves its files)
+
+        return {*console.SETTINGS}
+    return {
+        each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
+    }
 
 
 @cache

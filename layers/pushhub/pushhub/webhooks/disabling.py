@@ -10,7 +10,6 @@ from typing import Protocol
 from pushhub.base.conflicts import until_saved
 from pushhub.base.times import iso_time
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.ports import Endpoints
 from pushhub.webhooks.queues import CIRCUIT
@@ -45,9 +44,7 @@ class WebhooksDisabling:
         Raises:
             Unavailable: It has to be told again.
         """
-        protocol, _, app_id = event.queue.partition("/")
-        if protocol != PROTOCOL:
-            return
+        app_id = event.queue.partition("/")[2]
 
         def once() -> None:
             endpoint = self._endpoints.endpoint(event.project, app_id, event.subscriber_id)
