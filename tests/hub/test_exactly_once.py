@@ -20,7 +20,7 @@ from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Received
-from pushhub.hub.model.message import service_queue
+from pushhub.hub.model.internal_queues import service_queue
 from pushhub.hub.model.object_ids import from_object_id
 
 LATER, FLAKY, DESK = "https://later.example/in", "https://flaky.example/in", "https://desk.example/in"

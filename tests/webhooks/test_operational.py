@@ -20,9 +20,10 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields, queue_of
+from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.operational import MOST_A_MINUTE, Operational
 
 NOW = FakeClock().now()

@@ -17,9 +17,10 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, added, opening
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import Application, ApplicationFields, queue_of
+from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
+from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pushhub.hub.model.internal_queues import INCOMING_QUEUE, mapping_of_queue, service_queue
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions, ServicePush
-from pushhub.hub.model.message import (
-    INCOMING_QUEUE,
-    HubMessage,
-    is_message_type,
-    mapping_of_queue,
-    service_queue,
-)
+from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.notice import Level, message_type, notification_id
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of, parameter_id, sent_parameters
 

@@ -15,17 +15,10 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message
 from pushhub.engine.ports import BodyStore, MessageSink
+from pushhub.hub.model.internal_queues import INCOMING_QUEUE, INCOMING_UID, ROUTER, service_queue
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.message import (
-    INCOMING_QUEUE,
-    INCOMING_UID,
-    LIFE_MS,
-    ROUTER,
-    HubMessage,
-    headers_of,
-    service_queue,
-)
+from pushhub.hub.model.message import LIFE_MS, HubMessage, headers_of
 from pushhub.hub.ports import MessageTypes, WriteEntries
 
 

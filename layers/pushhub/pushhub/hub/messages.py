@@ -17,6 +17,7 @@ from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
+from pushhub.hub.model.internal_queues import INCOMING_UID
 from pushhub.hub.model.log import (
     ARCHIVED_BY_A_PERSON,
     PERSON,
@@ -27,7 +28,7 @@ from pushhub.hub.model.log import (
     RecordedAnswer,
     log_entry,
 )
-from pushhub.hub.model.message import INCOMING_UID, HubMessage
+from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
 from pushhub.hub.ports import Answers, Entries, Notices

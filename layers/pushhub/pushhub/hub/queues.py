@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
 from pushhub.hub.model.mapping import ServicePush
-from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
 from pushhub.hub.ports import ReadMapping
 from pushhub.hub.wire.request import ANSWER_SECONDS
 

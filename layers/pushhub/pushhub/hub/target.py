@@ -18,9 +18,10 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.engine.signing import Signing
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
+from pushhub.hub.model.internal_queues import DIALECT
 from pushhub.hub.model.log import RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServicePush
-from pushhub.hub.model.message import DIALECT, HubMessage
+from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import Answers, ReadParameters
 from pushhub.hub.router import HubRouter

@@ -12,7 +12,7 @@ from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.hub.model.message import DIALECT, INCOMING_QUEUE
+from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore, Descendants

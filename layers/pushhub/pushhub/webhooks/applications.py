@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.ports import Clock
-from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields
+from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken

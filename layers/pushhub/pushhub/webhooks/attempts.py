@@ -16,10 +16,11 @@ from pushhub.engine.resend import Resend
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
-from pushhub.webhooks.model.application import Application, app_of
+from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind, first_id
+from pushhub.webhooks.model.internal_queues import app_of
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
 from pushhub.webhooks.model.refusals import Gone, Refused, not_found

@@ -11,9 +11,10 @@ from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.ports import SubscriberStore
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
-from pushhub.webhooks.model.application import OPERATIONAL_APP, PROTOCOL, Application, queue_of, queue_uid
+from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, PROTOCOL, queue_of, queue_uid
 from pushhub.webhooks.ports import Endpoints, ReadApplications
 from pushhub.webhooks.queues import CIRCUIT
 

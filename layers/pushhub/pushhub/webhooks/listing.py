@@ -14,7 +14,7 @@ from pushhub.base.ids import time_of_message_id
 from pushhub.base.ports import Clock
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import queue_uid
+from pushhub.webhooks.model.internal_queues import queue_uid
 from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import MessageLog

@@ -13,9 +13,10 @@ from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import OPERATIONAL_APP, Application, ApplicationFields
+from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import attempt_id, message_id
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.ports import Applications

@@ -20,9 +20,10 @@ from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.web.json import Verbatim
 from pushhub.webhooks.applications import WebhooksApplications
 from pushhub.webhooks.idempotency import Repeats
-from pushhub.webhooks.model.application import Application, queue_of, queue_uid
+from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import Enforcement, EventType
+from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.message import LISTED_MS, ListedMessage
 from pushhub.webhooks.model.page import Span

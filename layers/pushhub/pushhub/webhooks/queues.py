@@ -14,8 +14,9 @@ from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.seats import Limits
-from pushhub.webhooks.model.application import PROTOCOL, Application, queue_uid
+from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint
+from pushhub.webhooks.model.internal_queues import PROTOCOL, queue_uid
 from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
 TIMEOUT_S = 30

@@ -17,11 +17,11 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder, Targets
 from pushhub.webhooks.attempt_groups import AttemptGroups
 from pushhub.webhooks.consent import origin_of
-from pushhub.webhooks.model.application import PROTOCOL
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
 from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
+from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
 from pushhub.webhooks.ports import ReadEndpoints
 from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber

@@ -12,7 +12,7 @@ from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.target import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.webhooks.model.application import PROTOCOL
+from pushhub.webhooks.model.internal_queues import PROTOCOL
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore

@@ -12,7 +12,8 @@ from enum import StrEnum
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import BodyRef, Message
-from pushhub.hub.model.message import INCOMING_QUEUE, ROUTER, consumer_of, mapping_of_queue, parent_of, type_of
+from pushhub.hub.model.internal_queues import INCOMING_QUEUE, ROUTER, mapping_of_queue
+from pushhub.hub.model.message import consumer_of, parent_of, type_of
 
 PERSON = "person"
 """Under this name the statuses of a delivery say what a person decided about it."""

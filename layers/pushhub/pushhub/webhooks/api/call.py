@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pushhub.web.api import Call
 from pushhub.webhooks.idempotency import digest_of
-from pushhub.webhooks.model.application import OPERATIONAL_APP
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message
-from pushhub.webhooks.model.application import app_of, queue_uid
 from pushhub.webhooks.model.ids import message_id
+from pushhub.webhooks.model.internal_queues import app_of, queue_uid
 
 DAY_MS = 86_400_000
 

@@ -1,0 +1,26 @@
+"""Names of the internal queues of webhooks: one for each application."""
+
+from __future__ import annotations
+
+from pushhub.engine.model.keys import LISTED
+
+PROTOCOL = "webhooks"
+"""Name of the protocol, and the first part of its queues' names."""
+
+OPERATIONAL_APP = "app_" + "0" * 27
+"""Id of the application in each project that tells what the hub has to say; it sorts before all others."""
+
+
+def queue_of(app_id: str) -> str:
+    """Name of the internal queue of an application."""
+    return f"{PROTOCOL}/{app_id}"
+
+
+def queue_uid(app_id: str) -> str:
+    """Generation of that queue, whose messages can be listed: an application that is deleted never comes back."""
+    return f"{LISTED}{app_id}"
+
+
+def app_of(uid: str) -> str:
+    """The id of the application whose queue has that generation."""
+    return uid.removeprefix(LISTED)
