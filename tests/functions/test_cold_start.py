@@ -73,7 +73,7 @@ def test_every_function_is_held_to_its_parts() -> None:
 
 @pytest.mark.parametrize("function", sorted(PARTS))
 def test_a_cold_start_imports_the_parts_that_the_function_needs(function: str) -> None:
-    """Given the list of protocols, which all import, when a handler is imported, then nothing comes of other protocols."""
+    """Given the list of protocols, when a handler is imported beside it, then nothing comes of other protocols."""
     loaded, common, _ = start(function)
     assert packages(loaded - common) == PARTS[function]
 
@@ -87,7 +87,7 @@ def test_a_cold_start_imports_nothing_heavy_that_it_can_do_without(function: str
 
 
 def test_the_list_of_protocols_imports_their_wirings_and_names_only() -> None:
-    """Given what every function imports, then of each protocol it is only what says its name, settings and kinds of subscribers."""
+    """Given what every function imports, then of each protocol it is what says its name, settings and targets."""
     _, common, _ = start("dispatch")
     protocols = {each for each in common if each.startswith("pushhub.") and packages({each})}
     assert {each.rpartition(".")[2] for each in protocols} <= {"wiring", "model", "internal_queues"}

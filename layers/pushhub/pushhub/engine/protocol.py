@@ -99,7 +99,7 @@ T = TypeVar("T")
 class ByQueue(Generic[T]):
     """What each protocol has for its internal queues, made when the first of these is met.
 
-    A hub without stores, or without webhooks, does not pay for theirs at its cold starts. Safe to share between threads.
+    A hub without stores, or without webhooks, does not pay for theirs at its cold starts. Threads may share it.
 
     Args:
         made: What makes it, by the protocol's name.
