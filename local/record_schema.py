@@ -29,6 +29,9 @@ _IN_JSON: Final = {
 _KEPT_BESIDES: Final = {"source": "string"}
 """What curated records have besides: the object that each came from."""
 
+_WIDTH: Final = 105
+"""Characters of a line of the template's columns, without what stands before them."""
+
 
 def table_of_fields() -> str:
     """The table of fields of ``docs/records.md``."""
@@ -40,12 +43,18 @@ def table_of_fields() -> str:
 
 
 def columns_of_athena() -> str:
-    """The columns of curated records as ``template.yaml`` lists them."""
-    lines = []
+    """The columns of curated records as ``template.yaml`` lists them, as many to a line as fit."""
+    columns = []
     for name, kind in {**COLUMNS, **_KEPT_BESIDES}.items():
         quoted = f'"{kind}"' if "<" in kind else kind
-        lines.append(f"            - {{Name: {name}, Type: {quoted}}}\n")
-    return "".join(lines)
+        columns.append(f"{{Name: {name}, Type: {quoted}}}")
+    rows: list[str] = []
+    for each in columns:
+        if rows and len(rows[-1]) + len(each) + 2 < _WIDTH:
+            rows[-1] += f", {each}"
+        else:
+            rows.append(each)
+    return ",\n".join(f"            {row}" for row in rows) + "\n"
 
 
 def with_fields(page: str) -> str:
@@ -55,7 +64,7 @@ def with_fields(page: str) -> str:
 
 def with_columns(template: str) -> str:
     """``template.yaml`` with the columns of curated records as they should be."""
-    pattern = r"(?<=\n)(?: +- \{Name: [^\n]*\}\n)+(?=\n  CuratedDeliveries:)"
+    pattern = r"(?<=Columns: \[\n)(?: +\{Name: [^\n]*\n)+(?= +\]\n\n  CuratedDeliveries:)"
     return _replaced(template, pattern, columns_of_athena())
 
 
