@@ -39,7 +39,7 @@ CLIENTS = {
     "notify": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
     "console": [],
 }
-"""The clients that each function makes at its start (tests/functions/test_cold_start.py); boto3 alone where it has none."""
+"""The clients that each function makes at its start (tests/functions/test_cold_start.py); with none, boto3 alone."""
 
 
 VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1")

@@ -23,9 +23,9 @@ PARTS = {
     "poll": {"hub", "egress"},
     "wake": {"hub"},
     "sweep": set(),
-    "errors": {"ironmq"},
-    "consumers": {"notifications"},
-    "notify": {"notifications"},
+    "errors": {"ironmq", "web"},
+    "consumers": {"notifications", "web"},
+    "notify": {"notifications", "web"},
     "records": set(),
 }
 """The packages of the layer that each function starts with, besides the engine and what everything stands on."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.verdict import Answer
+if TYPE_CHECKING:
+    from pushhub.base.verdict import Answer
 
 
 class Clock(Protocol):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pushhub.base.ports import Clock
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 V = TypeVar("V")
 

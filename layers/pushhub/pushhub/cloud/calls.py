@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 ROUNDS = 5
 """Rounds of a batch call whose answer left some entries undone, the first included; 0.4 to 0.75 s of waiting in all."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 Item = dict[str, Any]
 """An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""

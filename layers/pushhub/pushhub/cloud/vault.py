@@ -4,11 +4,13 @@ memory.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.cloud.calls import aws_call
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 _REMEMBERED_MS = 3_600_000
 _REMEMBERED = 5_000

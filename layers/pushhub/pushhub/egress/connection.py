@@ -15,7 +15,7 @@ import ssl
 import time
 from dataclasses import dataclass
 from email.message import Message
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import certifi
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
@@ -25,7 +25,9 @@ from urllib3.poolmanager import PoolKey
 from pushhub.egress.guard import AllowedTargets, TargetRefused, checked_addresses
 from pushhub.egress.lookup import LookupFailed, NameLookup
 from pushhub.egress.socket import BoundedSocket, BoundedTLSSocket, connect_to, time_left
-from pushhub.egress.url import Target
+
+if TYPE_CHECKING:
+    from pushhub.egress.url import Target
 
 # Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
 _HEAD_LIMIT = 256 * 1024

@@ -12,9 +12,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.egress.url import IPAddress
+
+if TYPE_CHECKING:
+    from pushhub.egress.url import IPAddress
 
 Resolve = Callable[[str], Iterable[str]]
 

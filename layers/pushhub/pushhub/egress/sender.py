@@ -21,14 +21,13 @@ import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 from urllib3.util import SKIP_HEADER
 
-from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.egress.connection import (
     AttemptFailed,
@@ -42,6 +41,9 @@ from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
 from pushhub.egress.socket import AnswerTooLarge
 from pushhub.egress.url import InvalidTarget, Target, parse_target
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import PushRequest
 
 # What frames the message or belongs to the connection is ours: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1) and request
 # smuggling.

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.egress.url import IPAddress
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
+
+    from pushhub.egress.url import IPAddress
 
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 # A name may have hundreds of addresses; trying more than a few only wastes the deadline.

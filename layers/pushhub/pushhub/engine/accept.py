@@ -10,13 +10,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
-from pushhub.base.ports import Clock
-from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, Once, Workers
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import BodyRef, Message
 
 INLINE_BODY_LIMIT = 8_192
 """Bodies up to this many bytes lie in the table with their message; larger ones in the bodies bucket."""

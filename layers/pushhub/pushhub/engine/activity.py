@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
-from pushhub.engine.ports import ActivityStore
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.ports import ActivityStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.base.errors import MessageNotFound
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import BodyStore
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import BodyStore
 
 
 def body_of(message: Message, bodies: BodyStore) -> bytes:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.faults import described
 from pushhub.engine.model.circuit import (
     Circuit,
@@ -34,7 +34,10 @@ from pushhub.engine.model.circuit import (
     warned,
 )
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
 
 FRESH_MS = 10_000
 """How old what is known of a subscriber may be."""

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, MessageNotFound
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Circuits, Gate
-from pushhub.engine.limiter import Limiter
 from pushhub.engine.model.answer_rules import Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, RetryPolicy
 from pushhub.engine.model.circuit import SubscriberKey
@@ -38,23 +37,27 @@ from pushhub.engine.model.delivery import (
     without_asked_try,
     without_target,
 )
-from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import (
-    BodyStore,
-    QueueSource,
-    Received,
-    StoredMessages,
-    SubscriberBacklog,
-    SubscriberEvents,
-    Successors,
-    Watcher,
-    WorkQueue,
-)
 from pushhub.engine.target import Outcome, PushOrder, Targets
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.limiter import Limiter
+    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import (
+        BodyStore,
+        QueueSource,
+        Received,
+        StoredMessages,
+        SubscriberBacklog,
+        SubscriberEvents,
+        Successors,
+        Watcher,
+        WorkQueue,
+    )
 
 DEADLINE_MARGIN_MS = 5_000
 """Kept free at the end of an invocation to write outcomes and arrange what follows."""

@@ -8,13 +8,16 @@ import threading
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import read_change_save
-from pushhub.base.ports import Clock
 from pushhub.engine.model.backoff import MAX_DELAY_MS
-from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.seats import EPOCH_MS, Limits, Seats, Share, epoch_of
-from pushhub.engine.ports import SeatStore
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.circuit import SubscriberKey
+    from pushhub.engine.ports import SeatStore
 
 PATIENCE_MS = 1_000
 """A wait up to this is spent on the thread; a longer one in the queue."""

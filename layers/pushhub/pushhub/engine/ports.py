@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.engine.model.activity import Activity, SubscriberActivity
-from pushhub.engine.model.circuit import Health, SubscriberKey
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.keys import DeliveryKey, MessageKey
-from pushhub.engine.model.message import BodyRef, Message
-from pushhub.engine.model.queue import Project, ProjectToken, Queue
-from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.model.schedule import Position, ScheduleEntry
-from pushhub.engine.model.seats import Seats
-from pushhub.engine.model.subscriber_event import SubscriberEvent
-from pushhub.engine.model.work import WorkOrder
+if TYPE_CHECKING:
+    from pushhub.engine.model.activity import Activity, SubscriberActivity
+    from pushhub.engine.model.circuit import Health, SubscriberKey
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.keys import DeliveryKey, MessageKey
+    from pushhub.engine.model.message import BodyRef, Message
+    from pushhub.engine.model.queue import Project, ProjectToken, Queue
+    from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.model.schedule import Position, ScheduleEntry
+    from pushhub.engine.model.seats import Seats
+    from pushhub.engine.model.subscriber_event import SubscriberEvent
+    from pushhub.engine.model.work import WorkOrder
 
 
 class ProjectStore(Protocol):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import NotFound
-from pushhub.base.ports import Clock
 from pushhub.engine.model.queue import Project, ProjectToken
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 TOKEN_BYTES = 24
 """Randomness of a token, written as 32 characters."""

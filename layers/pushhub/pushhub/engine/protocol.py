@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.model.record import DeliveryRecord
-from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
-from pushhub.engine.target import TargetOffer
+
+if typing.TYPE_CHECKING:
+    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.target import TargetOffer
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
 """Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded.

@@ -16,19 +16,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Deliveries, Received, WorkQueue
-from pushhub.engine.slow_lane import SlowLane
 from pushhub.engine.windows import Key, Windows
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import Deliveries, Received, WorkQueue
+    from pushhub.engine.slow_lane import SlowLane
 
 UNSURE_WAIT_MS = 10_000
 """How soon an order is looked at again when one of our own calls failed and its effect is unknown.

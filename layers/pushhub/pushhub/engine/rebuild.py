@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import Conflict, MessageNotFound
-from pushhub.base.ports import Clock
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close, opening, schedule
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, QueueSource, Restored, StoredMessages
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 BODY_LOST = "body_lost"
 """Reason of a delivery that was given up because its message's bytes are gone."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Telemetry
 from pushhub.engine.model.activity import (
     Activity,
     SubscriberActivity,
@@ -20,7 +19,10 @@ from pushhub.engine.model.activity import (
     subscriber_activity_of,
 )
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
-from pushhub.engine.ports import ActivityStore, RecordStore
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Telemetry
+    from pushhub.engine.ports import ActivityStore, RecordStore
 
 
 class Records:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import NotFound
-from pushhub.engine.ports import ReportStore
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import ReportStore
 
 TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
 """Tables of the report whose rows belong to a project each; what is in them: ``docs/report.md``."""

@@ -7,14 +7,17 @@ again otherwise: a try that is asked for already is not asked for twice. What a 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, added, ask_for_try, opening
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Deliveries, WorkQueue
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import Deliveries, WorkQueue
 
 
 class Resend:

@@ -5,11 +5,14 @@ which lie encrypted beside their other settings, and the headers of a request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
-from pushhub.base.ports import Clock, Vault
 from pushhub.base.signing import KeyRing, SigningChange, TooManyKeys, signatures
 from pushhub.base.times import iso_time
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Vault
 
 
 class Signing:

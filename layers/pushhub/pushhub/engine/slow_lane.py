@@ -9,11 +9,14 @@ more, however many environments there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.ports import SlowSubscribers, WorkQueue
 from pushhub.engine.windows import REMEMBERED_MS, Key
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.ports import SlowSubscribers, WorkQueue
 
 FRESH_MS = 10_000
 """How old the list may be."""

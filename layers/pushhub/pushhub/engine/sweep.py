@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
-from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.delivery import Delivery
 
 GRACE_MS = 3_600_000
 """How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind.

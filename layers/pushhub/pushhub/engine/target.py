@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Invalid
-from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.answer_rules import Asked
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+
+if TYPE_CHECKING:
+    from pushhub.base.verdict import Answer, Verdict
+    from pushhub.engine.model.answer_rules import Asked
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 from pushhub.base.ids import is_project_id
-from pushhub.engine.ports import TokenStore
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 
 def token_hash(token: str) -> str:

@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.model.schedule import Position, ScheduleEntry
-from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.schedule import Position, ScheduleEntry
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
 
 PAGE = 1000
 """Entries per look into a shard. One that has as many due gets a run of its own."""

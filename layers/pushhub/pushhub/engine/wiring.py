@@ -9,12 +9,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Setting, Settings, listed, optional_text, text, url
 
 if TYPE_CHECKING:
+    from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.deliver import Deliver

@@ -12,15 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
-from pushhub.base.verdict import Answer
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Descendants
-from pushhub.hub.intake import HubIntake
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import MAX_CHAIN, HubMessage
 from pushhub.hub.model.notice import (
     Level,
@@ -32,7 +26,15 @@ from pushhub.hub.model.notice import (
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import Parameter, ReturnedParameter, data_type_of, parameter_id
 from pushhub.hub.ports import CountNotices, Mappings, Parameters, WriteEntries
-from pushhub.hub.wire.answer import Child, ServiceAnswer
+
+if TYPE_CHECKING:
+    from pushhub.base.verdict import Answer
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import Descendants
+    from pushhub.hub.intake import HubIntake
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.wire.answer import Child, ServiceAnswer
 
 CHILDREN_AT_ONCE = 8
 """Children written side by side, when there are more than that."""

@@ -8,18 +8,21 @@ durable write, and the stream takes it from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ids import derived_message_id
-from pushhub.base.ports import Clock, Telemetry
-from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message
-from pushhub.engine.ports import BodyStore, MessageSink
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, INCOMING_UID, ROUTER, service_queue
 from pushhub.hub.model.log import log_entry
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import LIFE_MS, HubMessage, headers_of
-from pushhub.hub.ports import MessageTypes, WriteEntries
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.accept import Accept, PlacedBody
+    from pushhub.engine.ports import BodyStore, MessageSink
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.ports import MessageTypes, WriteEntries
 
 
 class HubIntake:

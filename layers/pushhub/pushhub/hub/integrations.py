@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.base.ports import CheckUrl, Clock, PushRequest, Sender
-from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
@@ -22,6 +21,9 @@ from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, declared_types, descri
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_parameter
 from pushhub.hub.wire.request import service_url
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import ProjectStore
 
 DESCRIPTION_SECONDS = 10
 """How long an endpoint may take to describe itself; whoever registers it waits for that."""

@@ -6,17 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
 from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
-from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
 from pushhub.hub.model.internal_queues import INCOMING_UID
 from pushhub.hub.model.log import (
     ARCHIVED_BY_A_PERSON,
@@ -29,10 +26,15 @@ from pushhub.hub.model.log import (
     log_entry,
 )
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
 from pushhub.hub.ports import Answers, Entries, Notices
 from pushhub.hub.wire.fields import InvalidObject
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import BodyStore, StoredMessages, WorkQueue
+    from pushhub.hub.model.notice import Notice
 
 PER_PAGE = 25
 """Messages on a page (hub protocol v5)."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from pushhub.hub.model.notice import Notice
-from pushhub.hub.ports import Notices
+if TYPE_CHECKING:
+    from pushhub.hub.model.notice import Notice
+    from pushhub.hub.ports import Notices
 
 PER_PAGE = 25
 """Notifications on a page."""

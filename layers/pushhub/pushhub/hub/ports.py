@@ -8,14 +8,15 @@ project.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
-from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.notice import Notice
-from pushhub.hub.model.parameters import Parameter
-from pushhub.hub.model.schedule import Scheduler
+if TYPE_CHECKING:
+    from pushhub.hub.model.integration import Integration
+    from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.notice import Notice
+    from pushhub.hub.model.parameters import Parameter
+    from pushhub.hub.model.schedule import Scheduler
 
 
 class ReadMapping(Protocol):

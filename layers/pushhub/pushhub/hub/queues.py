@@ -5,13 +5,16 @@ and it is the mapping.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
 from pushhub.hub.model.mapping import ServicePush
-from pushhub.hub.ports import ReadMapping
 from pushhub.hub.wire.request import ANSWER_SECONDS
+
+if TYPE_CHECKING:
+    from pushhub.hub.ports import ReadMapping
 
 ROUTING_SECONDS = 30
 """How long comparing a message with the mappings may take at most."""

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.ports import Clock
-from pushhub.engine.model.message import Message
-from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice, notification_id
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import Claims, CountNotices, Entries, Mappings
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.hub.intake import HubIntake
+    from pushhub.hub.model.mapping import ServiceMapping
 
 ROUTING_MS = 30_000
 """How long one message is compared at a time; what is left is compared when it is looked at again."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import Invalid, NotFound
-from pushhub.base.ports import CheckUrl, Clock
-from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.signing import Signing
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
-from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.ports import Mappings, Parameters, Schedulers
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.mapping import read_mapping, read_signing
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import CheckUrl, Clock
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.signing import Signing
+    from pushhub.hub.model.parameters import Parameter
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: CheckUrl) -> None:

@@ -9,13 +9,12 @@ answers differently the second time changes nothing.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.ports import BodyStore, ProjectStore
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.signing import Signing
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.internal_queues import DIALECT
@@ -23,10 +22,14 @@ from pushhub.hub.model.log import RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServicePush
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.ports import Answers, ReadParameters
-from pushhub.hub.router import HubRouter
 from pushhub.hub.wire.answer import ANSWER_LIMIT, paced, read_answer
 from pushhub.hub.wire.request import request_body, request_headers
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import BodyStore, ProjectStore
+    from pushhub.engine.signing import Signing
+    from pushhub.hub.ports import Answers, ReadParameters
+    from pushhub.hub.router import HubRouter
 
 KEPT_OF_FAILURE = 65_536
 """Bytes kept (and read) of the body of a failure."""

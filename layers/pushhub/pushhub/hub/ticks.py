@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock, Telemetry
-from pushhub.hub.intake import HubIntake
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
-from pushhub.hub.ports import TickingSchedulers
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.hub.intake import HubIntake
+    from pushhub.hub.ports import TickingSchedulers
 
 BATCH = 100
 """Schedulers looked at per query."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pushhub.base.ports import Clock
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.message import Message
+from typing import TYPE_CHECKING
+
 from pushhub.hub.model.log import log_entry
-from pushhub.hub.ports import WriteEntries
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message
+    from pushhub.hub.ports import WriteEntries
 
 
 class HubWatch:

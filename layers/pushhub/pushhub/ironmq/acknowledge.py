@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Forbidden, MessageNotFound
 from pushhub.base.ids import push_reservation_id
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, acknowledge
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import Deliveries, QueueSource
-from pushhub.ironmq.push_messages import PushedMessage, PushMessages
-from pushhub.ironmq.wire.messages import Deletion
 from pushhub.ironmq.wire.names import is_message_id
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.ports import Deliveries, QueueSource
+    from pushhub.ironmq.push_messages import PushedMessage, PushMessages
+    from pushhub.ironmq.wire.messages import Deletion
 
 TIMED_OUT = "Reservation has timed out"
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
-from pushhub.engine.model.queue import Alert, Queue
-from pushhub.engine.ports import QueueStore
-from pushhub.ironmq.ports import PullSizes
 from pushhub.ironmq.wire.alerts import alert_body
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Alert, Queue
+    from pushhub.engine.ports import QueueStore
+    from pushhub.ironmq.ports import PullSizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

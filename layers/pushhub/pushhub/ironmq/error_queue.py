@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound, Unavailable
-from pushhub.base.ports import Telemetry
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 from pushhub.ironmq.post import Caused, Post
 from pushhub.ironmq.wire.error_queue import error_message_body
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Telemetry
+    from pushhub.engine.model.keys import DeliveryKey
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 
 CAUSE = "exhausted/"
 """What the causes of error messages begin with."""

@@ -6,12 +6,15 @@ For the queue API and the command line.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.forecast import forecast
-from pushhub.engine.model.forecast import Forecast
 from pushhub.ironmq.wire.policies import SimulationRequest, notes, parse_simulation, render_forecast, render_plan
-from pushhub.web.json import Fields
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.forecast import Forecast
+    from pushhub.web.json import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

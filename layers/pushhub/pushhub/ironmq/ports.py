@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Once
+if TYPE_CHECKING:
+    from pushhub.engine.model.keys import MessageKey
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import Once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

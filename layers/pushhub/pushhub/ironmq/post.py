@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock
-from pushhub.engine.accept import Accept, PlacedBody, Sink
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
 from pushhub.ironmq.alerts import Alerts
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.accept import Accept, PlacedBody, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

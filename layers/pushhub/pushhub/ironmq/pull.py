@@ -8,17 +8,20 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
-from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.queue import Queue
-from pushhub.engine.ports import BodyStore, QueueSource
-from pushhub.ironmq.ports import PulledMessages, PullMessage, Waits
-from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import ResponseBudget
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.ports import BodyStore, QueueSource
+    from pushhub.ironmq.ports import PulledMessages, PullMessage, Waits
+    from pushhub.ironmq.post import Post
 
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives an answer up after 30 seconds."""

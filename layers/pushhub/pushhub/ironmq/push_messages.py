@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound
-from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import BodyStore, StoredMessages, Unsettled
 from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import Queue
 
 PEEK_PAGE = 200
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden, Invalid
 from pushhub.base.ids import new_secret, new_uid
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.wire.alerts import alert_key
-from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
+
+if TYPE_CHECKING:
+    from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 
 Admit = Callable[[Sequence[AskedSubscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
 """Checks and names new subscribers, given those the queue has: see :mod:`pushhub.ironmq.subscribers`."""

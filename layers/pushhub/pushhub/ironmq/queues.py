@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.queue import Queue, Subscriber
-from pushhub.engine.ports import QueuesAndTotals, Unsettled
-from pushhub.ironmq.ports import PullSizes
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
-from pushhub.ironmq.subscribers import Registration
-from pushhub.ironmq.wire.queues import Page, QueueSettings
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue, Subscriber
+    from pushhub.engine.ports import QueuesAndTotals, Unsettled
+    from pushhub.ironmq.ports import PullSizes
+    from pushhub.ironmq.subscribers import Registration
+    from pushhub.ironmq.wire.queues import Page, QueueSettings
 
 CHANGING = "changing a queue under contention"
 

@@ -8,15 +8,17 @@ ends with whoever asks. Each delivery gets one try, and stays given up if that f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.queue import Queue, Subscriber
 from pushhub.engine.ports import StoredMessages, Unsettled
-from pushhub.engine.resend import Resend
-from pushhub.ironmq.wire.subscribers import ReplayRequest
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue, Subscriber
+    from pushhub.engine.resend import Resend
+    from pushhub.ironmq.wire.subscribers import ReplayRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid, QueueNotFound
 from pushhub.base.ids import new_uid
-from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
-from pushhub.engine.ports import ProjectStore, QueueStore
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.signing import Signing
-from pushhub.engine.target import Targets
-from pushhub.ironmq.queue_changes import Admit
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import CheckUrl, Clock
+    from pushhub.engine.ports import ProjectStore, QueueStore
+    from pushhub.engine.signing import Signing
+    from pushhub.engine.target import Targets
+    from pushhub.ironmq.queue_changes import Admit
 
 CHECKED_WITHIN_MS = 10_000
 """How long the hosts of new subscribers are looked up.

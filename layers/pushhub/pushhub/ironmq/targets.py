@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from pushhub.base.errors import Invalid, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
-from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.signing import Signing
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
-from pushhub.ironmq.post import Post
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import ProjectStore, TokenStore
+    from pushhub.engine.signing import Signing
+    from pushhub.ironmq.post import Post
 
 DIALECT = "raw"
 """The body goes out as it came in; only status codes are read."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Telemetry
-from pushhub.notifications.ports import ReceivedWake, WakeQueue
-from pushhub.notifications.sender import NotificationSender
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Telemetry
+    from pushhub.notifications.ports import ReceivedWake, WakeQueue
+    from pushhub.notifications.sender import NotificationSender
 
 _AFTER_FAILURE_S = 2
 _AFTER_DEATH_S = 2

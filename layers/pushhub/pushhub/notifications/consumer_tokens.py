@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unauthorized
-from pushhub.base.ports import Clock
-from pushhub.notifications.ports import Projects
-from pushhub.notifications.wire.requests import TokenRequest
 from pushhub.notifications.wire.tokens import Claims, Tokens
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.ports import Projects
+    from pushhub.notifications.wire.requests import TokenRequest
 
 LONGEST_MINUTES = 525_600
 """A token asked for longer than this many minutes (a year) ends after them all the same."""

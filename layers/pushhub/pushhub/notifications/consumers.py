@@ -6,13 +6,11 @@ from collections import OrderedDict
 from collections.abc import Set
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
-from pushhub.base.ports import Clock
-from pushhub.notifications.consumer_tokens import ConsumerTokens
-from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.notifications.model.topic import Topic, position_at
 from pushhub.notifications.ports import (
@@ -22,9 +20,14 @@ from pushhub.notifications.ports import (
     Sockets,
     TopicStore,
 )
-from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.frames import UNSUBSCRIBE, AckIds
-from pushhub.notifications.wire.tokens import Claims
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.consumer_tokens import ConsumerTokens
+    from pushhub.notifications.log import Retention
+    from pushhub.notifications.waker import Waker
+    from pushhub.notifications.wire.tokens import Claims
 
 GRACE_MS = 5_000
 """How long a connection may be unknown to API Gateway because its handshake is not finished, milliseconds."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.notifications.consumers import IDLE_MS, Disconnects, known_dead
-from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Projects, Sockets
-from pushhub.notifications.waker import Waker
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Projects, Sockets
+    from pushhub.notifications.waker import Waker
 
 _MOST = 10_000
 """Connections looked up in one run."""

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock
-from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.request import Part
 from pushhub.notifications.model.topic import Commit, Head, Line, Notification, Reservation, Topic, chunked, sequence_of
 from pushhub.notifications.ports import AlreadyAppended, BacklogStore, TopicFull, TopicStore
-from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.errors import BacklogFull
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.model.backlog import Backlog
+    from pushhub.notifications.waker import Waker
 
 APPEND_WITHIN_MS = 20_000
 """A place that was not filled this long after it was taken is left to the readers, milliseconds."""

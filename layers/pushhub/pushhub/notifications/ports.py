@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import HubError
-from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.model.request import Part, PublishRequest
-from pushhub.notifications.model.subscription import Subscription
-from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
+
+if TYPE_CHECKING:
+    from pushhub.notifications.model.backlog import Backlog
+    from pushhub.notifications.model.request import Part, PublishRequest
+    from pushhub.notifications.model.subscription import Subscription
+    from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 
 
 class SubscriptionStore(Protocol):

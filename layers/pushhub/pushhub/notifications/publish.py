@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, TooLarge, Unavailable
 from pushhub.base.ids import new_reservation_id
-from pushhub.base.ports import Clock
-from pushhub.notifications.log import TopicLog
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription, copied, published_as
 from pushhub.notifications.model.topic import Line, Notification, Topic
-from pushhub.notifications.ports import RequestStore, SubscriptionStore
 from pushhub.notifications.wire.errors import BacklogFull
 from pushhub.notifications.wire.frames import FRAME_BYTES, frame_size
 from pushhub.notifications.wire.publish import Draft, one_line
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.log import TopicLog
+    from pushhub.notifications.ports import RequestStore, SubscriptionStore
 
 _LINES_PER_DRAFT = 1 << 16
 """More than one notification can become in one topic."""

@@ -5,8 +5,8 @@ the topics say what was there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.model.records import (
     BacklogChange,
     CommitChange,
@@ -15,8 +15,11 @@ from pushhub.notifications.model.records import (
     records_of_commit,
     records_of_expiry,
 )
-from pushhub.notifications.model.topic import Commit, Topic
-from pushhub.notifications.ports import BacklogStore, TopicStore
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.notifications.model.topic import Commit, Topic
+    from pushhub.notifications.ports import BacklogStore, TopicStore
 
 _COMMITS_PER_READ = 100
 

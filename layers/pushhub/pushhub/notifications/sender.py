@@ -14,24 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.notifications.consumers import FORGET_FROM, Disconnects, known_dead
 from pushhub.notifications.log import APPEND_WITHIN_MS
 from pushhub.notifications.model.backlog import MAX_HELD, WINDOW, Assigner, Backlog, Entry, absorb, record
 from pushhub.notifications.model.topic import Commit, Notification, bucket_of, position_at, sequence_of
-from pushhub.notifications.ports import (
-    BacklogStore,
-    Connection,
-    ConnectionStore,
-    Sockets,
-    TopicStore,
-    Wake,
-)
-from pushhub.notifications.waker import Waker
 from pushhub.notifications.wire.frames import AckIds, frame
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.notifications.ports import (
+        BacklogStore,
+        Connection,
+        ConnectionStore,
+        Sockets,
+        TopicStore,
+        Wake,
+    )
+    from pushhub.notifications.waker import Waker
 
 SENDS_PER_PASS = 250
 """Notifications sent before what was sent is recorded: what a crash may send twice."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from pushhub.base.ports import Clock
-from pushhub.notifications.consumer_tokens import ConsumerTokens
-from pushhub.notifications.consumers import Consumers, Disconnects
-from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.ports import BacklogStore, ConnectionStore, Sockets
+from typing import TYPE_CHECKING
+
 from pushhub.notifications.wire.errors import SubscriberUnknown
-from pushhub.notifications.wire.requests import TokenRequest
-from pushhub.notifications.wire.tokens import Claims
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.consumer_tokens import ConsumerTokens
+    from pushhub.notifications.consumers import Consumers, Disconnects
+    from pushhub.notifications.model.backlog import Backlog
+    from pushhub.notifications.ports import BacklogStore, ConnectionStore, Sockets
+    from pushhub.notifications.wire.requests import TokenRequest
+    from pushhub.notifications.wire.tokens import Claims
 
 _LEAVING_S = 3.0
 """How long consumers of a shared subscriber that are just closing may take to be gone."""

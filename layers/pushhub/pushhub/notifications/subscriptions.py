@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
-from pushhub.notifications.model.subscription import Subscription
-from pushhub.notifications.ports import SubscriptionStore
 from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
 from pushhub.notifications.wire.subscriptions import Selection, parse_subscription
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.model.subscription import Subscription
+    from pushhub.notifications.ports import SubscriptionStore
 
 
 class NotificationSubscriptions:

@@ -5,16 +5,19 @@ as a webhook would have become a request.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import RequestRefused
-from pushhub.base.ports import Clock
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.target import Outcome, PushOrder
-from pushhub.notifications.log import TopicLog
 from pushhub.notifications.model.topic import Line, Notification, Topic
 from pushhub.notifications.publish import checked
 from pushhub.notifications.wire.publish import one_line_of_bytes
 from pushhub.notifications.wire.url import parse_topic_url, source_in
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.log import TopicLog
 
 
 class TopicTarget:

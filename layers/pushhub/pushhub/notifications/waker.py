@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
-from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.model.backlog import Backlog
+    from pushhub.notifications.model.topic import Topic
 
 _REMEMBERED = 10_000
 _REMEMBERED_MS = 240_000

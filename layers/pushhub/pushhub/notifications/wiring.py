@@ -12,10 +12,10 @@ from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange
 from pushhub.engine.target import TargetOffer
-from pushhub.engine.wiring import AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.wiring import AwsEnginePorts, Engine
     from pushhub.notifications.api.api import NotificationsApi
     from pushhub.notifications.api.publishing import PublishingApi
     from pushhub.notifications.batch import SenderBatch

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.engine.protocol import Api
+if TYPE_CHECKING:
+    from pushhub.engine.protocol import Api
 
 
 def handle(mounted: Iterable[Mapping[str, Callable[[], Api]]], event: Mapping[str, Any]) -> dict[str, Any]:

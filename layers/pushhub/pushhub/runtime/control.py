@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.engine.protocol import Api
 from pushhub.runtime.apis import handle
-from pushhub.runtime.hub import Pushhub
-from pushhub.runtime.invocation import LambdaContext
+
+if TYPE_CHECKING:
+    from pushhub.engine.protocol import Api
+    from pushhub.runtime.hub import Pushhub
+    from pushhub.runtime.invocation import LambdaContext
 
 
 def _documentation() -> Api:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import WorkQueue
-from pushhub.runtime.hub import Pushhub
-from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import WorkQueue
+    from pushhub.runtime.hub import Pushhub
+    from pushhub.runtime.invocation import LambdaContext
 
 POISON_WAIT_S = 5
 """Seconds until a message that is no order comes again."""

@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from pushhub.cloud.clients import Clients
 from pushhub.cloud.settings import Setting, Settings
-from pushhub.engine.protocol import Protocol
 from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine, EnginePorts
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
 from pushhub.webhooks.wiring import Webhooks
+
+if typing.TYPE_CHECKING:
+    from pushhub.engine.protocol import Protocol
 
 
 class Part(typing.Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.runtime.apis import handle
-from pushhub.runtime.hub import Pushhub
-from pushhub.runtime.invocation import LambdaContext
+
+if TYPE_CHECKING:
+    from pushhub.runtime.hub import Pushhub
+    from pushhub.runtime.invocation import LambdaContext
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)

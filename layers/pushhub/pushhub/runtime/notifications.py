@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized, Unavailable
 from pushhub.cloud.observability import logger, telemetry
-from pushhub.notifications.consumers import Consumers
 from pushhub.notifications.ports import ReceivedWake
 from pushhub.notifications.wire.errors import error_body, fault_body, status_of
 from pushhub.notifications.wire.requests import parse_consumer_name
 from pushhub.notifications.wiring import Notifications
-from pushhub.runtime.hub import Pushhub
-from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures
+
+if TYPE_CHECKING:
+    from pushhub.notifications.consumers import Consumers
+    from pushhub.runtime.hub import Pushhub
+    from pushhub.runtime.invocation import LambdaContext
 
 _OK: dict[str, Any] = {"statusCode": 200}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.runtime.hub import Pushhub
-from pushhub.runtime.invocation import LambdaContext
 from pushhub.runtime.sqs_batch import failures
+
+if TYPE_CHECKING:
+    from pushhub.runtime.hub import Pushhub
+    from pushhub.runtime.invocation import LambdaContext
 
 
 def record_changes(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.runtime.hub import PROTOCOLS
-from pushhub.web.api import Route
+
+if TYPE_CHECKING:
+    from pushhub.web.api import Route
 
 
 def all_routes() -> tuple[Route[Any, Any], ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.base.ports import Telemetry
 from pushhub.engine.model.work import decode_pack
 from pushhub.engine.ports import Received
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Telemetry
 
 
 def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tuple[list[Received], dict[str, str]]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.signing import MAX_GRACE_S
-from pushhub.web.api import Auth
+
+if TYPE_CHECKING:
+    from pushhub.web.api import Auth
 
 Schema = Mapping[str, Any]
 """A JSON schema of the 2020-12 dialect."""

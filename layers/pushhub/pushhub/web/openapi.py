@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.web.api import Auth, Body, Route
-from pushhub.web.description import ApiDescription, Described, Named, Schema
+
+if TYPE_CHECKING:
+    from pushhub.web.description import ApiDescription, Described, Named, Schema
 
 OPENAPI = "3.1.0"
 FORM_TYPE = "application/x-www-form-urlencoded"

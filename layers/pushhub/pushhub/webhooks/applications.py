@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.ports import Clock
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
@@ -15,6 +15,9 @@ from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
 from pushhub.webhooks.wire.application import parse_application, parse_application_patch
 from pushhub.webhooks.wire.fields import NAME, Fields
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 
 def found_application(store: ReadApplications, project_id: str, name: str) -> Application:

@@ -12,11 +12,13 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
-from pushhub.webhooks.model.attempt import LoggedAttempt
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.attempt import LoggedAttempt
 
 GATHER_S = 0.03
 """How long the first waits for others."""

@@ -7,24 +7,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.ports import MessageStore
-from pushhub.engine.resend import Resend
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind, first_id
 from pushhub.webhooks.model.internal_queues import app_of
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
 from pushhub.webhooks.model.refusals import Gone, Refused, not_found
-from pushhub.webhooks.ports import AttemptLog, Endpoints, MessageLog, ReadApplications
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.ports import MessageStore
+    from pushhub.engine.resend import Resend
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import AttemptLog, Endpoints, MessageLog, ReadApplications
 
 _AT_A_TIME = 100
 """Messages whose deliveries are read together."""

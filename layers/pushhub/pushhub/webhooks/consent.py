@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pushhub.base.errors import Invalid
 from pushhub.base.ports import PushRequest, Sender
-from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import ProjectStore
 
 TIMEOUT_S = 10
 """Seconds that an endpoint has for its answer; whoever registers it waits for that."""

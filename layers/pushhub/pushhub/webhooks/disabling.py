@@ -5,14 +5,16 @@ or at once when they ask for it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.times import iso_time
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.webhooks.model.endpoint import Endpoint
-from pushhub.webhooks.ports import Endpoints
 from pushhub.webhooks.queues import CIRCUIT
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import Endpoints
 
 
 class FoundOut(Protocol):

@@ -8,18 +8,14 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Invalid
-from pushhub.base.ports import Clock, Vault
 from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
-from pushhub.engine.target import Targets
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.consent import Consents, allowed_rate
-from pushhub.webhooks.event_types import WebhooksEventTypes
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
@@ -36,6 +32,12 @@ from pushhub.webhooks.wire.endpoint import (
     parse_secret,
 )
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.target import Targets
+    from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.model.application import Application
 
 MAX_BYTES = 300_000
 """An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""

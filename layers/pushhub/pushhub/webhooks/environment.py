@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import Invalid
-from pushhub.base.ports import Clock
 from pushhub.base.times import iso_time
-from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.page import Page, Window
 from pushhub.webhooks.wire.event_type import event_type_view
 from pushhub.webhooks.wire.fields import Fields, bad_request
 from pushhub.webhooks.wire.openapi import event_types_of, parse_openapi
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.event_type import EventType
 
 VERSION = 1
 MAX_IMPORTED = 1_000

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.ports import Clock
 from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventType
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import conflict, not_found
-from pushhub.webhooks.ports import EventTypes
 from pushhub.webhooks.wire.event_type import EventTypeFields, parse_event_type, parse_event_type_patch
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.ports import EventTypes
 
 MAX_BYTES = 350_000
 """Description and schemas of an event type, in bytes of JSON: it is kept in one item."""

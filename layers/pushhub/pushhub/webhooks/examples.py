@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
-from pushhub.webhooks.event_types import WebhooksEventTypes
 from pushhub.webhooks.model.refusals import Refused
-from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
-from pushhub.webhooks.posting import Posted, WebhooksPosting
-from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.message import parse_message
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
+    from pushhub.webhooks.posting import Posted, WebhooksPosting
+    from pushhub.webhooks.wire.fields import Fields
 
 PING = "svix.ping"
 """An event type that always has an example."""

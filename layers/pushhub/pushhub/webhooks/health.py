@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
-from pushhub.base.signing import KeyRing
 from pushhub.engine.model.circuit import Health, SubscriberKey
-from pushhub.engine.ports import SubscriberStore
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
-from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, PROTOCOL, queue_of, queue_uid
-from pushhub.webhooks.ports import Endpoints, ReadApplications
 from pushhub.webhooks.queues import CIRCUIT
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.base.signing import KeyRing
+    from pushhub.engine.ports import SubscriberStore
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import Endpoints, ReadApplications
 
 MOST_COUNTED = 1_000
 """Deliveries that wait on an endpoint are counted so far."""

@@ -6,10 +6,13 @@ import base64
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, Vault
 from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Vault
 
 LOCKED_MS = 5_000
 """How long the first of several requests with a key has it to itself."""

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Unavailable
 from pushhub.base.ids import time_of_message_id
-from pushhub.base.ports import Clock
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.internal_queues import queue_uid
 from pushhub.webhooks.model.message import ListedMessage
-from pushhub.webhooks.model.page import Span
-from pushhub.webhooks.ports import MessageLog
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.webhooks.model.page import Span
+    from pushhub.webhooks.ports import MessageLog
 
 SETTLED_MS = 2_000
 """A message is read in order so long after its id was made: until then one with a lower id may still be on its way into

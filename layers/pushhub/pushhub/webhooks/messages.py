@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, NotFound
 from pushhub.base.ids import first_message_id
-from pushhub.base.ports import Clock
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import DeliveryState, close, opening
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
-from pushhub.web.json import Verbatim
 from pushhub.webhooks.applications import found_application
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.ids import engine_id
-from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
-from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.model.refusals import Gone, not_found
-from pushhub.webhooks.ports import MessageLog, ReadApplications
 from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import payload_view
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
+    from pushhub.web.json import Verbatim
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.message import ListedMessage
+    from pushhub.webhooks.model.redaction import Redaction
+    from pushhub.webhooks.ports import MessageLog, ReadApplications
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,21 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, HubError, Unavailable
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
-from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.application import Application, ApplicationFields
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import attempt_id, message_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.message import MessageFields
-from pushhub.webhooks.model.task import Task
-from pushhub.webhooks.ports import Applications
 from pushhub.webhooks.wire.task import task_view
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.message import Message
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.model.task import Task
+    from pushhub.webhooks.ports import Applications
 
 MOST_A_MINUTE = 20
 """Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails,

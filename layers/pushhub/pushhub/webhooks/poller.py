@@ -8,20 +8,22 @@ import heapq
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import first_message_id
-from pushhub.base.ports import Clock
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.listing import SETTLED_MS
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import wants
 from pushhub.webhooks.model.ids import engine_before, engine_id, message_id
-from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import not_found, unprocessable
-from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 from pushhub.webhooks.wire.fields import NAME
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.message import ListedMessage
+    from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 
 MOST_LOOKED = 1_000
 """Messages that one call looks at, whether they are chosen or not."""

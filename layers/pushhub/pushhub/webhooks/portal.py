@@ -9,14 +9,16 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import is_project_id
-from pushhub.base.ports import Clock
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.portal import EVERYTHING, READING, Capability, PortalAccess, named_by, portal_token
 from pushhub.webhooks.wire.fields import NAME, Fields
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.application import Application
 
 DEFAULT_EXPIRY_S = MAX_EXPIRY_S = 604_800
 MIN_EXPIRY_S = 3_600

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import HubError
-from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.attempt import LoggedAttempt
-from pushhub.webhooks.model.endpoint import Endpoint
-from pushhub.webhooks.model.event_type import EventType
-from pushhub.webhooks.model.message import ListedMessage
-from pushhub.webhooks.model.page import Span
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.attempt import LoggedAttempt
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.model.event_type import EventType
+    from pushhub.webhooks.model.message import ListedMessage
+    from pushhub.webhooks.model.page import Span
 
 
 class UidTaken(HubError):

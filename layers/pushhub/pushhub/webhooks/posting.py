@@ -9,18 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
-from pushhub.base.ports import Clock, Telemetry
 from pushhub.cloud.cache import ExpiringCache
-from pushhub.engine.accept import Accept, PlacedBody
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.ports import BodyStore, MessageStore
 from pushhub.web.json import Verbatim
-from pushhub.webhooks.applications import WebhooksApplications
-from pushhub.webhooks.idempotency import Repeats
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
@@ -28,10 +23,18 @@ from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.message import LISTED_MS, ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
-from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.accept import Accept, PlacedBody
+    from pushhub.engine.ports import BodyStore, MessageStore
+    from pushhub.webhooks.applications import WebhooksApplications
+    from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
 
 _KEPT_MS = 600_000
 _TYPES_KEPT_MS = 30_000

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.seats import Limits
-from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.internal_queues import PROTOCOL, queue_uid
-from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
 TIMEOUT_S = 30
 """Seconds that an endpoint has for its whole answer."""

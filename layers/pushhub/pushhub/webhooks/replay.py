@@ -7,22 +7,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.ids import first_message_id
-from pushhub.base.ports import Clock
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import Deliveries
-from pushhub.engine.resend import Resend
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.ids import engine_before
-from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
-from pushhub.webhooks.ports import ReadEndpoints
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import Deliveries
+    from pushhub.engine.resend import Resend
+    from pushhub.webhooks.model.message import ListedMessage
+    from pushhub.webhooks.ports import ReadEndpoints
 
 BATCH = 25
 """Messages of one step: a task that is cancelled sends no more than these."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pushhub.engine.accept import Accept
-from pushhub.engine.model.message import Message
-from pushhub.engine.ports import BodyStore, MessageStore
-from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.endpoint import wants
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
-from pushhub.webhooks.ports import MessageLog, ReadEndpoints
 from pushhub.webhooks.posting import webhook_message
 from pushhub.webhooks.wire.message import NewWebhook
+
+if TYPE_CHECKING:
+    from pushhub.engine.accept import Accept
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import BodyStore, MessageStore
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.ports import MessageLog, ReadEndpoints
 
 KEPT_MS = 90 * DAY_MS
 """How long what was said is kept, as payloads are unless their producers say otherwise."""

@@ -5,27 +5,30 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry, Vault
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.model.message import Ordering
 from pushhub.engine.model.queue import Subscriber
-from pushhub.engine.ports import ProjectStore
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder, Targets
-from pushhub.webhooks.attempt_groups import AttemptGroups
 from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
-from pushhub.webhooks.ports import ReadEndpoints
 from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Ordering
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.webhooks.attempt_groups import AttemptGroups
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import ReadEndpoints
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, HubError
-from pushhub.base.ports import Clock
 from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, not_found
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 KEPT_MS = 90 * 86_400_000
 """Tasks are listed this long."""

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from pushhub.base.verdict import Answer
+if TYPE_CHECKING:
+    from pushhub.base.verdict import Answer
 
 OVERLOADED = frozenset({429, 502, 503, 504})
 """Statuses that say the subscriber, or what stands before it, has too much to do."""

@@ -25,13 +25,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
-from pushhub.engine.model.backoff import RetryPolicy
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.message import Message
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.backoff import RetryPolicy
+    from pushhub.engine.model.message import Message
 
 
 class DeliveryState(StrEnum):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
-from pushhub.engine.model.backoff import RetryPolicy
-from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.cost import Counts, dollars
-from pushhub.engine.model.outage import Endpoint
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.backoff import RetryPolicy
+    from pushhub.engine.model.circuit import Circuit
+    from pushhub.engine.model.outage import Endpoint
 
 MINUTE_MS: Final = 60_000
 POINTS: Final = 240

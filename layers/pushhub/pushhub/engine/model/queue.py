@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
-from pushhub.engine.model.circuit import Circuit
-from pushhub.engine.model.seats import Limits
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.circuit import Circuit
+    from pushhub.engine.model.seats import Limits
 
 
 def dialect_of(queue: str) -> str:

@@ -7,12 +7,15 @@ record.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import dialect_of
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
 
 
 def record_of_acceptance(message: Message) -> DeliveryRecord:

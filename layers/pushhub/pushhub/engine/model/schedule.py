@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.keys import DeliveryKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from pushhub.engine.model.circuit import SubscriberKey
+if TYPE_CHECKING:
+    from pushhub.engine.model.circuit import SubscriberKey
 
 EPOCH_MS = 10_000
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.base.ports import Clock
 from pushhub.base.times import epoch_ms, iso_time
 from pushhub.cloud.table import Table, number, numbers, text
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)

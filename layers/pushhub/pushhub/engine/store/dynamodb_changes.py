@@ -5,14 +5,16 @@ and the delivery record of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.cloud.table import Item
-from pushhub.engine.model.delivery import Delivery
-from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message
+
+if TYPE_CHECKING:
+    from pushhub.cloud.table import Item
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.record import DeliveryRecord
 
 
 def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.base.ports import Clock
 from pushhub.cloud.cache import ExpiringCache
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.queue import Project, ProjectToken, Queue
@@ -17,6 +16,8 @@ from pushhub.engine.store._queue_items import decode_project, decode_queue, enco
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 CACHE_TTL_MS = 30_000
 """How long a change made by another process may go unnoticed, milliseconds."""

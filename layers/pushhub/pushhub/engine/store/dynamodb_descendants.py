@@ -7,12 +7,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 KEPT_S = 30 * 86_400
 """How long a count is kept after the last descendant, seconds; those of a message of last month are counted anew."""

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import Once, Schedule
 from pushhub.engine.store._delivery_items import (
@@ -41,6 +39,9 @@ from pushhub.engine.store._message_items import decode_fields, encode_fields
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.keys import DeliveryKey, MessageKey
 
 _ORDER = "K"
 """Sort key of what is known of an ordering key."""

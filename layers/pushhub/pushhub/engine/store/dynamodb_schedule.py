@@ -12,15 +12,16 @@ import zlib
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.schedule import Position, ScheduleEntry
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.delivery import Delivery
 
 SHARDS = 32
 """Keys that the entries of a minute are spread over.

@@ -9,16 +9,17 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.table import Item, Table, number, numbers, text
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
-from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.seats import Seat, Seats
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.keys import DeliveryKey
 
 
 LISTS = 4

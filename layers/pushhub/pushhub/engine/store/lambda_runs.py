@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import aws_call
-from pushhub.cloud.clients import Clients
+
+if TYPE_CHECKING:
+    from pushhub.cloud.clients import Clients
 
 
 class LambdaRuns:

@@ -11,10 +11,11 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
-from pushhub.engine.model.record import DeliveryRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+    from pushhub.engine.model.record import DeliveryRecord
 
 
 class S3Records:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
 from pushhub.engine.model.work import WorkOrder, decode_pack, pack
 from pushhub.engine.ports import Received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+    from pushhub.base.ports import Clock
 
 _ENTRIES_PER_CALL = 10
 _BYTES_PER_CALL = 1_048_576

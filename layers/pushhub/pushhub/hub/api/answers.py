@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.integration import Integration
+    from pushhub.hub.model.mapping import ServiceMapping
 
 NOTHING = Response(status=200, body={})
 """The answer to a deletion."""

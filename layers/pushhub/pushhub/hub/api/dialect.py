@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
-from pushhub.engine.ports import TokenStore
 from pushhub.engine.tokens import Tokens
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.web.api import Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body taken, in bytes (2 MiB): a message and its result must fit into one answer of this API."""

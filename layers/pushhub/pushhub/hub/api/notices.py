@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.api.use_cases import HubUseCases
 from pushhub.hub.notices import HubNotices
 from pushhub.hub.wire.views import notification_view
 from pushhub.web.api import Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.hub.api.use_cases import HubUseCases
 
 
 def _list(hub: HubUseCases, call: HubCall) -> Response:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.api.use_cases import HubUseCases
 from pushhub.hub.wire.views import parameter_view
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.hub.api.use_cases import HubUseCases
 
 PARAMETERS = STORE + "/parameters"
 PARAMETER = PARAMETERS + "/{id}"

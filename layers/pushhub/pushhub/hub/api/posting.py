@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import TokenStore
+from typing import TYPE_CHECKING
+
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.dialect import HubDialect
 from pushhub.hub.api.use_cases import HubPosting
@@ -10,6 +11,9 @@ from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.wire.objects import read_pushed
 from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 MESSAGES = STORE + "/messages"
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import NotFound
 from pushhub.hub.api.answers import icon_of
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.api.use_cases import HubUseCases
 from pushhub.hub.model.log import Location, LoggedMessage
 from pushhub.hub.wire.views import row_view
 from pushhub.web.api import Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.hub.api.use_cases import HubUseCases
 
 QUEUES = STORE + "/queues"
 

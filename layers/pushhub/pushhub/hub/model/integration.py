@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.hub.model.filters import Filter
 from pushhub.hub.model.mapping import ServiceOptions
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.filters import Filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

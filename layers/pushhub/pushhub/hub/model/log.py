@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.message import BodyRef, Message
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, ROUTER, mapping_of_queue
 from pushhub.hub.model.message import consumer_of, parent_of, type_of
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import BodyRef, Message
 
 PERSON = "person"
 """Under this name the statuses of a delivery say what a person decided about it."""

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Attributes
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings
-from pushhub.hub.model.filters import Filter
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.filters import Filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from pushhub.engine.model.message import Message
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
 
 LIFE_MS = 10 * 366 * 86_400_000
 """How long a message of the hub is kept, delivered or not: ten years.

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text, texts
-from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
-from pushhub.hub.model.notice import Notice
 from pushhub.hub.store._items import (
     OPTIONAL_OF_ENTRY,
     SHARDS,
@@ -29,6 +26,10 @@ from pushhub.hub.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.notice import Notice
 
 
 _ENTRY = "ENTRY"

@@ -9,13 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
-from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.parameters import Parameter, parameter_id
-from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.store._items import (
     SHARDS,
     decode_integration,
@@ -32,6 +28,11 @@ from pushhub.hub.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.hub.model.integration import Integration
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.schedule import Scheduler
 
 
 _MAPPING = "MAPPING#"

@@ -11,16 +11,18 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushhub.base.errors import Invalid
 from pushhub.base.verdict import Answer, Verdict
-from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.notice import Level, ReturnedNotice
 from pushhub.hub.model.parameters import ReturnedParameter
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.request import poll_address
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.mapping import ServiceMapping
 
 ANSWER_LIMIT = 2_097_152
 """Bytes of an answer's body that are read (2 MiB); a larger one is a failure."""

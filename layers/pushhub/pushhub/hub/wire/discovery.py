@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
-from pushhub.base.verdict import Answer
 from pushhub.hub.model.integration import EndpointDescription, Recommendation, Service
 from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.model.message import is_message_type
@@ -20,6 +19,9 @@ from pushhub.hub.model.schedule import period_ms
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import read_filters, read_identifiers, read_options
+
+if TYPE_CHECKING:
+    from pushhub.base.verdict import Answer
 
 DESCRIPTION_LIMIT = 262_144
 """Bytes of ``endpoint.json`` that are read (256 KiB)."""

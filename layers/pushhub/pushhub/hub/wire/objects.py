@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
-from pushhub.hub.model.integration import Integration
 from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
 from pushhub.hub.model.schedule import Scheduler, period_ms
@@ -16,6 +15,9 @@ from pushhub.hub.wire.answer import MAX_VALUE
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.request import MAX_URL, checked_url
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.integration import Integration
 
 _INTEGRATION_NAME = re.compile(r"[a-z0-9_-]{1,100}\Z")
 

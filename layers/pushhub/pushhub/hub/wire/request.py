@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from pushhub.base.errors import Invalid
-from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.parameters import Parameter, sent_parameters
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.message import HubMessage
 
 ANSWER_SECONDS = 180
 """How long the hub waits for an answer (hub protocol v5)."""

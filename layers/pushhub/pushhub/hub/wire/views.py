@@ -5,20 +5,22 @@ and what its admin client reads).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
-from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.log import LoggedMessage, RecordedAnswer
-from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.model.parameters import Parameter
-from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import mapping_view
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.integration import Integration
+    from pushhub.hub.model.log import LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.message import HubMessage
+    from pushhub.hub.model.notice import Notice
+    from pushhub.hub.model.parameters import Parameter
+    from pushhub.hub.model.schedule import Scheduler
 
 SHOWN_ANSWER = 65_536
 """Bytes shown of an answer that is not JSON."""

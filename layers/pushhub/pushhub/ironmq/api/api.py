@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.base.ports import CheckUrl, Clock
 from pushhub.engine.activity import ProjectActivity
-from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
 from pushhub.engine.report import ProjectReport
-from pushhub.engine.resend import Resend
-from pushhub.engine.signing import Signing
-from pushhub.engine.target import Targets
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import messages as message_routes
@@ -21,8 +16,6 @@ from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
-from pushhub.ironmq.ports import PullStore, Waits
-from pushhub.ironmq.post import Post
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
@@ -32,6 +25,15 @@ from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Api, Auth, Body, Dialect, Route
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import CheckUrl, Clock
+    from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
+    from pushhub.engine.resend import Resend
+    from pushhub.engine.signing import Signing
+    from pushhub.engine.target import Targets
+    from pushhub.ironmq.ports import PullStore, Waits
+    from pushhub.ironmq.post import Post
 
 API_VERSION = "3"
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, Unauthorized
-from pushhub.engine.model.message import NewMessage
-from pushhub.engine.model.queue import Queue
-from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.queues import QUEUE
-from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -25,6 +22,12 @@ from pushhub.ironmq.wire.messages import (
 from pushhub.ironmq.wire.statuses import render_statuses
 from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import NewMessage
+    from pushhub.engine.model.queue import Queue
+    from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.use_cases import IronUseCases
 
 MESSAGES = QUEUE + "/messages"
 MESSAGE = MESSAGES + "/{message}"

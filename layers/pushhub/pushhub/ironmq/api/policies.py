@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pushhub.ironmq.api.call import IronCall
-from pushhub.ironmq.api.use_cases import IronUseCases
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.use_cases import IronUseCases
 
 WORK = 2_500
 """Attempts of lots that a simulation may take here: about half a second of a function with 512 MB.

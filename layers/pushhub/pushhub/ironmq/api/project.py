@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pushhub.ironmq.api.call import IronCall
-from pushhub.ironmq.api.use_cases import IronUseCases
+from typing import TYPE_CHECKING
+
 from pushhub.ironmq.wire.project import (
     parse_hours,
     render_activity,
@@ -13,6 +13,10 @@ from pushhub.ironmq.wire.project import (
 )
 from pushhub.web.api import Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.use_cases import IronUseCases
 
 PROJECT = "/3/projects/{project}"
 REPORT = PROJECT + "/report"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from pushhub.engine.model.queue import Queue
-from pushhub.ironmq.api.call import IronCall
-from pushhub.ironmq.api.use_cases import IronUseCases
+from typing import TYPE_CHECKING
+
 from pushhub.ironmq.queues import named_subscriber
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.queue import Queue
+    from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.use_cases import IronUseCases
 
 QUEUES = "/3/projects/{project}/queues"
 QUEUE = QUEUES + "/{queue}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pushhub.engine.activity import ProjectActivity
-from pushhub.engine.report import ProjectReport
-from pushhub.ironmq.acknowledge import Acknowledge
-from pushhub.ironmq.post import Post
-from pushhub.ironmq.pull import PullQueues
-from pushhub.ironmq.push_messages import PushMessages
-from pushhub.ironmq.queues import Queues
-from pushhub.ironmq.replay import Replay
-from pushhub.ironmq.subscribers import Subscribers
+if TYPE_CHECKING:
+    from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.report import ProjectReport
+    from pushhub.ironmq.acknowledge import Acknowledge
+    from pushhub.ironmq.post import Post
+    from pushhub.ironmq.pull import PullQueues
+    from pushhub.ironmq.push_messages import PushMessages
+    from pushhub.ironmq.queues import Queues
+    from pushhub.ironmq.replay import Replay
+    from pushhub.ironmq.subscribers import Subscribers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 from pushhub.engine.model.records import record_of_acceptance
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
 
 PULL_SUBSCRIBER = "line"
 """Stands for the subscriber in the delivery id of a pull queue's message."""

@@ -8,12 +8,15 @@ names that were given when a pull queue was called a line, and that stay because
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, number, numbers, text
-from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 from pushhub.ironmq.ports import PullMessage
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.keys import MessageKey
+    from pushhub.engine.model.message import Message
 
 AVAILABLE = "0#"
 """Prefix of ``place`` while nobody holds a message: the rest is its id, so these are in the order of the queue."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.cloud.table import Item
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.record import DeliveryRecord
 from pushhub.ironmq.model.records import record_of_pull
 from pushhub.ironmq.store._pull_items import decode_pull_message
+
+if TYPE_CHECKING:
+    from pushhub.cloud.table import Item
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.record import DeliveryRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,9 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable
 from pushhub.base.ids import new_reservation_id
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.keys import MessageKey
-from pushhub.engine.model.message import Message
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import (
@@ -49,6 +47,9 @@ from pushhub.ironmq.store._pull_items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.message import Message
 
 _PUTS_PER_CALL = 100
 _SPARE = 10

@@ -8,12 +8,13 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 _TRIES = 3
 """Places tried, picked at random: with half of them taken, one of eight requests finds none,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import Queue
 from pushhub.ironmq.wire.messages import MAX_REPLACED_BYTES, render_message
 from pushhub.ironmq.wire.statuses import asked_as, told_message
 from pushhub.web.answer_size import fits
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import Queue
 
 STARS = "***"
 REMOVED = "Subscriber was removed from the queue"

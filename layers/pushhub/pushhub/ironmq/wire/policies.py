@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.history import History
 from pushhub.engine.model.answer_rules import NO_RULES, STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.circuit import Circuit
@@ -21,6 +20,9 @@ from pushhub.engine.model.outage import Endpoint, Trouble, Window
 from pushhub.ironmq.wire.queues import MAX_EXPIRATION_S, MAX_RETRIES, MAX_RETRIES_DELAY_S, MIN_RETRIES_DELAY_S
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S
 from pushhub.web.json import Fields, boolean, integer, listed, section, text
+
+if TYPE_CHECKING:
+    from pushhub.engine.history import History
 
 MAX_DURATION_S: Final = 604_800
 """Messages come, and trouble lasts, for a week at most."""

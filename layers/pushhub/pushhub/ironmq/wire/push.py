@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from pushhub.base.errors import Invalid
 from pushhub.base.ids import push_reservation_id
-from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import Queue, Subscriber
 from pushhub.ironmq.wire.headers import trail_headers
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import Queue, Subscriber
 
 USER_AGENT = "IronMQ Pusherd"
 CONTENT_TYPE = "text/plain; encoding=utf-8"

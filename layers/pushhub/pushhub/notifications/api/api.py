@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import TokenStore
+from typing import TYPE_CHECKING
+
 from pushhub.notifications.api import consumers, publishing, subscriptions
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.api.dialect import NotificationsDialect
 from pushhub.notifications.api.use_cases import NotificationsUseCases
 from pushhub.web.api import Api, Route
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
     *subscriptions.ROUTES,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.notifications.api.call import ROOT, NotificationsCall
-from pushhub.notifications.api.use_cases import NotificationsUseCases
 from pushhub.notifications.wire.errors import ERROR_TYPE, fault_body
 from pushhub.notifications.wire.requests import parse_token_request
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.notifications.api.use_cases import NotificationsUseCases
 
 
 def _token(hub: NotificationsUseCases, call: NotificationsCall) -> Response:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.engine.ports import TokenStore
 from pushhub.engine.tokens import Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import ERROR_TYPE, BacklogFull, error_body, fault_body, status_of
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 
 class BadCredentials(Unauthorized):

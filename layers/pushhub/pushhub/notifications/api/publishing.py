@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pushhub.engine.ports import TokenStore
+from typing import TYPE_CHECKING
+
 from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.api.dialect import NotificationsDialect
 from pushhub.notifications.api.use_cases import Publishing
@@ -10,6 +11,9 @@ from pushhub.notifications.wire.publish import parse_drafts
 from pushhub.notifications.wire.requests import parse_idempotency_key
 from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
 
 
 def _publish(hub: Publishing, call: NotificationsCall) -> Response:

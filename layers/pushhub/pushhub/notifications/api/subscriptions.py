@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.notifications.api.call import ROOT, NotificationsCall
-from pushhub.notifications.api.use_cases import NotificationsUseCases
 from pushhub.notifications.wire.subscriptions import (
     COLLECTION_TYPE,
     SUBSCRIPTION_TYPE,
@@ -16,6 +17,9 @@ from pushhub.notifications.wire.subscriptions import (
 )
 from pushhub.web.api import Body, Route
 from pushhub.web.http import NO_CONTENT, Response
+
+if TYPE_CHECKING:
+    from pushhub.notifications.api.use_cases import NotificationsUseCases
 
 SUBSCRIPTIONS = ROOT + "/subscriptions"
 SUBSCRIPTION = SUBSCRIPTIONS + "/{subscription}"

@@ -26,10 +26,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pushhub.base.errors import RequestRefused
-from pushhub.notifications.model.topic import Topic
+
+if TYPE_CHECKING:
+    from pushhub.notifications.model.topic import Topic
 
 WINDOW = 1000
 """Unacknowledged notifications a connection may have (Notifications 2.0)."""

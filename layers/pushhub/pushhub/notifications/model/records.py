@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
-from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 from pushhub.notifications.model.topic import Commit, Notification, position_at, sequence_of
+
+if TYPE_CHECKING:
+    from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 
 DIALECT = "notifications"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pushhub.notifications.model.topic import Topic
+if TYPE_CHECKING:
+    from pushhub.notifications.model.topic import Topic
 
 REPEATABLE_MS = 86_400_000
 """How long a key stands for its request at least, milliseconds."""

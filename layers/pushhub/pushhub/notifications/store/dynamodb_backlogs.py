@@ -8,12 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
-from pushhub.notifications.model.backlog import Backlog
-from pushhub.notifications.model.topic import Topic
-from pushhub.notifications.ports import Connection
 from pushhub.notifications.store._items import (
     backlog_key,
     connection_key,
@@ -26,6 +22,11 @@ from pushhub.notifications.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.model.backlog import Backlog
+    from pushhub.notifications.model.topic import Topic
+    from pushhub.notifications.ports import Connection
 
 IDLE_SHARDS = 8
 """Partitions of the index of connections to be checked: one takes 1,000 writes a second, and a check is two."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Table, number
 from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
@@ -12,6 +11,8 @@ from pushhub.notifications.store._items import decode_request, encode_request
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 
 class DynamoDBRequestStore:

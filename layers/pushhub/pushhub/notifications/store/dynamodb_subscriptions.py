@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Table, text
 from pushhub.notifications.model.subscription import Context, Subscription
@@ -21,6 +20,8 @@ from pushhub.notifications.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 
 class DynamoDBSubscriptionStore:

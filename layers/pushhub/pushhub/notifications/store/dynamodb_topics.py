@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.notifications.model.request import Part
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 from pushhub.notifications.ports import AlreadyAppended, TopicFull
 from pushhub.notifications.store._items import (
@@ -26,6 +24,9 @@ from pushhub.notifications.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.notifications.model.request import Part
 
 
 class DynamoDBTopicStore:

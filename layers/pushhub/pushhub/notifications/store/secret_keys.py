@@ -7,12 +7,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 _KEPT_MS = 300_000
 _TAKEN_UP_AFTER_MS = 2 * _KEPT_MS

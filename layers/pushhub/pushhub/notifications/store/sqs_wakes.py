@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import Wake
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+    from pushhub.base.ports import Clock
 
 
 _ENTRIES_PER_CALL = 10

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
 
 
 class ApiGatewaySockets:

@@ -6,12 +6,14 @@ Every client reads ``message`` without asking whether it is there, so every answ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Forbidden, Invalid, NotFound, RequestRefused, TooLarge, Unauthorized
 from pushhub.notifications.model.backlog import AlreadyConnected
-from pushhub.notifications.model.topic import Topic
 from pushhub.web.http import MethodNotAllowed
+
+if TYPE_CHECKING:
+    from pushhub.notifications.model.topic import Topic
 
 ERROR_TYPE = "application/vnd.com.nsn.cumulocity.error+json"
 """Content type of every refusal."""

@@ -18,9 +18,10 @@ import hashlib
 import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pushhub.notifications.model.topic import Notification, Topic
+if TYPE_CHECKING:
+    from pushhub.notifications.model.topic import Notification, Topic
 
 FRAME_BYTES = 131_072
 """The largest frame, in bytes: what API Gateway carries in one WebSocket message. Clients' own limits are higher."""

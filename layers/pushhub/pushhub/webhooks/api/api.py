@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Api, Function, Route
 from pushhub.web.http import Response
@@ -25,9 +26,11 @@ from pushhub.webhooks.api import (
     tasks,
 )
 from pushhub.webhooks.api.call import WebhooksCall
-from pushhub.webhooks.api.dialect import WebhooksDialect
 from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.ports import KeptAnswer
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.dialect import WebhooksDialect
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *health.ROUTES,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.application import application_view
 from pushhub.webhooks.wire.page import page_view, parse_window
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 APPS = ROOT + "/app"
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Stats
-from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.ids import Kind, message_id
-from pushhub.webhooks.model.page import Window
 from pushhub.webhooks.wire.attempt import (
     attempt_view,
     destination_view,
@@ -25,6 +23,11 @@ from pushhub.webhooks.wire.attempt import (
 from pushhub.webhooks.wire.fields import moment_in_query
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.attempt import LoggedAttempt
+    from pushhub.webhooks.model.page import Window
 
 ATTEMPT = MESSAGE + "/attempt/{attempt}"
 QUERY = (

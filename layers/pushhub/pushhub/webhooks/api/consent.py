@@ -6,14 +6,17 @@ CloudEvents' HTTP webhooks, section 4.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api.call import WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.refusals import Refused
 from pushhub.webhooks.wire.consent import CONSENT
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.call import WebhooksCall
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 RATE = "webhook-allowed-rate"
 PATH = CONSENT + "/{project}/{app}/{endpoint}/{secret}"

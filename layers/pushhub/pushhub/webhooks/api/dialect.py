@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import Conflict, Invalid, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
-from pushhub.engine.ports import TokenStore
 from pushhub.engine.tokens import token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
 from pushhub.webhooks.model.portal import PortalAccess, capability_for, named_by
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, not_found
-from pushhub.webhooks.ports import ReadApplications
+
+if TYPE_CHECKING:
+    from pushhub.engine.ports import TokenStore
+    from pushhub.webhooks.ports import ReadApplications
 
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body taken, in bytes (2 MiB)."""

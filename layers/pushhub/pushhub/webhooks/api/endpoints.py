@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
 from pushhub.webhooks.wire.page import page_view, parse_window
 from pushhub.webhooks.wire.public_keys import public_keys_url
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 ENDPOINTS = APP + "/endpoint"
 NOTHING = Response(status=204, body={})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
-from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.wire.event_type import event_type_view
 from pushhub.webhooks.wire.page import page_view, parse_window
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.event_type import EventType
 
 TYPES = ROOT + "/event-type"
 TYPE = TYPES + "/{event_type}"

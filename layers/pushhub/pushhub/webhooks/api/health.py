@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.wire.health import checkup_view, troubled_view
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 
 def _health(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

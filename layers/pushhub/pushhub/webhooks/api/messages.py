@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.messages import MessageQuery
 from pushhub.webhooks.model.ids import Kind
-from pushhub.webhooks.model.message import ListedMessage
-from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.message import ListedMessage
+    from pushhub.webhooks.wire.fields import Fields
 
 MESSAGES = APP + "/msg"
 MESSAGE = MESSAGES + "/{message}"

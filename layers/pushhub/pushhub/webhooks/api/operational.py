@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
 from pushhub.webhooks.api.endpoints import secret_answer
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP as APP
 from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
 from pushhub.webhooks.wire.page import page_view, parse_window
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 ENDPOINTS = ROOT + "/operational-webhook/endpoint"
 ENDPOINT = ENDPOINTS + "/{endpoint}"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.page import DEFAULT_LIMIT
 from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.poller import Choice, Polled
 from pushhub.webhooks.wire.fields import moment_in_query
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import parse_limit
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 SINK = APP + "/poller/{sink}"
 CONSUMER = SINK + "/consumer/{consumer}"

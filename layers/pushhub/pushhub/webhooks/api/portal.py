@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.refusals import Refused
 from pushhub.webhooks.portal import PortalAsk, parse_expire, parse_portal_ask
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 NOTHING = Response(status=204, body={})
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.api.dialect import WebhooksDialect
 from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 from pushhub.webhooks.wire.message import message_view
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.dialect import WebhooksDialect
 
 MESSAGES = APP + "/msg"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pushhub.web.api import Auth, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api.call import WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.wire.public_keys import PUBLIC_KEYS, key_set
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.call import WebhooksCall
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 KEPT_S = 300
 """How long a receiver may keep them; a signature that none of them verifies is a reason to ask again at once."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksUseCases
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import bad_request
 from pushhub.webhooks.wire.page import page_view, parse_window
 from pushhub.webhooks.wire.task import USAGE_MS, begun_view, parse_replay, parse_usage, task_view
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 TASKS = ROOT + "/background-task"
 TASK = TASKS + "/{task}"

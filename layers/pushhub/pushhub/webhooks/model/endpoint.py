@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.webhooks.model.cloud_events import CloudEvents
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.cloud_events import CloudEvents
 
 SENSITIVE = frozenset(
     {

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.circuit import CircuitState, Health
-from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
-from pushhub.engine.model.message import Message
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.internal_queues import app_of, queue_uid
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
 
 DAY_MS = 86_400_000
 

@@ -23,16 +23,18 @@ A message whose bytes stay as long as it is listed needs no line. Attempts that 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.table import Item, number, text
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import Enforcement, EventType
-from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.redaction import Redaction
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.page import Span
 
 
 def project_pk(project_id: str) -> str:

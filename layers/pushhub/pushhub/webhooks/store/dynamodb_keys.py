@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy
@@ -13,6 +12,8 @@ from pushhub.webhooks.store._items import doc, key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 
 class DynamoDBIdempotencyKeys:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.webhooks.model.attempt import LoggedAttempt
@@ -27,6 +26,8 @@ from pushhub.webhooks.store._items import between, doc, key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 _MESSAGE, _EVENT, _LATE, _ATTEMPT = "M#", "E#", "N#", "T#"
 

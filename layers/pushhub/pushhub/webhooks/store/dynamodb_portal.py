@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.webhooks.model.portal import Capability, PortalAccess
@@ -15,6 +14,8 @@ from pushhub.webhooks.store._items import app_pk, doc, key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
 
 _PREFIX = "PORTAL#"
 

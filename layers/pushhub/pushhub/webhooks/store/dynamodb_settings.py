@@ -10,14 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.webhooks.model.application import Application
-from pushhub.webhooks.model.endpoint import Endpoint
-from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.ids import Kind, is_id
-from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (
     app_pk,
@@ -34,6 +29,12 @@ from pushhub.webhooks.store._items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.model.event_type import EventType
+    from pushhub.webhooks.model.page import Span
 
 _APP, _APP_UID = "APP#", "APPUID#"
 _EP, _EP_DELETED, _EP_UID = "EP#", "EPX#", "EPUID#"

@@ -10,14 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
-from pushhub.base.ports import Clock
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.page import Span
 
 _PREFIX = "TASK#"
 _RUNNING = "RUNNING"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
-from pushhub.webhooks.wire.fields import Fields
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.wire.fields import Fields
 
 MAX_RATE = 65_535
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus, Trigger
-from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.wire.endpoint import endpoint_view
 from pushhub.webhooks.wire.fields import bad_request
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 _CLASSES = (0, 100, 200, 300, 400, 500)
 

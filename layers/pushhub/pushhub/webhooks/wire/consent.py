@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pushhub.webhooks.model.endpoint import Endpoint
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 CONSENT = "/api/v1/consent"
 """What the paths begin with; project, application and endpoint follow, by their ids, and a secret."""

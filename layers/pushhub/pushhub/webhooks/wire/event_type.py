@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import Enforcement, EventType
-from pushhub.webhooks.wire.fields import Fields
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.wire.fields import Fields
 
 _FLAG = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 _GROUP = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")

@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.web.json import parse_value
-from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.ids import Kind
 
 METADATA_BYTES = 4_096
 """Metadata as compact JSON takes this many bytes at most."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.circuit import CircuitState
-from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
 from pushhub.webhooks.wire.endpoint import endpoint_view
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.health import EndpointCheckup, EndpointHealth
 
 
 def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:

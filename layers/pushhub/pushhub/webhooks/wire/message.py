@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.web.json import Verbatim, parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
-from pushhub.webhooks.model.redaction import Redaction
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.redaction import Redaction
 
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
 MAX_TAGS = 5

@@ -6,8 +6,10 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from pushhub.webhooks.model.endpoint import Endpoint
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 PUBLIC_KEYS = "/api/v1/public-key"
 """What the paths begin with; project, application and endpoint follow, by their ids."""
