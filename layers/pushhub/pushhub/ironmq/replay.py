@@ -15,6 +15,8 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.ports import StoredMessages, Unsettled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.resend import Resend
@@ -47,11 +49,11 @@ class Replay:
 
     Args:
         messages: Messages and deliveries.
-        resend: Has a delivery tried.
+        resend: Gives what has a delivery tried; ingest, which answers producers only, has none.
         clock: Says whose time is over.
     """
 
-    def __init__(self, *, messages: _Messages, resend: Resend, clock: Clock) -> None:
+    def __init__(self, *, messages: _Messages, resend: Callable[[], Resend], clock: Clock) -> None:
         self._messages = messages
         self._resend = resend
         self._clock = clock
@@ -81,7 +83,7 @@ class Replay:
         if message is None:
             return False
         try:
-            self._resend.ask(message, delivery.subscriber_id)
+            self._resend().ask(message, delivery.subscriber_id)
         except Forbidden:
             return False
         return True

@@ -195,7 +195,7 @@ class Ironmq:
             clock=outside.clock,
             check_url=outside.check_url,
             signing=self._engine.signing,
-            resend=self._engine.resend,
+            resend=lambda: self._engine.resend,
         )
 
     def _change_readers(self) -> Mapping[str, ReadChange]:

@@ -107,7 +107,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         reports: Delivery reports.
         check_url: The egress guard's check of a subscriber URL at registration.
         signing: Keeps the signing keys of subscribers.
-        resend: Has deliveries tried again.
+        resend: Has deliveries tried again; asked for when it is needed, too.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         clock: Clock,
         check_url: CheckUrl,
         signing: Signing,
-        resend: Resend,
+        resend: Callable[[], Resend],
     ) -> None:
         registration = Registration(targets=targets, config=config, check_url=check_url, signing=signing, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
