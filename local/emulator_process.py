@@ -17,10 +17,9 @@ or delay accepted messages, and for some that clients would notice:
   that has many in flight come after those of others. Here those of the group with the fewest in flight come first.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
   answers browsers itself.
-* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands,
-  and hands a WebSocket API's frames on one at a time. Functions that answer requests seldom log, so each request would
-  take 50 ms more, and a few consumers would have their acknowledgements noted minutes late. Here it waits 5 ms for
-  those.
+* MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
+* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands:
+  :mod:`local.emulator_workers`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,10 @@ from ministack.core import lambda_runtime, persistence  # type: ignore[import-no
 from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
+    from local.emulator_memory import spare
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
+    from local.emulator_sources import hand_out_at_once
+    from local.emulator_workers import ask_directly
 else:
 
     def _sibling(name: str):  # noqa: ANN202
@@ -60,13 +62,13 @@ else:
     _sibling("snapshots")
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
+    _sibling("emulator_lanes")
+    hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
+    ask_directly = _sibling("emulator_workers").ask_directly
+    spare = _sibling("emulator_memory").spare
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
-
-ANSWERING_FUNCTIONS = ("IngestFunction", "ControlFunction", "ConsoleFunction", "ConsumersFunction")
-"""Parts of the names of functions that somebody waits for."""
-LOG_LINE_WAIT_S = 0.005
 
 _draining = threading.Event()
 _batches: dict[int, list[dict[str, Any]]] = {}
@@ -94,18 +96,6 @@ def keep_streams() -> None:
             dynamodb._stream_seq_counter = streams["sequence"]
 
     dynamodb.get_state, dynamodb.load_persisted_state = get_state, load_persisted_state
-
-
-def answer_soon() -> None:
-    """Wait for log lines of functions that answer requests no longer than they need to come."""
-    drain = lambda_runtime.Worker._drain_stderr_bounded
-
-    def drain_soon(worker: Any, *args: float, **waits: float) -> Any:
-        if not args and any(each in worker.func_name for each in ANSWERING_FUNCTIONS):
-            waits.setdefault("first_line_wait", LOG_LINE_WAIT_S)
-        return drain(worker, *args, **waits)
-
-    lambda_runtime.Worker._drain_stderr_bounded = drain_soon
 
 
 def hand_out_fairly() -> None:
@@ -141,12 +131,9 @@ def hand_on_preflights() -> None:
 
 def pause_work_when_draining() -> None:
     """Let every source of work look empty once draining has begun, and know which SQS messages are with a function."""
-    for module, name in (
-        (lambda_svc, "_poll_sqs"),
-        (lambda_svc, "_poll_dynamodb_streams"),
-        (scheduler, "_tick_schedules"),
-    ):
-        setattr(module, name, _unless_draining(getattr(module, name)))
+    hand_out_at_once(_draining.is_set)
+    tick = scheduler._tick_schedules
+    scheduler._tick_schedules = lambda: False if _draining.is_set() else tick()
     run = lambda_svc._run_sqs_batch
 
     def run_sqs_batch(esm: Any, function: Any, event: Any, batch: list[dict[str, Any]], *queue: Any) -> None:
@@ -157,10 +144,6 @@ def pause_work_when_draining() -> None:
             _batches.pop(id(batch), None)
 
     lambda_svc._run_sqs_batch = run_sqs_batch
-
-
-def _unless_draining(poll: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: False if _draining.is_set() else poll()
 
 
 async def drain() -> None:
@@ -242,7 +225,8 @@ def main() -> None:
     """Run the emulator until it is told to stop."""
     keep_streams()
     keep_objects_or_fail()
-    answer_soon()
+    ask_directly()
+    spare()
     hand_out_fairly()
     hand_on_preflights()
     pause_work_when_draining()

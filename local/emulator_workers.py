@@ -1,0 +1,134 @@
+"""How the emulator asks a function's process to run. Runs in the emulator's process.
+
+MiniStack makes a thread for each run, and after it looks every millisecond whether a log line is still to come: for 50 ms when there was none,
+with the answer in its hands. Here the process itself says where the lines of a run end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import select
+import time
+from typing import Any
+
+from ministack.core import lambda_runtime  # type: ignore[import-not-found]
+
+END_OF_LOG = "\x00pushhub: end of the log of "
+"""What the line begins with that the process writes behind those of a run; the run's id follows."""
+LOG_S = 0.25
+"""How long to wait for that line, which a function that has closed its standard error never writes."""
+_ANSWERED = "        _real_stdout.flush()\n\nrun()"
+_log = logging.getLogger("pushhub.workers")
+
+
+class _TooLate(Exception):
+    """The run has taken longer than the function may."""
+
+
+def ask_directly() -> None:
+    """Let functions be run without further threads, and without a wait for log lines that do not come."""
+    script = lambda_runtime._PYTHON_WORKER_SCRIPT
+    if script.count(_ANSWERED) != 1:
+        raise RuntimeError("this MiniStack's functions are run in another way than its worker is changed for")
+    mark = (
+        f"        sys.stderr.write({END_OF_LOG!r} + _ms_ctx['request_id'] + {chr(10)!r})\n        sys.stderr.flush()\n"
+    )
+    lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_ANSWERED, _ANSWERED.replace("\n\n", f"\n{mark}\n"))
+    lambda_runtime.Worker.invoke = _invoke
+
+
+def _invoke(
+    worker: Any,
+    event: Any,
+    request_id: str,
+    *,
+    trace_id: str | None = None,
+    depth: Any = None,
+    durable: dict[str, Any] | None = None,
+    invoked_function_arn: str | None = None,
+) -> dict[str, Any]:
+    """Stands for ``Worker.invoke`` and does the same."""
+    with worker._lock:
+        cold = worker._proc is None or worker._proc.poll() is not None
+        if cold:
+            worker._spawn()
+            worker._cold = False
+        timeout = float(worker.config.get("Timeout", 30))
+        envelope = {
+            "event": event,
+            "ctx": {
+                "request_id": request_id,
+                "invoked_function_arn": invoked_function_arn or worker.config.get("FunctionArn", ""),
+                "timeout_ms": int(timeout * 1000),
+                "trace_id": trace_id,
+                "depth": depth,
+                "durable": durable or {},
+            },
+        }
+        try:
+            answer = _answer(worker._proc, json.dumps(envelope).encode() + b"\n", time.monotonic() + timeout)
+            answer["log"] = _log_of_run(worker._stderr_queue, request_id)
+        except _TooLate:
+            _log.warning("%s took longer than %d s", worker.func_name, timeout)
+            answer = {"status": "error", "error": f"Task timed out after {timeout:.0f}.00 seconds"}
+        except OSError as error:
+            answer = {"status": "error", "error": f"Worker process died ({error})"}
+        if answer["status"] == "error":
+            # What a function that failed has left behind must not come to another run.
+            process, worker._proc = worker._proc, None
+            lambda_runtime._signal(process)
+            lambda_runtime._collect(process, time.monotonic() + lambda_runtime._REAP_GRACE)
+            answer.setdefault("log", worker._drain_stderr())
+        answer["cold_start"] = cold
+        return answer
+
+
+def _answer(process: Any, request: bytes, until: float) -> dict[str, Any]:
+    """What a function's process answers; other lines it may write are left out.
+
+    Raises:
+        _TooLate: It does not answer in time.
+        OSError: It ends.
+    """
+    sink, source = process.stdin.fileno(), process.stdout.fileno()
+    os.set_blocking(sink, False)
+    waits = select.poll()
+    waits.register(source, select.POLLIN)
+    waits.register(sink, select.POLLOUT)
+    rest, read = memoryview(request), bytearray()
+    while True:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise _TooLate
+        for number, _ in waits.poll(1000 * left):
+            if number == sink:
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[os.write(sink, rest) :]
+                if not rest:
+                    waits.unregister(sink)
+                continue
+            block = os.read(source, 1 << 20)
+            if not block:
+                raise OSError("it closed its output")
+            read += block
+            *lines, read = read.split(b"\n") if b"\n" in block else (read,)
+            for line in lines:
+                with contextlib.suppress(ValueError):
+                    answer = json.loads(line) if line.startswith(b"{") else {}
+                    if answer.get("status") in ("ok", "error"):
+                        return dict(answer)
+
+
+def _log_of_run(lines: queue.Queue[str], request_id: str) -> str:
+    """The log lines of a run."""
+    found: list[str] = []
+    until = time.monotonic() + LOG_S
+    with contextlib.suppress(queue.Empty):
+        while (line := lines.get(timeout=max(0.0, until - time.monotonic()))) != END_OF_LOG + request_id:
+            if not line.startswith(END_OF_LOG):
+                found.append(line)
+    return "\n".join(found)
