@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import botocore.client
+from simulation.dynamodb import read_insertion
 
 __all__ = ["Meter", "item_bytes", "metered"]
 
@@ -79,6 +80,10 @@ class Meter:
         for requests in parameters["RequestItems"].values():
             for request in requests:
                 self._write(request["PutRequest"]["Item"])
+
+    def _BatchExecuteStatement(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        for statement in parameters["Statements"]:
+            self._write(read_insertion(statement["Statement"], statement["Parameters"])[1])
 
     def _ReceiveMessage(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         # A run that waits for an endpoint receives by itself.

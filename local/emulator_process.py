@@ -98,6 +98,20 @@ def keep_streams() -> None:
     dynamodb.get_state, dynamodb.load_persisted_state = get_state, load_persisted_state
 
 
+def stream_insertions() -> None:
+    """Let streams have what PartiQL inserts."""
+    insert = dynamodb._partiql_insert
+
+    def insert_and_tell(table: dict[str, Any], statement: dict[str, Any]) -> Any:
+        answer = insert(table, statement)
+        if answer[0] == 200:
+            item = statement["item"]
+            dynamodb._emit_stream_event(statement["table"], "INSERT", None, item.get("M", item))
+        return answer
+
+    dynamodb._partiql_insert = insert_and_tell
+
+
 def hand_out_fairly() -> None:
     """Hand out messages of standard queues as AWS's fair queues do:
     nobody's backlog stands before another group's messages.
@@ -227,6 +241,7 @@ def main() -> None:
     keep_objects_or_fail()
     ask_directly()
     spare()
+    stream_insertions()
     hand_out_fairly()
     hand_on_preflights()
     pause_work_when_draining()

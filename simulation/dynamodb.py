@@ -8,6 +8,7 @@ this model too.
 from __future__ import annotations
 
 import bisect
+import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ from simulation.expressions import Item, condition, found_at, key_values, plain,
 PAGE_BYTES = 1_000_000
 """A page of a query or scan ends at 1 MB."""
 
+_INSERTION = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
+_ATTRIBUTE = re.compile(r"'([^']+)': \?")
+
 TOKEN_MS = 600_000
 """How long a transaction's token is remembered."""
 
@@ -29,6 +33,18 @@ def service_error(code: str, operation: str, **more: Any) -> ClientError:
     """The SDK's error for an error answer."""
     response: Any = {"Error": {"Code": code, "Message": code}, **more}
     return ClientError(response, operation)
+
+
+def read_insertion(statement: str, parameters: Sequence[Any]) -> tuple[str, Item]:
+    """The table and the item of an insertion, the only statement of PartiQL that the hub makes.
+
+    Raises:
+        ValueError: It is another.
+    """
+    found = _INSERTION.fullmatch(statement)
+    if found is None:
+        raise ValueError(statement)
+    return found[1], dict(zip(_ATTRIBUTE.findall(found[2]), parameters, strict=True))
 
 
 @dataclass(frozen=True)
@@ -274,6 +290,21 @@ class DynamoDB:
             else:
                 table.drop(each["DeleteRequest"]["Key"])
         return {"UnprocessedItems": {name: rest}} if rest else {}
+
+    def batch_execute_statement(self, *, Statements: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
+        """BatchExecuteStatement of insertions; some may be refused for want of capacity."""
+        return {"Responses": [self._inserted(**each) for each in Statements]}
+
+    def _inserted(self, *, Statement: str, Parameters: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
+        """Insert one item."""
+        name, item = read_insertion(Statement, Parameters)
+        table = self.tables[name]
+        if self._undone():
+            return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
+        if table.item(item) is not None:
+            return {"Error": {"Code": "DuplicateItem"}, "TableName": name}
+        table.store(item)
+        return {"TableName": name}
 
     def transact_write_items(self, *, TransactItems: Sequence[Any], ClientRequestToken: str) -> dict[str, Any]:  # noqa: N803
         """TransactWriteItems: all or none, once for each token."""

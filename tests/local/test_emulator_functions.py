@@ -135,3 +135,35 @@ def test_a_record_that_fails_comes_again_and_holds_up_no_other_lane(aws: Aws, pl
     (place.home / "cured").touch()
     receive_until(len(keys))
     assert sorted(seen) == sorted(keys)
+
+
+def test_what_is_inserted_by_a_statement_comes_through_the_stream_once(aws: Aws) -> None:
+    # Given a table with a stream
+    database = aws.dynamodb()
+    table = database.create_table(
+        TableName="inserted",
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+    )["TableDescription"]
+    # When two items are inserted, one of them a second time
+    item = {"k": {"S": "one"}, "m": {"M": {"n": {"N": "1"}}}}
+    other = {"k": {"S": "it's two"}, "m": {"M": {}}}
+    statement = "INSERT INTO \"inserted\" VALUE {'k': ?, 'm': ?}"
+    statements: list[Any] = [{"Statement": statement, "Parameters": [*each.values()]} for each in (item, other, item)]
+    answer = database.batch_execute_statement(Statements=statements)
+    # Then the second is refused, and the stream has what is in the table
+    assert [each.get("Error", {}).get("Code") for each in answer["Responses"]] == [None, None, "DuplicateItem"]
+    assert database.get_item(TableName="inserted", Key={"k": {"S": "it's two"}})["Item"] == other
+    streams = aws.dynamodb_streams()
+    arn = table["LatestStreamArn"]
+    (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")[
+        "ShardIterator"
+    ]
+    records = streams.get_records(ShardIterator=iterator)["Records"]
+    assert [(each["eventName"], each["dynamodb"]["NewImage"]) for each in records] == [
+        ("INSERT", item),
+        ("INSERT", other),
+    ]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Item = dict[str, Any]
 """An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""
 
-_WRITES_PER_CALL = 25
+WRITES_PER_CALL = 25
+"""Items that DynamoDB writes in one call."""
 _READS_PER_CALL = 100
 _CONDITION = "ConditionalCheckFailed"
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -225,6 +226,21 @@ class Table:
                 pause(self._clock, round_number)
         return found
 
+    def insert_many(self, items: Sequence[Item]) -> list[bool]:
+        """Write up to :data:`WRITES_PER_CALL` items that are not there yet, in one call; for each, whether it was written.
+
+        One that was not may be there already, by this very call too if the client had to repeat it.
+        """
+        statements: list[Any] = []
+        for item in items:
+            names = ", ".join(f"'{name}': ?" for name in item)
+            statements.append(
+                {"Statement": f'INSERT INTO "{self._name}" VALUE {{{names}}}', "Parameters": [*item.values()]}
+            )
+        with aws_call("dynamodb:BatchExecuteStatement"):
+            answer = self._client.batch_execute_statement(Statements=statements)
+        return ["Error" not in each for each in answer["Responses"]]
+
     def put_many(self, items: Sequence[Item]) -> None:
         """Write items whole, without condition."""
         self._write_many([{"PutRequest": {"Item": item}} for item in items])
@@ -234,8 +250,8 @@ class Table:
         self._write_many([{"DeleteRequest": {"Key": key}} for key in keys])
 
     def _write_many(self, requests: list[Any]) -> None:
-        for start in range(0, len(requests), _WRITES_PER_CALL):
-            rest = requests[start : start + _WRITES_PER_CALL]
+        for start in range(0, len(requests), WRITES_PER_CALL):
+            rest = requests[start : start + WRITES_PER_CALL]
             for round_number in range(1, ROUNDS + 1):
                 with aws_call("dynamodb:BatchWriteItem"):
                     answer = self._client.batch_write_item(RequestItems={self._name: rest})

@@ -289,6 +289,7 @@ class AwsEnginePorts:
             self.settings[MESSAGES_TABLE],
             self.clock,
             lambda: self.schedule,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="insert"),
         )
 
     @cached_property

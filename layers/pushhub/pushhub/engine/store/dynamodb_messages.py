@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.inserts import Inserts
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, Ordering
@@ -79,11 +81,20 @@ class DynamoDBMessageStore:
         table: Name of the messages table (index ``unsettled``, keys only).
         clock: Waits between rounds of a batch.
         schedule: Gives the schedule, when it is first needed: not every function that knows deliveries schedules them.
+        executor: Writes first outcomes of deliveries together; without it each is a call.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock, schedule: Callable[[], Schedule]) -> None:
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table: str,
+        clock: Clock,
+        schedule: Callable[[], Schedule],
+        executor: Executor | None = None,
+    ) -> None:
         self._table = Table(client, table, clock)
         self._schedule = schedule
+        self._inserts = Inserts(self._table, executor) if executor else None
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Messages are immutable and their ids unique, so writing one again changes nothing."""
@@ -167,7 +178,15 @@ class DynamoDBMessageStore:
         """
         if delivery.scheduled:
             self._schedule().enter(delivery)
-        self._table.put_version(encode_delivery(delivery), read=decode_delivery)
+        item = encode_delivery(delivery)
+
+        def alone() -> None:
+            self._table.put_version(item, read=decode_delivery)
+
+        if self._inserts and delivery.version == 1:
+            self._inserts.put(item, alone)
+        else:
+            alone()
 
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
