@@ -43,7 +43,7 @@ from ministack.core import lambda_runtime, persistence  # type: ignore[import-no
 from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from local.emulator_memory import spare
+    from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
     from local.emulator_workers import ask_directly
@@ -65,7 +65,7 @@ else:
     _sibling("emulator_lanes")
     hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
     ask_directly = _sibling("emulator_workers").ask_directly
-    spare = _sibling("emulator_memory").spare
+    take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
@@ -240,7 +240,7 @@ def main() -> None:
     keep_streams()
     keep_objects_or_fail()
     ask_directly()
-    spare()
+    take_shortcuts()
     stream_insertions()
     hand_out_fairly()
     hand_on_preflights()
