@@ -1,4 +1,4 @@
-"""How records of a stream are handed to a function, as AWS does it: some batches side by side, each partition key in its order.
+"""How records of a stream are handed to a function, as AWS does it: side by side, each partition key in its order.
 
 Nothing here knows MiniStack; :mod:`local.emulator_sources` reads the streams and runs the functions.
 """
@@ -17,7 +17,7 @@ Record = dict[str, Any]
 RETRY_S = 1.0
 """How long after a failed run its batch comes again."""
 AHEAD = 4
-"""Batches that a lane may have before nothing more is read: one that fails must not let the others run far ahead of it."""
+"""Batches that a lane may have before nothing more is read: others must not run far ahead of one that fails."""
 
 
 @dataclass

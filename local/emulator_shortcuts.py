@@ -16,7 +16,7 @@ from ministack.services import dynamodb  # type: ignore[import-not-found]
 YOUNG = 50_000
 """Objects that are made before the newest are looked through for garbage; Python's 700 are one item of a table."""
 SWITCH_S = 0.0005
-"""How long a thread may compute while another waits: work goes through several threads, and each hand-over costs as much."""
+"""How long a thread may compute while another waits: work goes through several threads, each waits that long."""
 
 _INSERTION = re.compile(r'INSERT INTO "[^"]+" VALUE \{((?:\'[^\']+\': \?(?:, )?)+)\}')
 _parse = dynamodb._parse_partiql

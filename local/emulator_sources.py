@@ -1,9 +1,10 @@
 """How the emulator's functions get work from queues and streams. Runs in the emulator's process.
 
-MiniStack has one thread that looks at every mapping in turn, runs functions for streams itself and meanwhile looks at nothing else, and sleeps
-50 ms where it found nothing. On AWS mappings know nothing of each other. Here queues and streams have a thread each, which sleeps until there is work; each
-batch is run on a thread of its own, and the batches of a stream as AWS runs them: so many side by side as ``ParallelizationFactor`` says, apart by partition
-key, and after ``MaximumBatchingWindowInSeconds``.
+MiniStack has one thread that looks at every mapping in turn, runs functions for streams itself and meanwhile looks at
+nothing else, and sleeps 50 ms where it found nothing. On AWS mappings know nothing of each other. Here queues and
+streams have a thread each, which sleeps until there is work; each batch is run on a thread of its own, and the batches
+of a stream as AWS runs them: so many side by side as ``ParallelizationFactor`` says, apart by partition key, and after
+``MaximumBatchingWindowInSeconds``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How the emulator asks a function's process to run. Runs in the emulator's process.
 
-MiniStack makes a thread for each run, and after it looks every millisecond whether a log line is still to come: for 50 ms when there was none,
-with the answer in its hands. Here the process itself says where the lines of a run end.
+MiniStack makes a thread for each run, and after it looks every millisecond whether a log line is still to come: for
+50 ms when there was none, with the answer in its hands. Here the process itself says where the lines of a run end.
 """
 
 from __future__ import annotations

@@ -77,7 +77,10 @@ def dynamodb() -> Iterator[DynamoDBClient]:
 
 @contextmanager
 def insertions() -> Iterator[None]:
-    """Let moto know the one statement of PartiQL that the hub makes: moto takes no parameters in an insertion, and overwrites what is there."""
+    """Let moto know the one statement of PartiQL that the hub makes.
+
+    By itself it takes no parameters in an insertion, and overwrites what is there.
+    """
 
     def inserted(backend: DynamoDBBackend, statement: dict[str, Any]) -> dict[str, Any]:
         name, item = read_insertion(statement["Statement"], statement["Parameters"])

@@ -1,4 +1,4 @@
-"""The emulator runs functions as AWS does: their answers, their log lines, their time limit, and their way through a stream."""
+"""The emulator runs functions as AWS does: their answers, log lines, time limits, and their way through a stream."""
 
 from __future__ import annotations
 

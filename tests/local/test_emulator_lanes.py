@@ -1,4 +1,4 @@
-"""Records of a stream are handed out as AWS does it: side by side, each partition key in its order, nothing passed over."""
+"""Records of a stream are handed out side by side, each partition key in its order, and nothing is passed over."""
 
 from __future__ import annotations
 

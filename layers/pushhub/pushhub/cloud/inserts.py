@@ -1,7 +1,7 @@
-"""New items that threads write at the same time go to DynamoDB in one call: a call costs a millisecond of CPU, whatever it writes.
+"""New items that threads write at the same time go to DynamoDB in one call.
 
-Nobody waits for others. An item that comes while no write is under way is written by itself; those that come while one is, go together when
-there is a thread for them.
+A call costs a millisecond of CPU, whatever it writes. Nobody waits for others: an item that comes while no write is
+under way is written by itself; those that come while one is, go together when there is a thread for them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Inserts:
 
         Args:
             item: The item.
-            alone: Writes it by itself, and knows what it means that there is one already. Called when nobody else writes, and for an item that was
-                not written with others, for whatever reason.
+            alone: Writes it by itself, and knows what it means that there is one already. Called when nobody else
+                writes, and for an item that was not written with others, for whatever reason.
         """
         with self._lock:
             group, index = self._joined(item) if self._under_way else (None, 0)

@@ -227,9 +227,11 @@ class Table:
         return found
 
     def insert_many(self, items: Sequence[Item]) -> list[bool]:
-        """Write up to :data:`WRITES_PER_CALL` items that are not there yet, in one call; for each, whether it was written.
+        """Write up to :data:`WRITES_PER_CALL` items that are not there yet, in one call.
 
-        One that was not may be there already, by this very call too if the client had to repeat it.
+        Returns:
+            For each, whether it was written. One that was not may be there already, by this very call too if the
+            client had to repeat it.
         """
         statements: list[Any] = []
         for item in items:
