@@ -142,11 +142,13 @@ def main(arguments: list[str]) -> int:
     """Run, and print a line for each module.
 
     Args:
-        arguments: Modules and the tests that are to notice, as in ``engine/model/*=tests/engine``.
+        arguments: Modules and the tests that are to notice, as in ``engine/model/*,engine/push.py=tests/engine``.
     """
-    pairs = [each.partition("=") for each in arguments or ["engine/*=tests/engine"]]
-    place = WORKPLACE / re.sub(r"\W+", "-", " ".join(arguments) or "all")
-    prepared(place, [f"pushhub/{part}" for part, _, _ in pairs], list(dict.fromkeys(tests for _, _, tests in pairs)))
+    whole = " ".join(arguments) or "engine/*=tests/engine"
+    parts, _, tests = whole.partition("=")
+    # A name that says which it is, and is not too long for a file system.
+    place = WORKPLACE / f"{re.sub(r'[^a-z]+', '-', parts)[:60]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    prepared(place, [f"pushhub/{part}" for part in parts.split(",")], tests.split(","))
     subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", CHILDREN], cwd=place, check=False)
     modules, alive = score(place)
     print("\n".join(["", f"Lived (cd {place.relative_to(REPOSITORY)}; mutmut show NAME):", *alive, ""]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 
 import pytest
 from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.ports import InlineExecutor
+from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
@@ -18,7 +20,18 @@ from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Received
-from pushhub.engine.push import FRESH_AFTER_MS, FRESH_AFTER_RECEIVES, HIDDEN_WAIT_MS, UNSURE_WAIT_MS, Push
+from pushhub.engine.push import (
+    ASIDE_MS,
+    FRESH_AFTER_MS,
+    FRESH_AFTER_RECEIVES,
+    HIDDEN_WAIT_MS,
+    LONGEST_ATTEMPT_MS,
+    REFILL_AFTER_MS,
+    UNSURE_WAIT_MS,
+    Push,
+)
+from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
+from pushhub.engine.windows import SLOW_MS
 
 Outcome = Following | Exception
 
@@ -26,16 +39,20 @@ Outcome = Following | Exception
 class Bench:
     """A push whose deliveries come to what a test says."""
 
-    def __init__(self, plan: FaultPlan | None = None) -> None:
+    def __init__(self, plan: FaultPlan | None = None, *, lane: bool = True) -> None:
         self.plan = plan or FaultPlan()
         self.clock = FakeClock()
         self.telemetry = FakeTelemetry()
         self.queues = {
-            name: FakeWorkQueue(self.clock, name=name) for name in ("push", "retry", "errors", "poll", "other")
+            name: FakeWorkQueue(self.clock, name=name) for name in ("push", "retry", "errors", "poll", "slow")
         }
         self.stored: dict[DeliveryKey, Delivery] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.looked_at: list[tuple[Received, Delivery | None]] = []
+        self.read: list[int] = []
+        self.subscribers = FakeSubscribers()
+        self.remaining_ms = 10**6
+        self._takes: dict[str, int] = {}
         self.ports = {name: faulty(queue, name, self.plan) for name, queue in self.queues.items()}
         self.push = Push(
             messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
@@ -43,6 +60,11 @@ class Bench:
             retry_queue=self.ports["retry"],
             errors_queue=self.ports["errors"],
             poll_queue=self.ports["poll"],
+            slow_lane=SlowLane(
+                queue=self.ports["slow"], subscribers=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()
+            )
+            if lane
+            else None,
             clock=self.clock,
             telemetry=self.telemetry,
             executor=InlineExecutor(),
@@ -50,12 +72,14 @@ class Bench:
 
     def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         """As the store of deliveries."""
+        self.read.append(len(keys))
         return {key: self.stored[key] for key in keys if key in self.stored}
 
     def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
         """As what carries a delivery on."""
-        assert remaining_ms() == 10**6
+        assert remaining_ms() == self.remaining_ms
         self.looked_at.append((received, stored))
+        self.clock.advance(ms=self._takes.get(received.order.key.message_id, 0))
         outcome = self.outcomes.get(received.order.key.message_id, Following(Follow.NOTHING))
         if isinstance(outcome, Exception):
             raise outcome
@@ -76,7 +100,7 @@ class Bench:
 
     def work(self, batch: Sequence[Received], source: str = "push") -> set[str]:
         """Let push work on a batch; the SQS ids to keep. What it does not keep is deleted, as SQS does."""
-        keep = self.push.run(batch, source=self.ports[source], remaining_ms=lambda: 10**6)
+        keep = self.push.run(batch, source=self.ports[source], remaining_ms=lambda: self.remaining_ms)
         self.queues[source].delete([each.receipt_handle for each in batch if each.sqs_id not in keep])
         return keep
 
@@ -84,13 +108,17 @@ class Bench:
         """Let a delivery come to that."""
         self.outcomes[of] = Following(follow, self.clock.now() + wait_ms)
 
+    def takes(self, takes_ms: int, *, of: str) -> None:
+        """Let an attempt take so long."""
+        self._takes[of] = takes_ms
+
     def waits(self, source: str) -> int | None:
         """Milliseconds until the next message of a queue can be received."""
         at = self.queues[source].next_at()
         return None if at is None else at - self.clock.now()
 
 
-def a_message(message_id: str = "1") -> Message:
+def a_message(message_id: str = "1", to: str = "s") -> Message:
     return Message(
         project="p",
         queue="orders",
@@ -101,12 +129,12 @@ def a_message(message_id: str = "1") -> Message:
         accepted_at=1,
         due_at=1,
         expires_at=10**15,
-        subscriber_ids=("s",),
+        subscriber_ids=(to,),
     )
 
 
-def an_order(message_id: str = "1", **changes: object) -> WorkOrder:
-    return replace(WorkOrder.carrying(a_message(message_id), "s"), **changes)  # type: ignore[arg-type]
+def an_order(message_id: str = "1", to: str = "s", **changes: object) -> WorkOrder:
+    return replace(WorkOrder.carrying(a_message(message_id, to), to), **changes)  # type: ignore[arg-type]
 
 
 def bare(message_id: str = "1") -> WorkOrder:
@@ -366,3 +394,224 @@ def test_more_than_a_call_of_sqs_takes_all_go_their_way() -> None:
         bench.follow(Follow.LATER, 5_000, of=str(number))
     assert bench.work(batch) == set()
     assert len(bench.queues["retry"].sent) == 40
+
+
+# -- subscribers that are slow
+
+
+def deferred(bench: Bench, source: str) -> list[tuple[str, int]]:
+    """Message ids and delays of what was sent to a queue after what the test sent itself."""
+    return [(order.key.message_id, delay_s) for order, delay_s in bench.queues[source].sent]
+
+
+def test_without_a_slow_lane_orders_for_one_that_hangs_come_again_later() -> None:
+    # Given three orders for a subscriber whose first attempt takes long
+    bench = Bench(lane=False)
+    bench.takes(SLOW_MS + 1, of="1")
+    keep = bench.work(bench.received("push", an_order("1"), an_order("2"), an_order("3", version=4)))
+    # Then the others are not attempted in this run
+    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"]
+    assert keep == set()
+    assert deferred(bench, "retry") == [("2", 15), ("3", 15)]
+    assert {order.version for order, _ in bench.queues["retry"].sent} == {None}
+    assert bench.telemetry.counts == {"DeliveriesPutAside": 2}
+
+
+@pytest.mark.parametrize(("receives", "delay_s"), [(1, 15), (2, 30), (6, 480), (7, 900), (30, 900)])
+def test_each_time_they_come_they_wait_twice_as_long(receives: int, delay_s: int) -> None:
+    bench = Bench(lane=False)
+    bench.takes(SLOW_MS + 1, of="1")
+    first, second = bench.received("push", an_order("1"), an_order("2"))
+    bench.work([first, replace(second, receive_count=receives)])
+    assert deferred(bench, "retry") == [("2", delay_s)]
+
+
+def test_a_poll_that_is_put_aside_stays_a_poll() -> None:
+    bench = Bench(lane=False)
+    bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
+    bench.takes(SLOW_MS + 1, of="1")
+    bench.work(bench.received("push", an_order("1"), an_order("2")))
+    assert (deferred(bench, "poll"), deferred(bench, "retry")) == ([("2", 15)], [])
+
+
+@pytest.mark.parametrize(("remaining_ms", "attempted"), [(2 * LONGEST_ATTEMPT_MS - 1, 0), (2 * LONGEST_ATTEMPT_MS, 1)])
+def test_a_slow_one_is_attempted_only_where_there_is_time_for_two(remaining_ms: int, attempted: int) -> None:
+    # Given a subscriber that was slow a moment ago, with nothing under way
+    bench = Bench(lane=False)
+    bench.takes(SLOW_MS + 1, of="1")
+    bench.work(bench.received("push", an_order("1")))
+    # When a run that has so much time left gets an order for it
+    bench.remaining_ms = remaining_ms
+    bench.work(bench.received("push", an_order("2")))
+    assert len(bench.looked_at) == 1 + attempted
+
+
+def test_a_hurried_run_hands_orders_for_one_that_hangs_to_the_slow_lane_at_once() -> None:
+    bench = Bench()
+    bench.takes(SLOW_MS + 1, of="1")
+    batch = bench.received("push", an_order("1"), an_order("2", version=4), an_order("3"))
+    # Given the second was received for the first time, and the third before
+    assert bench.work([*batch[:2], replace(batch[2], receive_count=2, order=an_order("3", version=5))]) == set()
+    # Then the second is still for that version, the third for any
+    assert bench.queues["slow"].sent == [(an_order("2", version=4), 0), (an_order("3"), 0)]
+    assert deferred(bench, "retry") == []
+    assert bench.telemetry.counts == {"DeliveriesPutAside": 2}
+
+
+def test_a_poll_never_goes_to_the_slow_lane() -> None:
+    bench = Bench()
+    bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
+    bench.takes(SLOW_MS + 1, of="1")
+    bench.work(bench.received("push", an_order("1"), an_order("2")))
+    assert (deferred(bench, "poll"), deferred(bench, "slow")) == ([("2", 15)], [])
+    # Nor back to it
+    bench = Bench()
+    bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
+    bench.takes(SLOW_MS + 1, of="1")
+    bench.work(bench.received("slow", an_order("1"), an_order("2")), "slow")
+    assert (deferred(bench, "poll"), len(bench.queues["slow"])) == ([("2", 15)], 0)
+
+
+def test_in_the_slow_lane_they_go_to_its_end_in_packs_of_their_own() -> None:
+    # Given two orders for one that hangs, and one for a prompt subscriber, in the slow lane
+    bench = Bench()
+    bench.takes(SLOW_MS + 1, of="1")
+    batch = bench.received("slow", an_order("1"), an_order("2"), an_order("3", to="prompt"))
+    assert bench.work(batch, "slow") == set()
+    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1", "3"]
+    assert deferred(bench, "slow")[3:] == [("2", 15)]
+
+
+def test_what_the_slow_lane_does_not_take_waits_where_it_is() -> None:
+    bench = Bench()
+    bench.plan.strike(Fault.FAILS, of="slow.send_packed")
+    bench.takes(SLOW_MS + 1, of="1")
+    batch = bench.received("push", an_order("1"), an_order("2"), an_order("3", to="else"))
+    bench.outcomes["3"] = KeyError("x")
+    assert bench.work(batch) == {batch[1].sqs_id, batch[2].sqs_id}
+    assert bench.waits("push") == UNSURE_WAIT_MS
+    assert bench.telemetry.named("orders_not_sent") == [{"error": "slow.send_packed failed", "orders": 1}]
+
+
+def test_a_retry_of_one_that_is_still_slow_waits_in_the_slow_lane_and_of_a_prompt_one_does_not() -> None:
+    # Given two attempts from the slow lane that fail, one of them slowly
+    bench = Bench()
+    bench.takes(SLOW_MS + 1, of="1")
+    for each in ("1", "2"):
+        bench.follow(Follow.LATER, 60_000 + SLOW_MS + 1, of=each)
+    assert bench.work(bench.received("slow", an_order("1"), an_order("2", to="prompt")), "slow") == set()
+    assert deferred(bench, "slow")[2:] == [("1", 60)]
+    assert deferred(bench, "retry") == [("2", 60)]
+
+
+def test_a_retry_that_the_slow_lane_does_not_take_is_looked_at_again() -> None:
+    bench = Bench()
+    bench.takes(SLOW_MS + 1, of="1")
+    bench.follow(Follow.LATER, 90_000)
+    batch = bench.received("slow", an_order("1"))
+    bench.plan.strike(Fault.FAILS, of="slow.send")
+    assert bench.work(batch, "slow") == {batch[0].sqs_id}
+    assert bench.waits("slow") == UNSURE_WAIT_MS
+
+
+def test_those_that_are_listed_as_slow_are_not_even_read() -> None:
+    # Given a full batch of a hurried run, two of it for a subscriber that another environment found to be slow
+    bench = Bench()
+    bench.subscribers.note_slow([("p", "u", "listed")], bench.clock.now() + 1)
+    orders = [an_order(str(number), to="listed" if number < 2 else "s") for number in range(BUSY_ORDERS)]
+    assert bench.work(bench.received("push", *orders)) == set()
+    assert deferred(bench, "slow") == [("0", 0), ("1", 0)]
+    assert len(bench.looked_at) == BUSY_ORDERS - 2
+    assert bench.read == [BUSY_ORDERS - 2]
+    # And of a batch that is all for it nothing is read at all
+    assert bench.work(bench.received("push", *[an_order(f"1{each}", to="listed") for each in range(3)])) == set()
+    assert len(bench.read) == 1
+
+
+# -- orders that a run receives itself
+
+
+class Meanwhile(Executor):
+    """Attempts are under way until there is nothing left to receive; then, as all else, they are through at once."""
+
+    def __init__(self, bench: Bench, *, after_ms: int) -> None:
+        self.bench = bench
+        self.after_ms = after_ms
+        self.pending: list[tuple[Future[object], Callable[[], object]]] = []
+        self.receives = 0
+        self.over = False
+
+    def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[object]:  # type: ignore[override]
+        future: Future[object] = Future()
+        if args and isinstance(args[0], Received) and not self.over:
+            self.bench.clock.advance(ms=self.after_ms if not self.receives else 0)
+            self.pending.append((future, lambda: fn(*args, **kwargs)))
+            return future
+        receives = not (args and isinstance(args[0], Received))
+        self.receives += receives
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Unavailable as error:
+            future.set_exception(error)
+        if receives and (future.exception() or not future.result()):
+            self.over = True
+            for each, result in self.pending:
+                each.set_result(result())
+        return future
+
+
+def with_meanwhile(after_ms: int = REFILL_AFTER_MS, plan: FaultPlan | None = None) -> tuple[Bench, Meanwhile]:
+    bench = Bench(plan)
+    executor = Meanwhile(bench, after_ms=after_ms)
+    bench.push._executor = executor
+    return bench, executor
+
+
+def test_a_run_that_waits_receives_more_and_deletes_what_it_is_through_with() -> None:
+    # Given a run whose attempt takes half a second, and two orders more in its queue, one of which will have to wait
+    bench, executor = with_meanwhile()
+    batch = bench.received("push", an_order("1"))
+    bench.queues["push"].send([(an_order("2", to="b"), 0), (an_order("3", to="c"), 0)])
+    bench.outcomes["3"] = KeyError("a fault of ours")
+    assert bench.work(batch) == set()
+    assert executor.receives == 2
+    assert sorted(each.order.key.message_id for each, _ in bench.looked_at) == ["1", "2", "3"]
+    # Then of what it received itself only the one that waits is left
+    assert [each.key.message_id for each in bench.queues["push"].orders()] == ["3"]
+
+
+def test_of_orders_that_share_a_message_all_must_be_through() -> None:
+    bench, _ = with_meanwhile()
+    batch = bench.received("push", an_order("1"))
+    bench.queues["push"].send_packed([an_order("2", to="b"), an_order("3", to="b")])
+    bench.outcomes["3"] = KeyError("a fault of ours")
+    bench.work(batch)
+    assert len(bench.looked_at) == 3
+    assert [each.key.message_id for each in bench.queues["push"].orders()] == ["2", "3"]
+
+
+def test_what_cannot_be_deleted_comes_again() -> None:
+    bench, _ = with_meanwhile(plan=FaultPlan(Fault.FAILS, of="push.delete"))
+    batch = bench.received("push", an_order("1"))
+    bench.queues["push"].send([(an_order("2", to="b"), 0)])
+    assert bench.work(batch) == set()
+    assert bench.telemetry.events == [("orders_not_deleted", {"error": "push.delete failed", "orders": 1})]
+    assert [each.key.message_id for each in bench.queues["push"].orders()] == ["2"]
+
+
+def test_a_run_that_cannot_receive_does_not_try_again() -> None:
+    bench, executor = with_meanwhile(plan=FaultPlan(Fault.FAILS, of="push.receive"))
+    assert bench.work(bench.received("push", an_order("1"))) == set()
+    assert bench.telemetry.events == [("orders_not_received", {"error": "push.receive failed"})]
+    assert executor.receives == 1
+
+
+def test_an_automatic_order_waits_while_the_try_that_a_person_asked_for_is_under_way() -> None:
+    # Given a run that makes such a try, and receives the delivery's automatic order and the same one again meanwhile
+    bench, _ = with_meanwhile()
+    batch = bench.received("push", an_order("1", manual=True))
+    bench.queues["push"].send([(an_order("1"), 0), (an_order("1", manual=True), 0)])
+    bench.work(batch)
+    assert [each.order.manual for each, _ in bench.looked_at] == [True]
+    assert [each.manual for each in bench.queues["push"].orders()] == [False]
+    assert bench.waits("push") == ASIDE_MS

@@ -329,12 +329,12 @@ def test_postponements_are_counted_and_cost_no_try_also_in_the_middle_of_a_round
 
 
 def test_texts_of_all_subscribers_together_stay_bounded() -> None:
-    # Given as many subscribers as may be and a long answer with letters of two bytes
+    # Given as many subscribers as may be and a long answer with letters of three bytes
     names = tuple(f"s{number}" for number in range(1700))
     delivery = opening(a_message(*names, unicast=True), "*")
-    after = after_attempt(delivery, an_answer(500, "é" * 200), Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
+    after = after_attempt(delivery, an_answer(500, "€" * 200), Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
     # Then each keeps its share of whole letters
-    assert after.status("s0").message == "é" * (STATUS_TEXT_BYTES // 1700 // 2)
+    assert after.status("s0").message == "€" * (STATUS_TEXT_BYTES // 1700 // 3)
     # And what cannot be written as UTF-8 is replaced
     odd = after_attempt(to_one(), an_answer(500, "\ud800!"), Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
     assert odd.status("a").message == "?!"
