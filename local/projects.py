@@ -16,7 +16,7 @@ from typing import Any
 from local.aws import Aws
 from local.errors import LocalError
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.tokens import token_hash

@@ -10,7 +10,7 @@ from cli.framework import Group
 from cli.hub import HubOptions
 from cli.operator import projects_of
 from pushhub.base.times import iso_time
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 
 
 @click.group(cls=Group)

@@ -12,7 +12,7 @@ from cli.hub import HubOptions
 from cli.operator import projects_of
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.model.queue import ProjectToken
+from pushhub.engine.model.project import ProjectToken
 
 HOUR_MS = 3_600_000
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.ports import Projects
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_pull_queue, full_push_queue, queue
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.model.queue import Project, Queue
+from pushhub.engine.model.project import Project
+from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import ConfigStore, QueueStore
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from tests.fakes.clock import FakeClock
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.model.queue import Project, ProjectToken, Queue
+from pushhub.engine.model.project import Project, ProjectToken
+from pushhub.engine.model.queue import Queue
 
 __all__ = ["FakeConfigStore"]
 

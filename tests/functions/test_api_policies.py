@@ -14,7 +14,7 @@ from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import lambdas_own, missing_rights
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 
 LARGE = "L" * 20_000

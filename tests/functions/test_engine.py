@@ -19,7 +19,8 @@ from pushhub.cloud.observability import logger, telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.model.queue import Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.project import Project
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.work import WorkOrder, pack
 from pushhub.engine.protocol import Protocol
 from pushhub.engine.wiring import PUBLIC_BASE_URL

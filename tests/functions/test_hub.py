@@ -11,7 +11,7 @@ from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import run_and_check
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 
 STORE = f"/api/stores/{PROJECT}"

@@ -10,7 +10,7 @@ from tests.functions.conftest import Functions, Sink, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import lambdas_own, missing_rights
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 
 

@@ -15,7 +15,7 @@ from tests.ironmq.api.hub import Hub
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import DESCENDANTS, MAX_HOPS, NewMessage
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.ironmq.ports import PullMessage
 
 OTHER = "5f0000000000000000000002"

@@ -11,7 +11,7 @@ from tests.fakes import FaultPlan
 from tests.fakes.ports import FakePorts
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW

@@ -19,7 +19,7 @@ from tests.sam.sink import Sink
 from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
 
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 STACK = "pushhub"

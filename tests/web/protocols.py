@@ -16,7 +16,7 @@ from tests.ironmq.api.hub import Hub as IronHub
 from tests.notifications.world import NotificationWorld
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.tokens import token_hash
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq

@@ -12,7 +12,7 @@ from tests.engine.world import PROJECT, World
 from tests.fakes import Fault, FaultPlan
 from tests.ironmq.api.hub import Hub
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.web.http import request_from_event

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from tests.engine.world import PROJECT, World
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.webhooks.api.api import WebhooksApi
 from pushhub.webhooks.wiring import Webhooks

@@ -14,7 +14,7 @@ from tests.contract.samples import NOW, PROJECT, queue
 from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
 
 TOKEN_HASH = "ab" * 32

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from tests.engine.world import PROJECT
 from tests.hub.world import HubWorld
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.hub.wiring import Hub
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan
 
-from pushhub.engine.model.queue import Project
+from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.ironmq.wiring import Ironmq
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
-    from pushhub.engine.model.queue import Project, ProjectToken, Queue
+    from pushhub.engine.model.project import Project, ProjectToken
+    from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.seats import Seats

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import NotFound
-from pushhub.engine.model.queue import Project, ProjectToken
+from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
-
 if typing.TYPE_CHECKING:
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.work import WorkOrder
-    from pushhub.engine.target import TargetOffer
+    from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
+    from pushhub.engine.target import Target
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
 """Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded.
@@ -57,6 +56,23 @@ class Api(typing.Protocol):
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOffer:
+    """A kind of subscriber that a protocol brings.
+
+    Attributes:
+        schemes: Of the URLs that belong to it.
+        make: Makes it, when the first such URL is met.
+        public: Whether owners may register it as a subscriber of their queues.
+        signed: Whether what it sends can carry a signature.
+    """
+
+    schemes: tuple[str, ...]
+    make: Callable[[], Target]
+    public: bool = True
+    signed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +148,7 @@ class AllQueues:
 
     def __init__(self, *, owners: QueueSource, protocols: Sequence[Protocol]) -> None:
         internal = {each.name: (each.queue_source,) for each in protocols if each.queue_source}
-        self._sources = ByQueue[QueueSource]({OWNERS: (lambda: owners,), **internal})
+        self._sources: ByQueue[QueueSource] = ByQueue({OWNERS: (lambda: owners,), **internal})
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+    from pushhub.engine.protocol import TargetOffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,23 +106,6 @@ class Target(Protocol):
     def deliver(self, order: PushOrder) -> Outcome:
         """Make one attempt. Raises ``Unavailable`` only when nothing was sent and it is the hub's own fault."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class TargetOffer:
-    """A kind of subscriber that a protocol brings.
-
-    Attributes:
-        schemes: Of the URLs that belong to it.
-        make: Makes it, when the first such URL is met.
-        public: Whether owners may register it as a subscriber of their queues.
-        signed: Whether what it sends can carry a signature.
-    """
-
-    schemes: tuple[str, ...]
-    make: Callable[[], Target]
-    public: bool = True
-    signed: bool = False
 
 
 class Targets:

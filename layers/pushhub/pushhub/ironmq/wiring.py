@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadChange
-from pushhub.engine.target import TargetOffer
+from pushhub.engine.protocol import ReadChange, TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import ReadChange
-from pushhub.engine.target import TargetOffer
+from pushhub.engine.protocol import ReadChange, TargetOffer
 
 if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord

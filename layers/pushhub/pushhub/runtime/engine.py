@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
-from pushhub.runtime.sqs_batch import failures, queue_name, read_orders
+from pushhub.runtime.invocation import failures
+from pushhub.runtime.sqs_batch import queue_name, read_orders
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message

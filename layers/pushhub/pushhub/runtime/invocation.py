@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 from pushhub.cloud.observability import logger, telemetry
@@ -36,3 +36,8 @@ def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[
             telemetry.flush()
 
     return wrapper
+
+
+def failures(sqs_ids: Iterable[str]) -> dict[str, list[dict[str, str]]]:
+    """The partial batch response that keeps those messages (needs ``ReportBatchItemFailures``)."""
+    return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(sqs_ids)]}

@@ -12,7 +12,7 @@ from pushhub.notifications.ports import ReceivedWake
 from pushhub.notifications.wire.errors import error_body, fault_body, status_of
 from pushhub.notifications.wire.requests import parse_consumer_name
 from pushhub.notifications.wiring import Notifications
-from pushhub.runtime.sqs_batch import failures
+from pushhub.runtime.invocation import failures
 
 if TYPE_CHECKING:
     from pushhub.notifications.consumers import Consumers

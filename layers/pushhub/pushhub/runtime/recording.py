@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushhub.runtime.sqs_batch import failures
+from pushhub.runtime.invocation import failures
 
 if TYPE_CHECKING:
     from pushhub.runtime.hub import Pushhub

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.work import decode_pack
@@ -56,8 +56,3 @@ def queue_name(event: dict[str, Any]) -> str:
     """Name of the queue an SQS event came from."""
     name: str = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
     return name
-
-
-def failures(sqs_ids: Iterable[str]) -> dict[str, list[dict[str, str]]]:
-    """The partial batch response that keeps those messages (needs ``ReportBatchItemFailures``)."""
-    return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(sqs_ids)]}

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.cloud.table import Item, number, numbers, text
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.circuit import Circuit
-from pushhub.engine.model.queue import Alert, DeadLetter, Project, PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.seats import Limits
 
 _CIRCUIT_NUMBERS = ("failures", "least", "window_s", "probe_s", "most_probe_s")
-
-
-def encode_project(project: Project) -> Item:
-    """All attributes of a project but its keys."""
-    return {
-        "name": text(project.name),
-        "created_at": number(project.created_at),
-        "allowed_targets": texts(project.allowed_targets),
-    }
-
-
-def decode_project(item: Item, project_id: str) -> Project:
-    """The project from its item."""
-    return Project(
-        project_id=project_id,
-        name=item["name"]["S"],
-        created_at=int(item["created_at"]["N"]),
-        allowed_targets=tuple(each["S"] for each in item["allowed_targets"]["L"]),
-    )
 
 
 def encode_queue(queue: Queue) -> Item:
