@@ -59,6 +59,7 @@ STRUCK = {
     "poll_queue": "poll_queue",
     "route_queue": "route_queue",
     "settings": "settings",
+    "schedulers": "settings",
     "log": "log",
     "descendants": "descendants",
     "topics": "topics",
@@ -126,7 +127,7 @@ class FakePorts:
         self.route_queue = FakeWorkQueue(self.clock, name="route", max_receive_count=100)
         self.put_aside: list[str] = []
         self.set_aside: Callable[[str], None] = self.put_aside.append
-        self.settings = FakeHubSettings()
+        self.settings = self.schedulers = FakeHubSettings()
         self.log = FakeHubLog()
         self.descendants = FakeDescendants()
         self.matches: Matches = re_matches

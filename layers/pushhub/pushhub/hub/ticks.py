@@ -26,15 +26,15 @@ class HubTicks:
     """Makes the ticks.
 
     Args:
-        settings: Schedulers.
+        schedulers: Those of all stores.
         intake: Gives what accepts their messages, when the first of them ticks: most hubs have none.
         telemetry: Metrics.
     """
 
     def __init__(
-        self, *, settings: TickingSchedulers, intake: Callable[[], HubIntake], clock: Clock, telemetry: Telemetry
+        self, *, schedulers: TickingSchedulers, intake: Callable[[], HubIntake], clock: Clock, telemetry: Telemetry
     ) -> None:
-        self._settings = settings
+        self._schedulers = schedulers
         self._intake = intake
         self._clock = clock
         self._telemetry = telemetry
@@ -60,14 +60,14 @@ class HubTicks:
             # The index lags behind the table for a moment: what ticked just now may still be listed.
             due = [
                 each
-                for each in self._settings.due_schedulers(now, BATCH)
+                for each in self._schedulers.due_schedulers(now, BATCH)
                 if (each.scheduler_id, each.next_at) not in made
             ]
             if not due:
                 break
             for scheduler in due:
                 made.add((scheduler.scheduler_id, scheduler.next_at))
-                current = self._settings.scheduler(scheduler.project, scheduler.scheduler_id)
+                current = self._schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
                 if current is None or current.next_at > now:
                     continue
                 self._intake().derive(
@@ -80,7 +80,7 @@ class HubTicks:
                 )
                 moved = replace(current, next_at=tick_after(current.next_at, current.period_ms, now))
                 try:
-                    self._settings.put_scheduler(moved)
+                    self._schedulers.put_scheduler(moved)
                 except Conflict:
                     continue  # somebody changed it just now, or another run made this tick
         self._telemetry.count("SchedulersTicked", len(made))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.hub.api.posting import HubPostingApi
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.model.filters import Matches
-    from pushhub.hub.ports import HubLog, HubSettings
+    from pushhub.hub.ports import HubLog, HubSettings, TickingSchedulers
     from pushhub.hub.queues import HubQueues
     from pushhub.hub.target import HubTarget
     from pushhub.hub.ticks import HubTicks
@@ -40,6 +40,11 @@ class HubPorts(Protocol):
     @property
     def settings(self) -> HubSettings:
         """Mappings, integrations, schedulers and parameters."""
+        ...
+
+    @property
+    def schedulers(self) -> TickingSchedulers:
+        """The schedulers among the settings."""
         ...
 
     @property
@@ -83,6 +88,13 @@ class AwsHubPorts:
         from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 
         return DynamoDBHubSettings(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+
+    @cached_property
+    def schedulers(self) -> TickingSchedulers:
+        """On DynamoDB."""
+        from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
+
+        return DynamoDBSchedulers(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
 
     @cached_property
     def log(self) -> HubLog:
@@ -185,7 +197,7 @@ class Hub:
 
         outside = self._outside
         return HubTicks(
-            settings=self.ports.settings,
+            schedulers=self.ports.schedulers,
             intake=lambda: self.intake,
             clock=outside.clock,
             telemetry=outside.telemetry,

@@ -7,7 +7,6 @@ an attribute beside it.
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import asdict
 from typing import Any
 
@@ -20,20 +19,10 @@ from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, Re
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.parameters import DataType, Parameter
-from pushhub.hub.model.schedule import Scheduler
-
-SHARDS = 16
-"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes its place
-some four times. There may be more of them at any time, as an item says itself where it stands, but not fewer.
-"""
+from pushhub.hub.store._keys import json_text, shard_of
 
 ANSWER_KEPT_S = 86_400
 """How long an answer outlives its time before the table's TTL may take it, seconds."""
-
-
-def store_key(project: str, sort_key: str) -> Item:
-    """The key of a setting of a store."""
-    return {"pk": text(f"P#{project}"), "sk": text(sort_key)}
 
 
 def log_key(project: str, message_id: str, sort_key: str) -> Item:
@@ -56,24 +45,11 @@ def note_place(at: int) -> str:
     return f"{at:015d}"
 
 
-def tick_key(shard: int) -> str:
-    """One partition of the list of all schedulers."""
-    return f"TICK#{shard}"
-
-
-def _shard(key: str) -> int:
-    return zlib.crc32(key.encode()) % SHARDS
-
-
-def _json(value: Any) -> Item:
-    return text(json.dumps(value, separators=(",", ":")))
-
-
 def encode_mapping(mapping: ServiceMapping) -> Item:
     """All attributes but the key."""
     fields = asdict(mapping)
     sealed = fields.pop("sealed")
-    item = {"doc": _json(fields), "version": number(mapping.version)}
+    item = {"doc": json_text(fields), "version": number(mapping.version)}
     return item | {"sealed": {"B": sealed}} if sealed else item
 
 
@@ -106,7 +82,7 @@ def _filters(given: list[dict[str, str]]) -> tuple[Filter, ...]:
 
 def encode_integration(integration: Integration) -> Item:
     """All attributes but the key."""
-    return {"doc": _json(asdict(integration)), "version": number(integration.version)}
+    return {"doc": json_text(asdict(integration)), "version": number(integration.version)}
 
 
 def decode_integration(item: Item) -> Integration:
@@ -133,26 +109,11 @@ def _service(fields: dict[str, Any]) -> Service:
     return Service(**{**fields, "parameters": tuple(fields["parameters"]), "recommends": recommends})
 
 
-def encode_scheduler(scheduler: Scheduler) -> Item:
-    """All attributes but the key, with its place among all schedulers."""
-    return {
-        "doc": _json(asdict(scheduler)),
-        "version": number(scheduler.version),
-        "list_key": text(tick_key(_shard(scheduler.scheduler_id))),
-        "list_place": text(f"{scheduler.next_at:015d}#{scheduler.project}#{scheduler.scheduler_id}"),
-    }
-
-
-def decode_scheduler(item: Item) -> Scheduler:
-    """The scheduler from its item."""
-    return Scheduler(**json.loads(item["doc"]["S"]))
-
-
 def encode_parameter(parameter: Parameter) -> Item:
     """All attributes but the key."""
     return {
         "name": text(parameter.name),
-        "value": _json(parameter.value),
+        "value": json_text(parameter.value),
         "data_type": text(parameter.data_type),
         "as_of": number(parameter.as_of),
     }
@@ -185,7 +146,7 @@ def encode_entry(entry: LoggedMessage) -> Item:
         "attempts": number(entry.attempts),
         "created_at": number(entry.created_at),
         "version": number(entry.version),
-        "list_key": text(list_key(entry.project, entry.listing, _shard(entry.message_id))),
+        "list_key": text(list_key(entry.project, entry.listing, shard_of(entry.message_id))),
         "list_place": text(entry.message_id),
     }
     texts_of = {
@@ -237,7 +198,7 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
         "code": number(answer.status_code),
         "message": text(answer.message),
         "error_class": text(answer.error_class),
-        "headers": _json(answer.headers),
+        "headers": json_text(answer.headers),
         "started_at": number(answer.started_at),
         "finished_at": number(answer.finished_at),
         "bytes_out": number(answer.bytes_out),
@@ -285,14 +246,14 @@ def encode_notification(notification: Notice) -> Item:
         "level": text(notification.level),
         "subject": text(notification.subject),
         "description": text(notification.description),
-        "extra": _json(notification.extra),
+        "extra": json_text(notification.extra),
         "origin": text(notification.origin),
         "occurrences": number(notification.occurrences),
         "logged_at": number(notification.logged_at),
         "updated_at": number(notification.updated_at),
         "first_attempt": number(notification.first_attempt),
         "attempt": number(notification.attempt),
-        "list_key": text(note_list_key(notification.project, _shard(notification.notification_id))),
+        "list_key": text(note_list_key(notification.project, shard_of(notification.notification_id))),
         "list_place": text(place),
     }
 

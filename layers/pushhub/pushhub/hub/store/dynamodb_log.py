@@ -11,7 +11,6 @@ from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text, texts
 from pushhub.hub.store._items import (
     OPTIONAL_OF_ENTRY,
-    SHARDS,
     decode_answer,
     decode_entry,
     decode_notification,
@@ -23,6 +22,7 @@ from pushhub.hub.store._items import (
     note_list_key,
     note_place,
 )
+from pushhub.hub.store._keys import SHARDS
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

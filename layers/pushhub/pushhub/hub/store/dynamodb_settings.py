@@ -4,47 +4,35 @@ message types and claims.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import Item, text
 from pushhub.hub.model.parameters import Parameter, parameter_id
 from pushhub.hub.store._items import (
-    SHARDS,
     decode_integration,
     decode_mapping,
     decode_parameter,
-    decode_scheduler,
     encode_integration,
     encode_mapping,
     encode_parameter,
-    encode_scheduler,
-    store_key,
-    tick_key,
 )
+from pushhub.hub.store._keys import store_key
+from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.hub.model.integration import Integration
     from pushhub.hub.model.mapping import ServiceMapping
-    from pushhub.hub.model.schedule import Scheduler
 
 
 _MAPPING = "MAPPING#"
 _INTEGRATION = "INTEGRATION#"
-_SCHEDULER = "SCHEDULER#"
 _PARAMETER = "PARAMETER#"
 _TYPE = "TYPE#"
 
-T = TypeVar("T")
 
-
-class DynamoDBHubSettings:
+class DynamoDBHubSettings(DynamoDBSchedulers):
     """Implements :class:`pushhub.hub.ports.HubSettings`.
 
     Nothing is cached: a mapping or parameter changed counts from the next message on, for retries and polls too.
@@ -55,14 +43,11 @@ class DynamoDBHubSettings:
         clock: Waits between rounds of a batch.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
-
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
-        return self._one(project_id, _MAPPING + mapping_id, decode_mapping)
+        return self.one(project_id, _MAPPING + mapping_id, decode_mapping)
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        return [decode_mapping(each) for each in self._all(project_id, _MAPPING)]
+        return [decode_mapping(each) for each in self.all(project_id, _MAPPING)]
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         """The very same change made twice (the client repeats a call that timed out) counts as made."""
@@ -76,10 +61,10 @@ class DynamoDBHubSettings:
         return self._table.delete(store_key(project_id, _MAPPING + mapping_id)) is not None
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
-        return self._one(project_id, _INTEGRATION + integration_id, decode_integration)
+        return self.one(project_id, _INTEGRATION + integration_id, decode_integration)
 
     def integrations(self, project_id: str) -> list[Integration]:
-        return [decode_integration(each) for each in self._all(project_id, _INTEGRATION)]
+        return [decode_integration(each) for each in self.all(project_id, _INTEGRATION)]
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
         raised = replace(integration, version=integration.version + 1)
@@ -90,35 +75,8 @@ class DynamoDBHubSettings:
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
         return self._table.delete(store_key(project_id, _INTEGRATION + integration_id)) is not None
 
-    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
-        return self._one(project_id, _SCHEDULER + scheduler_id, decode_scheduler)
-
-    def schedulers(self, project_id: str) -> list[Scheduler]:
-        return [decode_scheduler(each) for each in self._all(project_id, _SCHEDULER)]
-
-    def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
-        raised = replace(scheduler, version=scheduler.version + 1)
-        key = store_key(scheduler.project, _SCHEDULER + scheduler.scheduler_id)
-        self._table.put_version(key | encode_scheduler(raised))
-        return raised
-
-    def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
-        return self._table.delete(store_key(project_id, _SCHEDULER + scheduler_id)) is not None
-
-    def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
-        found: list[Scheduler] = []
-        for shard in range(SHARDS):
-            items = self._table.items(
-                IndexName="listed",
-                KeyConditionExpression="list_key = :key AND list_place < :bound",
-                ExpressionAttributeValues={":key": text(tick_key(shard)), ":bound": text(f"{now + 1:015d}")},
-                Limit=limit,
-            )
-            found += [decode_scheduler(each) for each in islice(items, limit)]
-        return sorted(found, key=lambda each: each.next_at)[:limit]
-
     def parameters(self, project_id: str) -> list[Parameter]:
-        found = [decode_parameter(each, project_id) for each in self._all(project_id, _PARAMETER)]
+        found = [decode_parameter(each, project_id) for each in self.all(project_id, _PARAMETER)]
         return sorted(found, key=lambda each: each.name)
 
     def set_parameter(self, parameter: Parameter) -> bool:
@@ -143,7 +101,7 @@ class DynamoDBHubSettings:
         self._table.put(store_key(project_id, _TYPE + message_type))
 
     def types(self, project_id: str) -> list[str]:
-        return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self._all(project_id, _TYPE))
+        return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self.all(project_id, _TYPE))
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """Each claim has a partition of its own, so that no mapping has a busiest one."""
@@ -161,18 +119,6 @@ class DynamoDBHubSettings:
             holder: str = refused.stored["message_id"]["S"]
             return holder
         return message_id
-
-    def _one(self, project_id: str, sort_key: str, decode: Callable[[Item], T]) -> T | None:
-        item = self._table.get(store_key(project_id, sort_key))
-        return decode(item) if item else None
-
-    def _all(self, project_id: str, prefix: str) -> Iterator[Item]:
-        key = store_key(project_id, prefix)
-        return self._table.items(
-            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-            ExpressionAttributeValues={":pk": key["pk"], ":prefix": key["sk"]},
-            ConsistentRead=True,
-        )
 
 
 def _parameter_key(project_id: str, name: str) -> Item:

@@ -1,0 +1,29 @@
+"""Keys of the hub table, and what its items have in common."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from pushhub.cloud.table import Item, text
+
+SHARDS = 16
+"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes its place
+some four times. There may be more of them at any time, as an item says itself where it stands, but not fewer.
+"""
+
+
+def store_key(project: str, sort_key: str) -> Item:
+    """The key of a setting of a store."""
+    return {"pk": text(f"P#{project}"), "sk": text(sort_key)}
+
+
+def shard_of(key: str) -> int:
+    """The partition of a list that something stands in, by its own key."""
+    return zlib.crc32(key.encode()) % SHARDS
+
+
+def json_text(value: Any) -> Item:
+    """A value as compact JSON."""
+    return text(json.dumps(value, separators=(",", ":")))
