@@ -257,7 +257,7 @@ def set_up(urls: dict[str, str]) -> None:
             "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
             "VAULT_KEY": "webhooks",
             "IDEMPOTENCY_HOURS": "12",
-            "LINES_TABLE": aws.LINES_TABLE,
+            "PULL_TABLE": aws.PULL_TABLE,
             "QUEUE_DESCENDANTS": "1000",
             "LONG_POLLS": "20",
             "HUB_TABLE": aws.HUB_TABLE,

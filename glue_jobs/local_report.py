@@ -130,7 +130,7 @@ def _description(file: Path) -> dict[str, Any]:
 
 def _tables(outputs: dict[str, str]) -> str:
     """The tables that the records are held against."""
-    named = {"messages": "MessagesTableName", "lines": "LinesTableName", "topics": "BacklogsTableName"}
+    named = {"messages": "MessagesTableName", "lines": "PullTableName", "topics": "BacklogsTableName"}
     return ",".join(f"{each}={outputs[output]}" for each, output in named.items())
 
 

@@ -19,15 +19,15 @@ from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_messages import decode_message
 from pushhub.engine.store.dynamodb_subscribers import _decode_health as decode_health
-from pushhub.ironmq.store._pull_items import decode_pull_message
+from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from simulation.expressions import Item
 
 if TYPE_CHECKING:
     from simulation.account import Account
 
-MESSAGES, LINES, CONFIG, SCHEDULE, RECORDS = (
+MESSAGES, PULL, CONFIG, SCHEDULE, RECORDS = (
     "MessagesTable",
-    "LinesTable",
+    "PullTable",
     "ConfigTable",
     "ScheduleTable",
     "RecordsBucket",
@@ -154,8 +154,8 @@ class Truth:
     def _written(self, table: str, before: Item | None, after: Item | None) -> None:
         if table == MESSAGES:
             self._message_table(before, after)
-        elif table == LINES:
-            self._lines_table(before, after)
+        elif table == PULL:
+            self._pull_table(before, after)
         elif table == CONFIG:
             self._config_table(before, after)
         elif table == SCHEDULE:
@@ -221,14 +221,16 @@ class Truth:
             )
         )
 
-    def _lines_table(self, before: Item | None, after: Item | None) -> None:
+    def _pull_table(self, before: Item | None, after: Item | None) -> None:
         now = self._account.scheduler.now
+        item = after if after is not None else before or {}
+        if item["sk"]["S"] != MESSAGE:
+            return
         if before is None and after is not None:
             message = decode_pull_message(after).message
             self.accepted[message.queue_uid, message.message_id] = Accepted(message, now, pull=True, last=after)
             return
-        item = after if after is not None else before or {}
-        key = item["pk"]["S"].rpartition("#")[2], item["sk"]["S"]
+        _, *key = item["pk"]["S"].rsplit("#", 2)
         self.accepted[key].last = item
         if after is None:
             self.accepted[key].gone_at = now

@@ -56,9 +56,6 @@ def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "commit":
         project, _, _, topic = pk.split("#", 3)
         said = {"project": project, "queue": topic, "queue_uid": item["topic_uid"]["S"], "id": str(int(sk))}
-    elif kind == "line":
-        project, uid = pk.rsplit("#", 1)
-        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": sk}
     else:
         project, uid, message_id = pk.rsplit("#", 2)
         # Messages that can be listed share the partitions of their queue; their ids are the sort keys.

@@ -23,8 +23,8 @@ from simulation.dynamodb import read_insertion
 BUCKET = "bodies"
 CONFIG_TABLE = "config"
 HUB_TABLE = "hub"
-LINES_TABLE = "lines"
 MESSAGES_TABLE = "messages"
+PULL_TABLE = "pull"
 SCHEDULE_TABLE = "schedule"
 QUEUE_NAME = "push"
 WEBHOOKS_TABLE = "webhooks"
@@ -57,14 +57,7 @@ def dynamodb() -> Iterator[DynamoDBClient]:
                 _index("unsettled", "unsettled_queue", "unsettled_key", {"ProjectionType": "KEYS_ONLY"}),
             ],
         )
-        _create_table(
-            client,
-            LINES_TABLE,
-            {"place": "S"},
-            LocalSecondaryIndexes=[
-                _index("line", "pk", "place", {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["expires_at"]})
-            ],
-        )
+        _create_table(client, PULL_TABLE, {})
         _create_table(
             client,
             HUB_TABLE,

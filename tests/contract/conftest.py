@@ -98,7 +98,7 @@ def pull_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[Pul
         yield FakePullStore()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBPullStore(client, aws.LINES_TABLE, clock)
+        yield DynamoDBPullStore(client, aws.PULL_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "s3"])

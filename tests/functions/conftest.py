@@ -149,7 +149,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "CONFIG_TABLE": aws.CONFIG_TABLE,
         "MESSAGES_TABLE": aws.MESSAGES_TABLE,
         "SCHEDULE_TABLE": aws.SCHEDULE_TABLE,
-        "LINES_TABLE": aws.LINES_TABLE,
+        "PULL_TABLE": aws.PULL_TABLE,
         "QUEUE_DESCENDANTS": "1000",
         "LONG_POLLS": "20",
         "HUB_TABLE": aws.HUB_TABLE,

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 RESOURCES = {
     aws.CONFIG_TABLE: "ConfigTable",
     aws.MESSAGES_TABLE: "MessagesTable",
-    aws.LINES_TABLE: "LinesTable",
+    aws.PULL_TABLE: "PullTable",
     aws.SCHEDULE_TABLE: "ScheduleTable",
     aws.HUB_TABLE: "HubTable",
     aws.WEBHOOKS_TABLE: "WebhooksTable",

@@ -57,7 +57,7 @@ def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
     at = str(round(datetime.fromisoformat(record.accepted_at).timestamp() * 1000))
     keys = {
         "message": (f"{record.project}#{record.queue_uid}#{record.message_id}", "M"),
-        "line": (f"{record.project}#{record.queue_uid}", record.message_id),
+        "line": (f"{record.project}#{record.queue_uid}#{record.message_id}", "M"),
         "commit": (f"{record.project}#L#p#{record.queue}", f"{(record.sequence or 0) >> COMMIT_BITS:019d}"),
     }
     pk, sk = keys[kind]

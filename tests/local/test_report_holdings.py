@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 
 from glue_jobs.delivery_report.holdings import entries
-from tests.cloud.aws_services import LINES_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, dynamodb
+from tests.cloud.aws_services import MESSAGES_TABLE, PULL_TABLE, SCHEDULE_TABLE, dynamodb
 from tests.contract.notification_samples import a_commit
 from tests.contract.samples import NOW, PROJECT, QUEUE_UID, message
 from tests.fakes.clock import FakeClock
@@ -35,9 +35,9 @@ def test_messages_of_both_kinds_of_queue() -> None:
         messages = DynamoDBMessageStore(client, MESSAGES_TABLE, FakeClock(), lambda: entries_of)
         messages.accept([*pushed, *old])
         messages.save(replace(schedule(opening(pushed[0], pushed[0].subscriber_ids[0])), version=1))
-        DynamoDBPullStore(client, LINES_TABLE, FakeClock()).put([*pulled, *old])
+        DynamoDBPullStore(client, PULL_TABLE, FakeClock()).put([*pulled, *old])
         # When the tables are read in two parts
-        tables = {"messages": MESSAGES_TABLE, "lines": LINES_TABLE}
+        tables = {"messages": MESSAGES_TABLE, "lines": PULL_TABLE}
         found = [
             each
             for segment in range(2)

@@ -18,7 +18,7 @@ from tests.notifications.store import aws_notifications
 
 
 def named(table: str) -> str:
-    """What the contract tests call a table of the template: ``LinesTable`` is their ``LINES_TABLE``."""
+    """What the contract tests call a table of the template: ``PullTable`` is their ``PULL_TABLE``."""
     constant = f"{table.removesuffix('Table').upper()}_TABLE"
     return str(getattr(aws, constant, None) or getattr(aws_notifications, constant, table))
 

@@ -21,7 +21,7 @@ from tests.stack.running import RunningStack
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_messages import decode_message
-from pushhub.ironmq.store._pull_items import decode_pull_message
+from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
 pytestmark = pytest.mark.stack
 
@@ -127,7 +127,9 @@ def state_of(stack: RunningStack, project_id: str, left_lines: Counter[str]) -> 
     messages = [decode_message(item) for item in stored if item["kind"]["S"] == "message"]
     deliveries = [decode_delivery(item) for item in stored if item["kind"]["S"] == "delivery"]
     lines = Counter(left_lines)
-    for item in items("LinesTableName"):
+    for item in items("PullTableName"):
+        if item["sk"]["S"] != MESSAGE:
+            continue
         lines["reserved" if decode_pull_message(item).reservation_id else "pending"] += 1
     return Told(
         messages={each.message_id for each in messages},

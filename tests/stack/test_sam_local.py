@@ -164,7 +164,7 @@ async def play(own: RunningStack) -> Seeded:
                 assert answer == {"statusCode": 200}
                 assert "failed" not in out
             # Records are written
-            for name in ("messages", "lines", "backlogs"):
+            for name in ("messages", "pull", "backlogs"):
                 written = records(own)
                 assert (await run(f"records-stream-{name}"))[0] == nothing_failed
                 assert records(own) != written

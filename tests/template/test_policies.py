@@ -28,7 +28,7 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/jobs/*": "the script and the libraries, put there by make report-upload",
     "${RecordsBucket.Arn}/settled/*": "a person names the files",
     "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
-    "${LinesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
+    "${PullTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
     "${BacklogsTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
     "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${WebSocketApi}/live/*/@connections/*": (
         "each connection has an id of its own; send, look and close are methods"

@@ -99,7 +99,7 @@ def test_dispatch_and_records_read_the_streams() -> None:
     assert read == {
         ("DispatchFunction", "MessagesTable"),
         ("RecordsFunction", "MessagesTable"),
-        ("RecordsFunction", "LinesTable"),
+        ("RecordsFunction", "PullTable"),
         ("RecordsFunction", "BacklogsTable"),
     }
 

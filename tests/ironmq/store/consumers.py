@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
@@ -69,12 +69,12 @@ def consume(
         )
         for _ in range(messages)
     ]
-    DynamoDBPullStore(client, aws.LINES_TABLE, turns).put(given)
+    DynamoDBPullStore(client, aws.PULL_TABLE, turns).put(given)
     slow = cast(DynamoDBClient, turns.client(client))
     seen = Consumed()
 
     def consumer() -> None:
-        store = store_of(slow, aws.LINES_TABLE, turns, threads=1)
+        store = store_of(slow, aws.PULL_TABLE, turns, threads=1)
         while len(seen.times) < messages and turns.now() < now + HOUR // 2:
             began = turns.now()
             held = store.reserve(PROJECT, LINE, count=at_a_time, timeout_ms=HOUR, now=turns.now())
@@ -83,8 +83,7 @@ def consume(
                 seen.took_ms = turns.now() - now
             seen.handed_out.append([each.message.message_id for each in held])
             for each in held:
-                key: Any = {"pk": {"S": f"{PROJECT}#{LINE}"}, "sk": {"S": each.message.message_id}}
-                slow.delete_item(TableName=aws.LINES_TABLE, Key=key)
+                store.delete(each.message.key, reservation_id=each.reservation_id, now=turns.now())
             if not held:
                 turns.sleep(0.1)
 

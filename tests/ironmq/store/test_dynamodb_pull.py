@@ -17,7 +17,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.ironmq.ports import PullMessage
-from pushhub.ironmq.store._pull_items import decode_pull_message
+from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from pushhub.ironmq.store.changes import record_of_pull_change
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
@@ -31,23 +31,31 @@ class Bench:
     def __init__(self, client: DynamoDBClient) -> None:
         self.client = Intercepted(client)
         self.clock = FakeClock()
-        self.store = DynamoDBPullStore(cast(DynamoDBClient, self.client), aws.LINES_TABLE, self.clock)
+        self.store = DynamoDBPullStore(cast(DynamoDBClient, self.client), aws.PULL_TABLE, self.clock)
         self.tables = client
 
     def put(self, count: int, **changes: Any) -> list[Message]:
         """Fill the queue past the record of calls."""
         given = [message(queue_uid=LINE, subscriber_ids=(), **changes) for _ in range(count)]
-        DynamoDBPullStore(self.tables, aws.LINES_TABLE, self.clock).put(given)
+        DynamoDBPullStore(self.tables, aws.PULL_TABLE, self.clock).put(given)
         return given
 
     def reserve(self, count: int = 1, *, now: int = NOW, timeout_ms: int = MINUTE) -> list[PullMessage]:
         return self.store.reserve(PROJECT, LINE, count=count, timeout_ms=timeout_ms, now=now)
 
     def stored(self) -> list[dict[str, Any]]:
-        return self.tables.scan(TableName=aws.LINES_TABLE)["Items"]
+        """Items of messages."""
+        return [each for each in self._items() if each["sk"]["S"] == MESSAGE]
+
+    def places(self) -> list[str]:
+        """Places that have an entry."""
+        return sorted(each["sk"]["S"] for each in self._items() if each["sk"]["S"] != MESSAGE)
+
+    def _items(self) -> list[dict[str, Any]]:
+        return self.tables.scan(TableName=aws.PULL_TABLE)["Items"]
 
     def entries_read(self) -> int:
-        """Most index entries that the queries recorded so far could have read."""
+        """Most entries that the queries recorded so far could have read."""
         return sum(parameters["Limit"] for operation, parameters in self.client.calls if operation == "query")
 
 
@@ -61,11 +69,18 @@ def ids(found: list[PullMessage]) -> list[str]:
     return [each.message.message_id for each in found]
 
 
-def test_one_message_is_one_write_and_a_hundred_are_one_transaction(bench: Bench) -> None:
-    given = [message(queue_uid=LINE) for _ in range(101)]
-    bench.store.put(given[:1])
-    bench.store.put(given)
-    assert [operation for operation, _ in bench.client.calls] == ["put_item"] + ["transact_write_items"] * 2
+def test_messages_are_stored_before_they_are_in_their_queue(bench: Bench) -> None:
+    # Given one message alone, then a hundred of one call
+    bench.store.put([message(queue_uid=LINE)])
+    assert [operation for operation, _ in bench.client.calls] == ["put_item", "put_item"]
+    bench.client.calls.clear()
+    bench.store.put([message(queue_uid=LINE) for _ in range(100)])
+    # Then an entry is never there before its message, and a hundred messages are stored all or none
+    assert [operation for operation, _ in bench.client.calls] == ["transact_write_items"] + ["batch_write_item"] * 4
+    assert [
+        parameters["Item"]["sk"]["S"] for operation, parameters in bench.client.calls if operation == "put_item"
+    ] == []
+    assert len(bench.stored()) == len(bench.places()) == 101
 
 
 def test_a_repeated_transaction_carries_the_same_token(bench: Bench) -> None:
@@ -76,7 +91,11 @@ def test_a_repeated_transaction_carries_the_same_token(bench: Bench) -> None:
         bench.store.put(each)
     # Then DynamoDB can tell: within ten minutes it does nothing for a token it knows, even if the messages were
     # consumed since
-    tokens = [parameters["ClientRequestToken"] for _, parameters in bench.client.calls]
+    tokens = [
+        parameters["ClientRequestToken"]
+        for operation, parameters in bench.client.calls
+        if operation == "transact_write_items"
+    ]
     assert tokens[0] == tokens[1] != tokens[2]
     assert all(1 <= len(token) <= 36 for token in tokens)
 
@@ -118,9 +137,11 @@ def test_reserving_reads_neither_reserved_nor_delayed_messages(bench: Bench) -> 
     bench.client.calls.clear()
     # When two are reserved
     taken = bench.reserve(2)
-    # Then it took two queries, of which one found nothing, and a write for each
+    # Then it took two queries, of which one found nothing, a write for each, and two batches for their places
     assert ids(taken) == [each.message_id for each in available[:2]]
-    assert [operation for operation, _ in bench.client.calls] == ["query", "query", "update_item", "update_item"]
+    assert [operation for operation, _ in bench.client.calls] == ["query"] * 2 + ["update_item"] * 2 + [
+        "batch_write_item"
+    ] * 2
 
 
 def test_many_expired_messages_are_passed_in_one_call_and_removed_in_several(bench: Bench) -> None:
@@ -179,7 +200,7 @@ def test_a_consumer_that_met_another_keeps_strict_order_again_once_it_has_been_a
     given = bench.put(40)
 
     def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-        DynamoDBPullStore(bench.tables, aws.LINES_TABLE, bench.clock).reserve(
+        DynamoDBPullStore(bench.tables, aws.PULL_TABLE, bench.clock).reserve(
             PROJECT, LINE, count=1, timeout_ms=MINUTE, now=NOW
         )
         return real(**parameters)
@@ -200,10 +221,10 @@ def test_a_consumer_gives_up_after_seconds_when_others_are_always_quicker(bench:
     # Given others who take each message just before this one does, and more messages than it could try in time
     given = bench.put(70)
     bench.clock.jitter_value = 0.99
-    other = DynamoDBPullStore(bench.tables, aws.LINES_TABLE, FakeClock())
+    other = DynamoDBPullStore(bench.tables, aws.PULL_TABLE, FakeClock())
 
     def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-        bench.tables.delete_item(TableName=aws.LINES_TABLE, Key=parameters["Key"])
+        bench.tables.delete_item(TableName=aws.PULL_TABLE, Key=parameters["Key"])
         return real(**parameters)
 
     for _ in given:

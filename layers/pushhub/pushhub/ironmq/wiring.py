@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pushhub.web.description import ApiDescription
 
 
-LINES_TABLE = text("LINES_TABLE")
+PULL_TABLE = text("PULL_TABLE")
 QUEUE_DESCENDANTS = number("QUEUE_DESCENDANTS", least=1, most=100_000)
 """How many messages may come of one that a producer posts, through queues that feed queues."""
 
@@ -75,7 +75,7 @@ class AwsIronmqPorts:
     @property
     def pull_table(self) -> str:
         """From the settings."""
-        return self._aws.settings[LINES_TABLE]
+        return self._aws.settings[PULL_TABLE]
 
     @cached_property
     def waits(self) -> Waits:
@@ -102,9 +102,9 @@ class Ironmq:
 
     aws_ports = AwsIronmqPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
-        **dict.fromkeys(("push", "poll", "errors"), (LINES_TABLE, QUEUE_DESCENDANTS)),
-        **dict.fromkeys(("ingest", "control"), (LINES_TABLE, QUEUE_DESCENDANTS, LONG_POLLS)),
-        "records": (LINES_TABLE,),
+        **dict.fromkeys(("push", "poll", "errors"), (PULL_TABLE, QUEUE_DESCENDANTS)),
+        **dict.fromkeys(("ingest", "control"), (PULL_TABLE, QUEUE_DESCENDANTS, LONG_POLLS)),
+        "records": (PULL_TABLE,),
     }
 
     @staticmethod

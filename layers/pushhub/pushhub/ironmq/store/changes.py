@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.ironmq.model.records import record_of_pull
-from pushhub.ironmq.store._pull_items import decode_pull_message
+from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
 if TYPE_CHECKING:
     from pushhub.cloud.table import Item
@@ -37,6 +37,8 @@ def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | 
         ValueError: An attribute does not hold what it should.
     """
     stream = stream_record["dynamodb"]
+    if stream["Keys"]["sk"]["S"] != MESSAGE:
+        return None
     changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
     return record_of_pull(_item(stream.get("OldImage")), _item(stream.get("NewImage")), changed_at)
 

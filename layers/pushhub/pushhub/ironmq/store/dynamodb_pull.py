@@ -1,9 +1,9 @@
-"""The messages of pull queues in DynamoDB: one item per message, ordered by a local secondary index on its place.
+"""The messages of pull queues in DynamoDB: one item per message, and an entry where it stands in its queue.
 
-A message's rank is its id, which rises with time. Reserving moves its ``place`` behind all available ones, so the front
-of the queue is always one short, consistent query away, however many messages are reserved or delayed. Those that came
-back (a reservation or delay ended) are found by a second query over the part of the index that lies in the past, and
-merged by rank. Nobody has to put them back first.
+A message's rank is its id, which rises with time. Reserving moves its entry behind all available ones, so the front of
+the queue is always one short, consistent query away, however many messages are reserved or delayed. Those that came
+back (a reservation or delay ended, or they were released) are found in the part of the entries that lies in the past,
+and merged by rank. Nobody has to put them back first.
 
 Several consumers of one queue would all reach for the same front. So each call reaches for its first message alone, and
 only who has it reaches for those behind it. Who comes too late reads again and takes one of many slices of the front at
@@ -13,7 +13,7 @@ random, and goes on doing so for some seconds: a consumer that is alone never lo
 from __future__ import annotations
 
 import hashlib
-import heapq
+import secrets
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,22 +28,19 @@ from botocore.exceptions import ClientError
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unavailable
 from pushhub.base.ids import new_reservation_id
 from pushhub.cloud.calls import ROUNDS, ConditionRefused, aws_call, pause
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, Table, number, numbers, text
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import (
-    AVAILABLE,
-    AWAY,
     Candidate,
-    away_before,
-    decode_candidate,
     decode_pull_message,
     encode_pull_item,
+    first_place,
     message_key,
-    place_at,
-    pull_key,
+    place_until,
 )
+from pushhub.ironmq.store.pull_places import PullPlaces
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -54,8 +51,6 @@ if TYPE_CHECKING:
 _PUTS_PER_CALL = 100
 _SPARE = 10
 """Candidates read beyond those asked for, in case other consumers are quicker."""
-_PAGE = 1000
-"""Index entries read at once behind the first page, and messages come back that are considered together."""
 _EXPIRED_PER_CALL = 200
 _THREADS = 8
 """Reservations made at the same time by one call; the client's connection pool holds ten."""
@@ -64,14 +59,16 @@ _FEWEST_SLICES = 16
 _CROWDED_ENTRIES = 640
 """Into how many slices consumers who meet divide the front of a queue: as many as make about so many messages together,
 within these bounds. Two of 16 consumers pick the same of 64 slices in one of four calls, and that costs one write in
-vain.
-"""
+vain."""
 _CROWDED_MS = 5_000
 """How long after it lost a message to another consumer a consumer keeps out of the way of others."""
 _CROWDED_QUEUES = 1_000
 """Queues of which it is remembered that they are crowded; more are forgotten and found out again."""
 _RESERVE_WITHIN_MS = 8_000
 """How long one call tries before it answers with what it has, which may be nothing."""
+_MEND_AFTER_MS = 2_000
+"""How long an entry that is out of date is left to whoever moved its message. Sooner would be as safe, but cost
+writes."""
 _LONGEST_PAUSE = 3
 """The pause after a loss no longer grows from this loss on."""
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -88,7 +85,10 @@ class _Reserving:
         timeout_ms: How long to reserve them.
         ahead_ms: The caller's time less ours.
         held: Messages reserved so far.
+        moved: Items of messages whose entries have to follow.
         expired: Expired messages met on the way.
+        missed: By place, messages that do not stand there any more, with their items as stored (empty when they are
+            gone).
     """
 
     project_id: str
@@ -97,7 +97,9 @@ class _Reserving:
     timeout_ms: int
     ahead_ms: int
     held: list[PullMessage] = field(default_factory=list)
+    moved: list[Item] = field(default_factory=list)
     expired: list[Candidate] = field(default_factory=list)
+    missed: dict[str, tuple[Candidate, Item]] = field(default_factory=dict)
 
     @property
     def wanted(self) -> int:
@@ -105,15 +107,28 @@ class _Reserving:
         return self.count - len(self.held)
 
 
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """A queue whose other consumers were met.
+
+    Attributes:
+        until: How long to keep out of their way, by our clock.
+        lane: Which slices of the front this consumer takes to.
+    """
+
+    until: int
+    lane: int
+
+
 class DynamoDBPullStore:
     """Implements :class:`pushhub.engine.ports.PullStore`.
 
     The order is exact as long as no more than a thousand messages have come back and wait; of more than that, those
-    that came back first are considered. All messages of one queue share a partition: 1,000 writes a second, 10 GB.
+    that came back first are considered.
 
     Args:
         client: Low-level DynamoDB client.
-        table: Name of the table (local index ``line`` on ``place``, with ``expires_at``).
+        table: Name of the table.
         clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try
             next.
         threads: Reservations that one call makes at the same time.
@@ -124,26 +139,37 @@ class DynamoDBPullStore:
         self._name = table
         self._clock = clock
         self._threads = threads
-        self._crowded_until: dict[tuple[str, str], int] = {}
+        self._crowds: dict[tuple[str, str], _Crowd] = {}
         self._table = Table(client, table, clock)
+        self._places = PullPlaces(self._table)
 
     def put(self, messages: Sequence[Message]) -> None:
-        """One message alone may come again if it was consumed before the call is repeated."""
-        if len(messages) == 1:
-            with suppress(ConditionRefused):
-                self._table.put(encode_pull_item(messages[0]), ConditionExpression="attribute_not_exists(pk)")
-            return
+        """Stored all or none, then given their places: only a call that fails between the two can leave some of them in
+        the queue."""
         for start in range(0, len(messages), _PUTS_PER_CALL):
-            self._put_together(messages[start : start + _PUTS_PER_CALL])
+            items = [
+                encode_pull_item(each, place=first_place(each)) for each in messages[start : start + _PUTS_PER_CALL]
+            ]
+            self._places.enter(self._put_alone(items[0]) if len(items) == 1 else self._put_together(items))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        item = encode_pull_item(message, reserved_count=reserved_count)
+        # A message that is moved here again, after it was consumed, gets a place of its own.
+        place = first_place(message, secrets.token_hex(4))
+        item = encode_pull_item(message, place=place, reserved_count=reserved_count)
+        (stored,) = self._put_alone(item)
+        if stored is not item and decode_pull_message(stored).message.cause != message.cause:
+            return Once.TAKEN
+        self._places.enter([stored])
+        return Once.STORED if stored is item else Once.KNOWN
+
+    def _put_alone(self, item: Item) -> list[Item]:
+        """The item as it is stored now: the one given, or that of an earlier call, which may have been cut off before
+        it wrote the entry."""
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
-            same = decode_pull_message(refused.stored).message.cause == message.cause
-            return Once.KNOWN if same else Once.TAKEN
-        return Once.STORED
+            return [refused.stored]
+        return [item]
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """When a call fails half-way, what was reserved by then is returned.
@@ -159,12 +185,25 @@ class DynamoDBPullStore:
                 raise
         # The next consumer, or the table's TTL, does it if this fails.
         with suppress(Unavailable):
-            gone = [
-                message_key(MessageKey(project_id, pull_uid, each.message_id))
-                for each in call.expired[:_EXPIRED_PER_CALL]
-            ]
-            self._table.delete_many(gone)
+            self._tidy(call)
         return sorted(call.held, key=lambda each: each.message.message_id)
+
+    def _tidy(self, call: _Reserving) -> None:
+        """Remove expired messages, and entries that are out of date."""
+        expired = call.expired[:_EXPIRED_PER_CALL]
+        keys = [MessageKey(call.project_id, call.pull_uid, each.message_id) for each in expired]
+        self._table.delete_many([message_key(each) for each in keys])
+        astray: list[Candidate] = []
+        for candidate, item in call.missed.values():
+            if not item:
+                astray.append(candidate)
+            elif (
+                item["place"]["S"] != candidate.place
+                and self._now(call) - (numbers(item, "placed_at") or 0) >= _MEND_AFTER_MS
+            ):
+                self._places.enter([item])
+                astray.append(candidate)
+        self._places.forget(call.project_id, call.pull_uid, [*expired, *astray])
 
     def _call(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
         ahead_ms = now - self._clock.now()
@@ -188,7 +227,7 @@ class DynamoDBPullStore:
             run = self._slice(call)
             if not run:
                 return
-            if not self._take(call, run):
+            if not self._stands(call, run[0]) or not self._take(call, run):
                 losses += 1
                 pause(self._clock, min(losses, _LONGEST_PAUSE))
 
@@ -196,15 +235,17 @@ class DynamoDBPullStore:
         return list(islice(self._candidates(call, call.wanted + _SPARE), call.wanted))
 
     def _slice(self, call: _Reserving) -> list[Candidate]:
-        """Some messages near the front, in order: those that a random number picks by their ids.
+        """Some messages near the front, in order: those that this consumer's lane picks by their ids.
 
         Ids, not positions, make a slice, so that consumers who see different fronts cut alike; the number of slices is
-        a power of two, so that those who cut into different numbers do.
+        a power of two, so that those who cut into different numbers do. Who met nobody in a slice stays in its lane, so
+        consumers come to have one each.
         """
         most = max(_FEWEST_SLICES, min(_MOST_SLICES, _CROWDED_ENTRIES // call.wanted))
         seen = list(islice(self._candidates(call, most * call.wanted), most * call.wanted))
         slices = 1 << max(0, min(most, len(seen) // call.wanted).bit_length() - 1)
-        start = min(int(self._clock.jitter() * slices), slices - 1)
+        crowd = self._crowds.get((call.project_id, call.pull_uid))
+        start = crowd.lane % slices if crowd else 0
         cut: dict[int, list[Candidate]] = {}
         for each in seen:
             cut.setdefault(zlib.crc32(each.message_id.encode()) % slices, []).append(each)
@@ -212,17 +253,38 @@ class DynamoDBPullStore:
         picked = min(cut, key=lambda number: (number - start) % slices, default=0)
         return cut.get(picked, [])[: call.wanted]
 
+    def _stands(self, call: _Reserving, candidate: Candidate) -> bool:
+        """Whether a message still stands where its entry says: among others a read is cheaper than a write in vain."""
+        item = self._table.get(message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id))) or {}
+        if item and item["place"]["S"] == candidate.place:
+            return True
+        call.missed[candidate.place] = candidate, item
+        self._meet(call)
+        return False
+
     def _take(self, call: _Reserving, run: list[Candidate]) -> bool:
         """Reserve messages: the first alone, for who has it has the others. False when another consumer was met."""
-        alone = self._hold_all(call, run[:1]) and (len(run) == 1 or self._hold_all(call, run[1:]))
+        try:
+            alone = self._hold_all(call, run[:1]) and (len(run) == 1 or self._hold_all(call, run[1:]))
+        finally:
+            # The messages are held whatever becomes of their entries.
+            with suppress(Unavailable):
+                self._places.move(call.moved)
+            call.moved.clear()
         if not alone:
-            if len(self._crowded_until) >= _CROWDED_QUEUES:
-                self._crowded_until.clear()
-            self._crowded_until[call.project_id, call.pull_uid] = self._clock.now() + _CROWDED_MS
+            self._meet(call)
         return alone
 
+    def _meet(self, call: _Reserving) -> None:
+        """Another consumer was met: keep out of its way for a while, in another lane."""
+        if len(self._crowds) >= _CROWDED_QUEUES:
+            self._crowds.clear()
+        lane = min(int(self._clock.jitter() * _MOST_SLICES), _MOST_SLICES - 1)
+        self._crowds[call.project_id, call.pull_uid] = _Crowd(self._clock.now() + _CROWDED_MS, lane)
+
     def _is_crowded(self, call: _Reserving) -> bool:
-        return self._clock.now() < self._crowded_until.get((call.project_id, call.pull_uid), 0)
+        crowd = self._crowds.get((call.project_id, call.pull_uid))
+        return crowd is not None and self._clock.now() < crowd.until
 
     def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
         found: list[PullMessage] = []
@@ -242,24 +304,17 @@ class DynamoDBPullStore:
 
     def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
         new_id, until = new_reservation_id(), now + timeout_ms
-        try:
-            self._table.update(
-                message_key(key),
-                UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
-                "ADD reserved_count :one",
-                ConditionExpression=_HELD,
-                ExpressionAttributeValues={
-                    ":place": text(place_at(key.message_id, until)),
-                    ":new": text(new_id),
-                    ":until": number(until),
-                    ":one": number(1),
-                    ":held": text(reservation_id),
-                    ":now": number(now),
-                },
-            )
-        except ConditionRefused as refused:
-            if not _holds(refused.stored, new_id):
-                raise _refusal(refused.stored, now) from refused
+        place = place_until(key.message_id, until, new_id[:8])
+        item = self._move(
+            key,
+            place,
+            now,
+            "reservation_id = :new, reserved_until = :until ADD reserved_count :one",
+            {":new": text(new_id), ":until": number(until), ":one": number(1)},
+            held=reservation_id,
+        )
+        with suppress(Unavailable):
+            self._places.move([item])
         return new_id
 
     def release(
@@ -271,18 +326,49 @@ class DynamoDBPullStore:
         now: int,
         counted: bool = True,
     ) -> None:
-        place = place_at(key.message_id, now + delay_ms if delay_ms else None)
-        values = {":place": text(place), ":held": text(reservation_id), ":now": number(now)}
+        item = self._release(key, reservation_id, delay_ms, now, counted=counted)
+        # Without its entry it comes back when its reservation would have ended.
+        with suppress(Unavailable):
+            self._places.move([item])
+
+    def _release(self, key: MessageKey, reservation_id: str, delay_ms: int, now: int, *, counted: bool) -> Item:
+        place = place_until(key.message_id, now + delay_ms if delay_ms else 0, secrets.token_hex(4))
+        removal = "REMOVE reservation_id, reserved_until" + ("" if counted else " ADD unseen :one")
+        return self._move(key, place, now, removal, {} if counted else {":one": number(1)}, held=reservation_id)
+
+    def _move(self, key: MessageKey, place: str, now: int, change: str, values: Item, *, held: str) -> Item:
+        """Change a held message and give it another place; its item as it is now.
+
+        Args:
+            key: Of the message.
+            place: The new one.
+            now: Epoch milliseconds.
+            change: The rest of the update.
+            values: For the rest of the update.
+            held: The reservation that must hold it.
+
+        Raises:
+            MessageNotFound: No such message.
+            Forbidden: The reservation is not the current one, or timed out.
+        """
+        comma = "" if change.startswith("REMOVE") else ","
         try:
-            self._table.update(
+            return self._table.update(
                 message_key(key),
-                UpdateExpression="SET place = :place REMOVE reservation_id, reserved_until"
-                + ("" if counted else " ADD unseen :one"),
+                UpdateExpression=f"{_MOVE}{comma} {change}",
                 ConditionExpression=_HELD,
-                ExpressionAttributeValues=values if counted else values | {":one": number(1)},
+                ExpressionAttributeValues={
+                    **values,
+                    ":place": text(place),
+                    ":now": number(now),
+                    ":held": text(held),
+                },
             )
         except ConditionRefused as refused:
-            raise _refusal(refused.stored, now) from refused
+            # The client repeats calls that timed out, and then meets what it wrote itself.
+            if not refused.stored or refused.stored["place"]["S"] != place:
+                raise _refusal(refused.stored, now) from refused
+            return refused.stored
 
     def delete(
         self,
@@ -307,34 +393,22 @@ class DynamoDBPullStore:
                     ConditionExpression=condition,
                     ExpressionAttributeValues=values | {":leaving": text(leaving)},
                 )
-            self._table.delete(item_key, ConditionExpression=condition, ExpressionAttributeValues=values)
+            gone = self._table.delete(item_key, ConditionExpression=condition, ExpressionAttributeValues=values)
         except ConditionRefused as refused:
             refusal = _refusal(refused.stored, now)
             if reservation_id is None and isinstance(refusal, Forbidden):
                 raise Invalid("A reservation_id is required") from refused
             raise refusal from refused
+        with suppress(Unavailable):
+            self._places.leave([gone] if gone else [])
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Reads the index, 1 MB (some 8,000 messages) a call."""
-        bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
-        pages = self._table.pages(
-            **bound,
-            IndexName="line",
-            Select="COUNT",
-            ConsistentRead=True,
-            KeyConditionExpression="pk = :line",
-            FilterExpression="expires_at > :now",
-            ExpressionAttributeValues={":line": pull_key(project_id, pull_uid), ":now": number(now)},
-        )
-        count = 0
-        for page in pages:
-            count += page["Count"]
-            if at_most is not None and count >= at_most:
-                return at_most
-        return count
+        """Reads the entries, 1 MB (some 8,000 messages) a call."""
+        return self._places.count(project_id, pull_uid, now, at_most=at_most)
 
-    def _put_together(self, messages: Sequence[Message]) -> None:
-        keys = "\n".join(f"{each.project}#{each.queue_uid}#{each.message_id}" for each in messages)
+    def _put_together(self, items: list[Item]) -> list[Item]:
+        """The items as they are stored now, which is all of them or none."""
+        keys = "\n".join(each["pk"]["S"] for each in items)
         token = hashlib.sha256(keys.encode()).hexdigest()[:36]
         for round_number in range(1, ROUNDS + 1):
             try:
@@ -345,75 +419,37 @@ class DynamoDBPullStore:
                             {
                                 "Put": {
                                     "TableName": self._name,
-                                    "Item": encode_pull_item(each),
+                                    "Item": each,
                                     "ConditionExpression": "attribute_not_exists(pk)",
                                 }
                             }
-                            for each in messages
+                            for each in items
                         ],
                     )
             except Unavailable as unavailable:
                 reasons = _cancellation_reasons(unavailable)
                 if "ConditionalCheckFailed" in reasons:
                     # Ids are unique: if one message is there already, all of them went in together before.
-                    return
+                    return self._table.get_many([{name: each[name] for name in ("pk", "sk")} for each in items])
                 if round_number == ROUNDS or not reasons & _TRANSIENT:
                     raise
                 pause(self._clock, round_number)
             else:
-                return
+                break
+        return items
 
     def _candidates(self, call: _Reserving, first_page: int) -> Iterator[Candidate]:
         """Available messages in order, read as they are asked for; expired ones are set aside."""
-        # The past part of the index is small; it is read first and whole, because its order is not the queue's.
         now = self._now(call)
-        back = sorted(islice(self._back(call.project_id, call.pull_uid, now), _PAGE), key=_rank)
-        for each in heapq.merge(back, self._waiting(call.project_id, call.pull_uid, first_page), key=_rank):
+        for each in self._places.front(call.project_id, call.pull_uid, now=now, first_page=first_page):
             if each.expires_at <= now:
                 call.expired.append(each)
-            else:
+            elif each.place not in call.missed:
                 yield each
 
-    def _back(self, project_id: str, pull_uid: str, now: int) -> Iterator[Candidate]:
-        items = self._table.items(
-            IndexName="line",
-            KeyConditionExpression="pk = :line AND place BETWEEN :from AND :to",
-            ExpressionAttributeValues={
-                ":line": pull_key(project_id, pull_uid),
-                ":from": text(AWAY),
-                ":to": text(away_before(now)),
-            },
-            ConsistentRead=True,
-            Limit=_PAGE,
-        )
-        return map(decode_candidate, items)
-
-    def _waiting(self, project_id: str, pull_uid: str, first_page: int) -> Iterator[Candidate]:
-        after, page = AVAILABLE, first_page
-        while True:
-            items = self._table.items(
-                IndexName="line",
-                KeyConditionExpression="pk = :line AND place BETWEEN :after AND :end",
-                ExpressionAttributeValues={
-                    ":line": pull_key(project_id, pull_uid),
-                    ":after": text(after),
-                    ":end": text(AWAY),
-                },
-                ConsistentRead=True,
-                Limit=page,
-            )
-            found = [decode_candidate(item) for item in islice(items, page)]
-            yield from found
-            if len(found) < page:
-                return
-            # "!" sorts before every digit, so nothing lies between the last place read and this one.
-            after, page = f"{found[-1].place}!", _PAGE
-
     def _hold_all(self, call: _Reserving, wave: list[Candidate]) -> bool:
-        """Try to reserve each of some candidates until one is lost; whether all were won.
-
-        Those won count also when a call fails.
-        """
+        """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a
+        call fails."""
         stop = Event()
 
         def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
@@ -437,18 +473,17 @@ class DynamoDBPullStore:
         return all(outcomes)
 
     def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
-        """Reserve one message if it still stands where it stood; None when somebody else was quicker,
-        or what went wrong.
-        """
+        """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went
+        wrong."""
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(
                 message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id)),
-                UpdateExpression="SET place = :place, reservation_id = :new, reserved_until = :until "
-                "ADD reserved_count :one",
+                UpdateExpression=f"{_MOVE}, reservation_id = :new, reserved_until = :until ADD reserved_count :one",
                 ConditionExpression="place = :seen",
                 ExpressionAttributeValues={
-                    ":place": text(place_at(candidate.message_id, until)),
+                    ":place": text(place_until(candidate.message_id, until, reservation_id[:8])),
+                    ":now": number(self._now(call)),
                     ":new": text(reservation_id),
                     ":until": number(until),
                     ":one": number(1),
@@ -460,26 +495,25 @@ class DynamoDBPullStore:
         except Unavailable as unavailable:
             self._undo(call, candidate, reservation_id)
             return unavailable
-        return decode_pull_message(item) if _holds(item, reservation_id) else None
+        if not _holds(item, reservation_id):
+            call.missed[candidate.place] = candidate, item
+            return None
+        call.moved.append(item)
+        return decode_pull_message(item)
 
     def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
         """Give a message back that may have been reserved all the same: no consumer will learn of that reservation."""
+        key = MessageKey(call.project_id, call.pull_uid, candidate.message_id)
         with suppress(Forbidden, MessageNotFound, Unavailable):
-            self.release(
-                MessageKey(call.project_id, call.pull_uid, candidate.message_id),
-                reservation_id=reservation_id,
-                delay_ms=0,
-                now=self._now(call),
-                counted=False,
-            )
+            item = self._release(key, reservation_id, 0, self._now(call), counted=False)
+            # Nobody wrote an entry for that reservation.
+            self._places.enter([item])
+            self._places.forget(call.project_id, call.pull_uid, [candidate])
 
 
+_MOVE = "SET came_from = place, place = :place, placed_at = :now"
 _HELD = "reservation_id = :held AND reserved_until > :now AND expires_at > :now"
 _FREE = "expires_at > :now AND (attribute_not_exists(reservation_id) OR reserved_until <= :now)"
-
-
-def _rank(candidate: Candidate) -> str:
-    return candidate.message_id
 
 
 def _holds(item: Item, reservation_id: str) -> bool:
