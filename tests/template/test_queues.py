@@ -132,6 +132,12 @@ def test_records_is_not_run_for_acknowledgements_and_heads() -> None:
     ]
 
 
+def test_records_is_shown_messages_of_pull_queues_and_not_their_places() -> None:
+    (mapping,) = (each for each in STREAM_MAPPINGS.values() if each["EventSourceArn"]["Fn::GetAtt"][0] == "PullTable")
+    (pattern,) = mapping["FilterCriteria"]["Filters"]
+    assert pattern == {"Pattern": '{"dynamodb":{"Keys":{"sk":{"S":["M"]}}}}'}
+
+
 def test_wake_ups_are_in_order_per_subscriber_and_dropped_by_their_own_id_only() -> None:
     queue = QUEUES["NotifyQueue"]
     assert queue["FifoQueue"] is QUEUES["NotifyDeadLetters"]["FifoQueue"] is True

@@ -16,6 +16,7 @@ from tests.fakes import FakeClock
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
+from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from pushhub.ironmq.store.changes import record_of_pull_change
@@ -351,7 +352,14 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
     assert [decode_pull_message(image).reserved_count for image in images] == [1, 0, 1, 1]
     records = [
         record_of_pull_change(
-            {"dynamodb": {"OldImage": old, "NewImage": new, "ApproximateCreationDateTime": NOW / 1000}}
+            {
+                "dynamodb": {
+                    "Keys": {name: new[name] for name in ("pk", "sk")},
+                    "OldImage": old,
+                    "NewImage": new,
+                    "ApproximateCreationDateTime": NOW / 1000,
+                }
+            }
         )
         for old, new in pairwise(images)
     ]
@@ -360,3 +368,95 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
         ("reserved", 2),
         ("released", 2),
     ]
+
+
+def test_a_message_has_one_entry_wherever_it_goes_and_none_when_it_is_gone(bench: Bench) -> None:
+    # Given a message
+    (given,) = bench.put(1)
+    assert bench.places() == [f"0#{given.message_id}"]
+    # When it is reserved, touched, released and reserved again, then its entry follows
+    (held,) = bench.reserve()
+    assert bench.places() == [bench.stored()[0]["place"]["S"]]
+    renewed = bench.store.touch(given.key, reservation_id=held.reservation_id or "", timeout_ms=MINUTE, now=NOW)
+    assert bench.places() == [bench.stored()[0]["place"]["S"]]
+    bench.store.release(given.key, reservation_id=renewed, delay_ms=0, now=NOW)
+    assert bench.places() == [bench.stored()[0]["place"]["S"]]
+    (held,) = bench.reserve()
+    # When it is deleted, then nothing is left
+    bench.store.delete(given.key, reservation_id=held.reservation_id, now=NOW)
+    assert bench.places() == bench.stored() == []
+
+
+def test_who_is_cut_off_after_reserving_loses_no_message(bench: Bench) -> None:
+    # Given a consumer whose call ends right after it reserved the first of two messages, its entry where it was
+    given = bench.put(2)
+    bench.client.next("put_item", aws.fails)
+    (held,) = bench.reserve()
+    assert f"0#{given[0].message_id}" in bench.places()
+    # When others look, then they get the second, and see to the entry of the first
+    bench.clock.advance(seconds=3)
+    (other,) = bench.reserve(1, now=NOW + 3_000, timeout_ms=2 * MINUTE)
+    assert other.message.message_id == given[1].message_id
+    assert sorted(bench.places()) == sorted(each["place"]["S"] for each in bench.stored())
+    # And when its reservation has ended, the first is there again
+    (back,) = bench.reserve(1, now=NOW + MINUTE + 1)
+    assert (back.message.message_id, back.reserved_count) == (held.message.message_id, 2)
+
+
+def test_an_old_entry_that_could_not_be_deleted_leads_nobody_astray(bench: Bench) -> None:
+    # Given two messages, of which the first was reserved, then deleted, without its entries being deleted
+    given = bench.put(2)
+    bench.client.next("batch_write_item", aws.fails)
+    (held,) = bench.reserve()
+    bench.client.next("batch_write_item", aws.fails)
+    bench.store.delete(given[0].key, reservation_id=held.reservation_id, now=NOW)
+    assert len(bench.places()) == 3
+    # When a consumer reserves and later another one looks, then it gets the second message, and the entries are gone
+    bench.clock.advance(seconds=3)
+    (other,) = bench.reserve(now=NOW + 3_000, timeout_ms=2 * MINUTE)
+    assert other.message.message_id == given[1].message_id
+    assert bench.reserve(now=NOW + MINUTE) == []
+    assert bench.places() == [bench.stored()[0]["place"]["S"]]
+
+
+def test_a_message_of_the_hub_whose_call_was_cut_off_enters_its_queue_when_the_call_is_repeated(bench: Bench) -> None:
+    # Given a call that stored the message and could not write its place
+    given = message(queue_uid=LINE, cause="one")
+    bench.client.next("put_item", aws.passes)
+    bench.client.next("put_item", aws.fails)
+    with pytest.raises(Unavailable):
+        bench.store.put_once(given)
+    assert bench.reserve() == []
+    # When it is repeated, then the message is known, and now it is in the queue
+    assert bench.store.put_once(given) is Once.KNOWN
+    assert ids(bench.reserve()) == [given.message_id]
+
+
+def test_a_message_moved_here_again_after_it_was_consumed_has_another_place(bench: Bench) -> None:
+    # Given a dead letter that was put here, consumed, and is put here again
+    given = message(queue_uid=LINE, cause="one")
+    bench.store.put_once(given)
+    first = bench.places()
+    bench.store.delete(given.key, reservation_id=None, now=NOW)
+    bench.store.put_once(given)
+    # Then whoever still has the first place in hand cannot delete the second
+    assert first != bench.places()
+    assert ids(bench.reserve()) == [given.message_id]
+
+
+def test_an_empty_queue_is_looked_into_once(bench: Bench) -> None:
+    # Given a queue whose messages are all reserved or delayed
+    bench.put(5)
+    bench.reserve(5)
+    bench.put(5, due_at=NOW + MINUTE)
+    bench.client.calls.clear()
+    # When somebody looks for messages, then that is one query that finds nothing
+    assert bench.reserve() == []
+    assert [operation for operation, _ in bench.client.calls] == ["query"]
+
+
+def test_places_in_the_queue_are_no_records(bench: Bench) -> None:
+    (given,) = bench.put(1)
+    keys = {"pk": {"S": f"{PROJECT}#{LINE}#~0"}, "sk": {"S": f"0#{given.message_id}"}}
+    change = {"Keys": keys, "NewImage": keys, "ApproximateCreationDateTime": NOW / 1000}
+    assert record_of_pull_change({"dynamodb": change}) is None

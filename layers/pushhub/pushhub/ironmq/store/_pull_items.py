@@ -72,7 +72,8 @@ def first_place(message: Message, nonce: str = "") -> str:
 
 def place_until(message_id: str, until: int, nonce: str) -> str:
     """The place of a message that is away until then (epoch milliseconds); no two are ever the same, thanks to the
-    nonce."""
+    nonce.
+    """
     return f"{AWAY}{until:015d}#{message_id}#{nonce}"
 
 

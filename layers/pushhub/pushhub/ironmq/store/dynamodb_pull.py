@@ -145,7 +145,8 @@ class DynamoDBPullStore:
 
     def put(self, messages: Sequence[Message]) -> None:
         """Stored all or none, then given their places: only a call that fails between the two can leave some of them in
-        the queue."""
+        the queue.
+        """
         for start in range(0, len(messages), _PUTS_PER_CALL):
             items = [
                 encode_pull_item(each, place=first_place(each)) for each in messages[start : start + _PUTS_PER_CALL]
@@ -164,7 +165,8 @@ class DynamoDBPullStore:
 
     def _put_alone(self, item: Item) -> list[Item]:
         """The item as it is stored now: the one given, or that of an earlier call, which may have been cut off before
-        it wrote the entry."""
+        it wrote the entry.
+        """
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
@@ -449,7 +451,8 @@ class DynamoDBPullStore:
 
     def _hold_all(self, call: _Reserving, wave: list[Candidate]) -> bool:
         """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a
-        call fails."""
+        call fails.
+        """
         stop = Event()
 
         def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
@@ -474,7 +477,8 @@ class DynamoDBPullStore:
 
     def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
         """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went
-        wrong."""
+        wrong.
+        """
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
             item = self._table.update(

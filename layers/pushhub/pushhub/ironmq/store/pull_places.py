@@ -42,7 +42,8 @@ class PullPlaces:
 
     def enter(self, items: Sequence[Item]) -> None:
         """Write entries where messages stand now, given their items. Once a message is stored, this makes it one of its
-        queue."""
+        queue.
+        """
         entries = [encode_entry(each) for each in items]
         if len(entries) == 1:
             self._table.put(entries[0])
