@@ -3,7 +3,7 @@
 A message is one item of its own partition, so neither a queue's size nor its pace is bound to one partition. Where it
 stands in its queue is an entry in a partition of the queue's: ``0#{id}`` while nobody has held it,
 ``1#{until}#{id}#{nonce}`` since. Entries are what an index of the table would be, but kept by the store (decision
-0040). ``line``, the kind of a message's item and the subscriber of its records, is a name that was given when a pull
+0049). ``line``, the kind of a message's item and the subscriber of its records, is a name that was given when a pull
 queue was called a line, and that stays because stored records have it. So does ``line_uid`` in a queue's item.
 """
 

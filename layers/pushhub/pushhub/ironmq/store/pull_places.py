@@ -1,5 +1,5 @@
 """Where the messages of a pull queue stand: entries in the order of the queue, written by the store in place of an
-index (decision 0040).
+index (decision 0049).
 
 The message's own item says where it stands, and every change of that is one conditional write to it. Its entry follows:
 the new one is written, then the old one is deleted. No place is used twice. So an entry at a place where its message
