@@ -384,7 +384,8 @@ def test_a_message_has_one_entry_wherever_it_goes_and_none_when_it_is_gone(bench
     (held,) = bench.reserve()
     # When it is deleted, then nothing is left
     bench.store.delete(given.key, reservation_id=held.reservation_id, now=NOW)
-    assert bench.places() == bench.stored() == []
+    assert bench.places() == []
+    assert bench.stored() == []
 
 
 def test_who_is_cut_off_after_reserving_loses_no_message(bench: Bench) -> None:
