@@ -406,3 +406,23 @@ def test_the_record_of_what_is_owed_later_is_an_acceptance_of_that_delivery() ->
     assert record is not None
     assert (record.kind, record.owed, record.manual) == (RecordKind.ACCEPTED, (added.delivery_id,), True)
     assert (record.version, record.delivery_id, record.body_size) == (1, None, None)
+
+
+@pytest.mark.parametrize("wait_s", [60, 3_600])
+def test_a_try_whose_answer_ends_the_automatic_ones_is_told_in_the_error_queue_once(wait_s: int) -> None:
+    # Given a delivery that failed, whose next try waits in a queue or in the schedule
+    world = World()
+    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(wait_s,)), rules=STANDARD_RULES, error_queue="failed")
+    world.sender.script(A, 500, Reply(status_code=400, headers={"webhook-delivery": "abort-message"}))
+    [message_id] = world.post("q", b"x")
+    world.run(seconds=5)
+    # When a person asks for a try, and the answer asks to send the message no more
+    resend(world, message_id)
+    world.run(seconds=5)
+    # Then it has ended, and who has to know is told at once, and not again when the next try would have been
+    delivery = the_delivery(world, message_id)
+    assert (delivery.state, delivery.reason) == (DeliveryState.EXHAUSTED, "asked_to_stop")
+    assert len(world.pulled("failed")) == 1
+    world.run(seconds=3 * wait_s)
+    assert len(world.pulled("failed")) == 1
+    assert len(world.sender.requests) == 2

@@ -226,6 +226,7 @@ class Deliver:
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
+        has_automatic_tries = delivery.due_at is not None
         while True:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
@@ -245,6 +246,9 @@ class Deliver:
                 return after
             delivery = after
             self._tell_watchers(job.message, delivery)
+            if job.received.order.manual and has_automatic_tries and delivery.settled:
+                # They ended with the asked-for one, and no order tells of it: what the schedule brings is void now.
+                return _when_settled(delivery)
             if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
 
