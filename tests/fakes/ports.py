@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from tests.fakes.activity import FakeActivity, FakeReports
+from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
@@ -115,6 +115,7 @@ class FakePorts:
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()
         self.activity = FakeActivity()
+        self.attempt_counts = FakeAttemptCounts()
         self.reports = FakeReports()
         self.waits = FakeWaits()
         self.bodies = FakeBodyStore()

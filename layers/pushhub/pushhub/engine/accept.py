@@ -8,7 +8,6 @@ first, so a stored message always has its bytes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +16,8 @@ from pushhub.base.ids import MessageIds, derived_message_id
 from pushhub.engine.ports import BodyStore, Once, Workers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import BodyRef, Message
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import Clock
     from pushhub.engine.ports import ActivityStore
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -36,6 +34,9 @@ from pushhub.engine.model.circuit import (
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
 

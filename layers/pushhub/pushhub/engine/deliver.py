@@ -8,7 +8,6 @@ what is left to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -41,6 +40,8 @@ from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEve
 from pushhub.engine.target import Outcome, PushOrder, Targets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.limiter import Limiter
     from pushhub.engine.model.keys import DeliveryKey

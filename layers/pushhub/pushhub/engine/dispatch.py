@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,8 @@ from pushhub.engine.model.delivery import opening, schedule
 from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue

@@ -1,17 +1,18 @@
-"""A subscriber's own history, from delivery records, as an outage that a policy can be tried against."""
+"""A subscriber's own history as an outage that a policy can be tried against: from delivery records, or from counts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import epoch_ms
+from pushhub.engine.model.attempt_counts import FIRST, GOOD, MINUTE_MS, REFUSED, TIMEOUT, AttemptCounts
 from pushhub.engine.model.outage import Endpoint, Trouble, Window
 
-MINUTE_MS = 60_000
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 WHOLE = 0.95
 """From this share of failures on, all attempts of a minute count as failed."""
@@ -49,7 +50,8 @@ class _Minute:
         an outage that begins or ends in it does so at a moment.
         """
         if not self.good_at:
-            return begins, begins + MINUTE_MS, 1.0
+            # Counts alone say no moments.
+            return begins, begins + MINUTE_MS, self.failed / (self.failed + self.good)
         if max(self.good_at) <= min(self.failed_at):
             return min(self.failed_at), begins + MINUTE_MS, 1.0
         if max(self.failed_at) <= min(self.good_at):
@@ -143,6 +145,62 @@ def history(
             windows=tuple(windows), takes_ms=sum(each.good_ms for each in minutes.values()) // good if good else 50
         ),
     )
+
+
+def history_of_counts(
+    hours: Mapping[int, AttemptCounts], *, since: int, until: int, most_windows: int
+) -> History | None:
+    """What counts of its attempts tell of a subscriber; None if none were counted. Minutes begin and end its troubles.
+
+    Attempts are counted from the first failure on, until it has not failed for an hour: how it was before is not known.
+
+    Args:
+        hours: Counts by when their hour began, epoch milliseconds.
+        since: Attempts that began before its minute are left out, epoch milliseconds.
+        until: And those that began from then on.
+        most_windows: As in :func:`history`.
+    """
+    minutes: dict[int, _Minute] = {}
+    first: dict[int, int] = {}
+    for hour, counts in hours.items():
+        good_ms = counts.good_ms // max(1, counts.count(GOOD))
+        failed_ms = counts.failed_ms // max(1, counts.failed)
+        for (number, outcome), count in counts.minutes.items():
+            begins = hour + number * MINUTE_MS
+            if not since - since % MINUTE_MS <= begins < until:
+                continue
+            if outcome == FIRST:
+                first[begins] = count
+                continue
+            minute = minutes.setdefault(begins // MINUTE_MS, _Minute())
+            if outcome == GOOD:
+                minute.good += count
+                minute.good_ms += count * good_ms
+            else:
+                minute.troubles[_counted_trouble(outcome)] += count
+                minute.failed_ms += count * failed_ms
+    if not minutes:
+        return None
+    starts_at = min(minutes) * MINUTE_MS
+    good, failed = sum(each.good for each in minutes.values()), sum(each.failed for each in minutes.values())
+    return History(
+        starts_at=starts_at,
+        duration_ms=max(first, default=starts_at) + MINUTE_MS - starts_at,
+        messages=sum(first.values()),
+        attempts=good + failed,
+        failed=failed,
+        life_ms=max(each.life_ms for each in hours.values()),
+        endpoint=Endpoint(
+            windows=tuple(_fewer(_windows(minutes, starts_at), most_windows)),
+            takes_ms=sum(each.good_ms for each in minutes.values()) // good if good else 50,
+        ),
+    )
+
+
+def _counted_trouble(outcome: str) -> tuple[Trouble, int]:
+    if outcome == TIMEOUT:
+        return Trouble.TIMES_OUT, 0
+    return (Trouble.REFUSES, 0) if outcome == REFUSED else (Trouble.ANSWERS, int(outcome))
 
 
 def _trouble(record: Mapping[str, Any]) -> tuple[Trouble, int]:

@@ -7,13 +7,15 @@ be assumed about its effect. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from pushhub.engine.model.activity import Activity, SubscriberActivity
+    from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -507,6 +509,24 @@ class ActivityStore(Protocol):
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
         """As :meth:`activity`, of one subscriber."""
+        ...
+
+
+class AttemptCountStore(Protocol):
+    """What came of attempts, by subscriber and hour. A statistic: what is added twice counts twice."""
+
+    def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
+        """Add to what is known of an hour.
+
+        Args:
+            subscriber: Whose attempts.
+            hour: When the hour began, epoch milliseconds.
+            counts: What to add.
+        """
+        ...
+
+    def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
+        """What is known of the hours from ``first`` to ``last``, each by when it began; others are missing."""
         ...
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +12,8 @@ from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.base.ports import Clock
 
 TOKEN_BYTES = 24

@@ -13,7 +13,6 @@ own (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,8 @@ from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.windows import Key, Windows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey

@@ -7,7 +7,6 @@ reason ``body_lost``, and told of. Nothing is delivered a second time that a rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +19,8 @@ from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, QueueSource, Restored, StoredMessages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from pushhub.base.ports import Clock
 
 BODY_LOST = "body_lost"

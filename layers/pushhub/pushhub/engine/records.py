@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
@@ -21,7 +20,10 @@ from pushhub.engine.model.activity import (
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from pushhub.base.ports import Telemetry
+    from pushhub.engine.count_attempts import CountAttempts
     from pushhub.engine.ports import ActivityStore, RecordStore
 
 
@@ -33,6 +35,7 @@ class Records:
             what it cannot read, and ``Unavailable`` when it could not look something up.
         store: Where records go.
         activity: Where they are counted.
+        attempts: Counts what came of those at subscribers that fail.
         internal: Says by a queue's name whether the hub itself works on its messages; what becomes of them there is not
             counted.
         telemetry: Metrics, and events about what was set aside.
@@ -44,12 +47,14 @@ class Records:
         read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None],
         store: RecordStore,
         activity: ActivityStore,
+        attempts: CountAttempts,
         internal: Callable[[str], bool],
         telemetry: Telemetry,
     ) -> None:
         self._read = read
         self._store = store
         self._activity = activity
+        self._attempts = attempts
         self._internal = internal
         self._telemetry = telemetry
 
@@ -81,6 +86,7 @@ class Records:
             made_now = [record for _, record in recorded]
             if self._store.write(made_now, table=table, first=recorded[0][0], last=recorded[-1][0]):
                 self._count(made_now)
+                self._attempts.count([each for each in made_now if not self._internal(each.queue)])
         total = sum(len(recorded) for recorded in hours.values())
         if total:
             self._telemetry.count("RecordsWritten", total)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.engine.ports import ReportStore
 
 TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")

@@ -4,7 +4,6 @@ which lie encrypted beside their other settings, and the headers of a request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
@@ -12,6 +11,8 @@ from pushhub.base.signing import KeyRing, SigningChange, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pushhub.base.ports import Clock, Vault
 
 

@@ -8,13 +8,14 @@ more, however many environments there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.windows import REMEMBERED_MS, Key
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import SlowSubscribers, WorkQueue
 

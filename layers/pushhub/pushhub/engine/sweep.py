@@ -7,7 +7,6 @@ so that every message is looked at once a day (decision 0017).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +16,8 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.delivery import Delivery
 

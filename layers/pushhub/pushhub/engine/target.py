@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.errors import Invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pushhub.base.verdict import Answer, Verdict
     from pushhub.engine.model.answer_rules import Asked
     from pushhub.engine.model.delivery import Delivery

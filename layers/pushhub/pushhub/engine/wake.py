@@ -7,8 +7,6 @@ that is woken: what a run has queued it passes by, and an order is void once its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +14,9 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.work import WorkOrder

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,14 +13,18 @@ from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Setting, Settings, listed, optional_text, text, url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
     from pushhub.engine.circuits import Circuits, Recover
+    from pushhub.engine.count_attempts import CountAttempts
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.limiter import Limiter
     from pushhub.engine.ports import (
         ActivityStore,
+        AttemptCountStore,
         BodyStore,
         ConfigStore,
         MessageStore,
@@ -164,6 +167,11 @@ class EnginePorts(Protocol):
     @property
     def activity(self) -> ActivityStore:
         """What went on, by project and hour."""
+        ...
+
+    @property
+    def attempt_counts(self) -> AttemptCountStore:
+        """What came of attempts, by subscriber and hour."""
         ...
 
     @property
@@ -319,6 +327,13 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 
         return DynamoDBActivity(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
+    @cached_property
+    def attempt_counts(self) -> AttemptCountStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
+
+        return DynamoDBAttemptCounts(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
 
     @cached_property
     def bodies(self) -> BodyStore:
@@ -595,6 +610,12 @@ class Engine:
     def _records(self) -> dict[str, Records]:
         return {}
 
+    @cached_property
+    def _count_attempts(self) -> CountAttempts:
+        from pushhub.engine.count_attempts import CountAttempts
+
+        return CountAttempts(store=self.ports.attempt_counts, telemetry=self.ports.telemetry)
+
     def _records_of(self, table: str) -> Records:
         from pushhub.engine.records import Records
         from pushhub.engine.store.dynamodb_changes import record_of_change
@@ -604,6 +625,7 @@ class Engine:
             read=readers.get(table, record_of_change),
             store=self.ports.records,
             activity=self.ports.activity,
+            attempts=self._count_attempts,
             internal=self._internal,
             telemetry=self.ports.telemetry,
         )

@@ -4,7 +4,6 @@ and whether they may speak (IronMQ "Queue Alerts").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,8 @@ from pushhub.base.errors import Conflict
 from pushhub.ironmq.wire.alerts import alert_body
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Alert, Queue
     from pushhub.engine.ports import QueueStore

@@ -4,8 +4,6 @@ a message in the queue's error queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound, Unavailable
@@ -16,6 +14,9 @@ from pushhub.ironmq.post import Caused, Post
 from pushhub.ironmq.wire.error_queue import error_message_body
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Executor
+
     from pushhub.base.ports import Telemetry
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue

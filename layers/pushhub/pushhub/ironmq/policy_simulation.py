@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.forecast import forecast
-from pushhub.ironmq.wire.policies import SimulationRequest, notes, parse_simulation, render_forecast, render_plan
+from pushhub.ironmq.wire.policies import (
+    MAX_WINDOWS,
+    SimulationRequest,
+    notes,
+    parse_replay,
+    parse_simulation,
+    render_forecast,
+    render_history,
+    render_plan,
+    request_of,
+)
 
 if TYPE_CHECKING:
+    from pushhub.engine.history import History
     from pushhub.engine.model.forecast import Forecast
+    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.web.json import Fields
 
 
@@ -25,11 +37,13 @@ class Simulation:
         asked: The request.
         forecast: Of its plan.
         compared: Of the plan beside it; None if there is none, or it would take too much work.
+        replayed: The subscriber's history that the outage was taken from; None if it was not.
     """
 
     asked: SimulationRequest
     forecast: Forecast
     compared: Forecast | None
+    replayed: History | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -46,15 +60,36 @@ class Simulation:
             "plan": render_plan(self.asked.plan),
             "forecast": render_forecast(self.forecast),
             "compared": compared,
+            "replayed": None if self.replayed is None else render_history(self.replayed),
             "notes": self.notes,
         }
 
 
-def simulate(fields: Fields, *, work: int) -> Simulation:
+def replayed(histories: SubscriberHistory, project_id: str, fields: Fields) -> tuple[Fields, History | None]:
+    """A request with a subscriber's history for its outage and traffic, where it asks for one, and that history.
+
+    What the request itself says counts for more.
+
+    Raises:
+        Invalid: It cannot be read.
+        NotFound: Nothing is known of the subscriber.
+    """
+    asked = parse_replay(fields)
+    if asked is None:
+        return fields, None
+    told = histories.told(
+        project_id, asked.queue, asked.subscriber, since=asked.since, until=asked.until, most_windows=MAX_WINDOWS
+    )
+    own = {name: value for name, value in fields.items() if value is not None}
+    return request_of(told) | own, told
+
+
+def simulate(fields: Fields, *, work: int, replayed: History | None = None) -> Simulation:
     """Simulate what a request asks for.
 
     Args:
         fields: The request.
+        replayed: Where the outage was taken from, to be told.
         work: What each of the two runs may take, see :func:`pushhub.engine.forecast.forecast`.
 
     Raises:
@@ -68,4 +103,4 @@ def simulate(fields: Fields, *, work: int) -> Simulation:
             compared = forecast(asked.compared, work=work)
         except Invalid:
             compared = None
-    return Simulation(asked=asked, forecast=found, compared=compared)
+    return Simulation(asked=asked, forecast=found, compared=compared, replayed=replayed)

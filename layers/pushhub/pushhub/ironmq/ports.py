@@ -7,11 +7,12 @@ assumed about the effect. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.engine.model.keys import MessageKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Once

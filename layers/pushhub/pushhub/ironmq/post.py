@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +14,9 @@ from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent.futures import Executor
+
     from pushhub.base.ports import Clock
     from pushhub.engine.accept import Accept, PlacedBody, Sink
 

@@ -5,7 +5,6 @@ which move when reserved too often.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,8 @@ from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, Reserve
 from pushhub.web.answer_size import ResponseBudget
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore, QueueSource

@@ -7,7 +7,6 @@ cancels what is still owed, so that nobody reads its body any more, then destroy
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,6 +20,8 @@ from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,8 @@ from pushhub.engine.model.delivery import DeliveryState
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.ports import QueuesAndTotals, Unsettled

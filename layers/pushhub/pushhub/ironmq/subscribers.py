@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,8 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pushhub.base.ports import CheckUrl, Clock
     from pushhub.engine.ports import ProjectStore, QueueStore
     from pushhub.engine.signing import Signing

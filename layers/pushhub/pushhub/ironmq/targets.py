@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +17,8 @@ from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.engine.ports import ProjectStore, TokenStore
     from pushhub.engine.signing import Signing
     from pushhub.ironmq.post import Post

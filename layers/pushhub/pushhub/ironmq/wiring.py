@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -14,6 +13,8 @@ from pushhub.engine.protocol import ReadChange, TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.ports import PullStore, Waits
@@ -191,6 +192,7 @@ class Ironmq:
             bodies=outside.bodies,
             activity=lambda: outside.activity,
             reports=lambda: outside.reports,
+            attempts=lambda: outside.attempt_counts,
             clock=outside.clock,
             check_url=outside.check_url,
             signing=self._engine.signing,

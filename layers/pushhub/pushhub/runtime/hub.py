@@ -84,7 +84,11 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "errors": lambda hub: hub.part(Ironmq).error_queue_post,
     "consumers": lambda hub: hub.part(Notifications).consumers,
     "notify": lambda hub: (hub.part(Notifications).sender_batch, hub.part(Notifications).idle_connections),
-    "records": lambda hub: (hub.engine.ports.records, hub.engine.ports.activity),
+    "records": lambda hub: (
+        hub.engine.ports.records,
+        hub.engine.ports.activity,
+        hub.engine.ports.attempt_counts,
+    ),
 }
 """What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event.
 

@@ -5,11 +5,14 @@ A statistic for people, counted from delivery records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.times import epoch_ms
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HOUR_MS = 3_600_000
 

@@ -7,9 +7,11 @@ Webhooks and Svix publish lists of waits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_VISIBILITY_MS = 43_000_000
 """The longest an SQS message may stay invisible from its receive; 43,200 s itself is refused, hence the margin."""

@@ -22,7 +22,6 @@ an un-acked 202 is a failed try.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -33,6 +32,8 @@ from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.keys import DeliveryKey
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from pushhub.engine.model.backoff import RetryPolicy
     from pushhub.engine.model.message import Message
 

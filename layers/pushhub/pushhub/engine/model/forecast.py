@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,8 @@ from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.cost import Counts, dollars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.engine.model.backoff import RetryPolicy
     from pushhub.engine.model.circuit import Circuit
     from pushhub.engine.model.outage import Endpoint

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_HOPS = 10
 """How many queues a message may pass before it is taken for a loop."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.engine.model.circuit import Circuit
     from pushhub.engine.model.seats import Limits
 

@@ -9,10 +9,12 @@ here, and nowhere else by hand but where it gets its value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA_VERSION: Final = 2
 """Raised when a field changes its meaning or goes; not when one is added."""

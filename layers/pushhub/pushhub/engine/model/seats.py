@@ -8,11 +8,12 @@ is counted until its own are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.engine.model.circuit import SubscriberKey
 
 EPOCH_MS = 10_000

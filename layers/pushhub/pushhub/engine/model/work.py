@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 PACK_ORDERS = 10
 """Orders that may share one SQS message."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 UNSETTLED_SHARDS = 8
 """Partitions of a queue in the unsettled index.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, number, numbers, text
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, StatusRule
@@ -10,6 +10,9 @@ from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, S
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.seats import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _CIRCUIT_NUMBERS = ("failures", "least", "window_s", "probe_s", "most_probe_s")
 

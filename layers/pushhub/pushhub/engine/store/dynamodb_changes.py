@@ -4,7 +4,6 @@ and the delivery record of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
@@ -12,6 +11,8 @@ from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.cloud.table import Item
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.record import DeliveryRecord

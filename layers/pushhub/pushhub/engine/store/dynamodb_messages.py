@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice
@@ -40,6 +38,9 @@ from pushhub.engine.store._keys import (
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock

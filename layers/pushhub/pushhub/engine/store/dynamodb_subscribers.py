@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -15,6 +14,8 @@ from pushhub.cloud.calls import aws_call
 from pushhub.engine.model.message import BodyRef
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mypy_boto3_s3 import S3Client
 
 _ERASED = b"\0erased\0"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -13,6 +12,8 @@ from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from mypy_boto3_s3 import S3Client
 
     from pushhub.engine.model.record import DeliveryRecord

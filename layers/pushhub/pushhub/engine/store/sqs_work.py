@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
@@ -11,6 +10,8 @@ from pushhub.engine.model.work import WorkOrder, decode_pack, pack
 from pushhub.engine.ports import Received
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from mypy_boto3_sqs import SQSClient
 
     from pushhub.base.ports import Clock

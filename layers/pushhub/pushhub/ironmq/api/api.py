@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.activity import ProjectActivity
 from pushhub.engine.report import ProjectReport
+from pushhub.engine.subscriber_history import SubscriberHistory
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import messages as message_routes
@@ -27,8 +27,10 @@ from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pushhub.base.ports import CheckUrl, Clock
-    from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, ReportStore
+    from pushhub.engine.ports import ActivityStore, AttemptCountStore, BodyStore, ConfigStore, MessageStore, ReportStore
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
     from pushhub.engine.target import Targets
@@ -105,6 +107,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         bodies: Large bodies.
         activity: What went on; asked for when it is needed, as are reports.
         reports: Delivery reports.
+        attempts: What came of attempts at subscribers that failed.
         check_url: The egress guard's check of a subscriber URL at registration.
         signing: Keeps the signing keys of subscribers.
         resend: Has deliveries tried again; asked for when it is needed, too.
@@ -122,6 +125,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         bodies: BodyStore,
         activity: Callable[[], ActivityStore],
         reports: Callable[[], ReportStore],
+        attempts: Callable[[], AttemptCountStore],
         clock: Clock,
         check_url: CheckUrl,
         signing: Signing,
@@ -139,5 +143,6 @@ class IronApi(Api[IronUseCases, IronCall]):
             replay=Replay(messages=messages, resend=resend, clock=clock),
             activity=ProjectActivity(store=activity, clock=clock),
             report=ProjectReport(store=reports),
+            history=SubscriberHistory(store=attempts, queues=config, clock=clock),
         )
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(Tokens(config)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, Unauthorized
@@ -24,6 +23,8 @@ from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.engine.model.message import NewMessage
     from pushhub.engine.model.queue import Queue
     from pushhub.ironmq.api.call import IronCall

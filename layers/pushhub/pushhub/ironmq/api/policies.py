@@ -1,4 +1,7 @@
-"""Queue API: the policy simulator. It reads nothing of the project, and its code is imported when it is asked for."""
+"""Queue API: the policy simulator. It reads nothing of the project but how a subscriber failed, if that is asked for.
+
+Its code is imported when somebody asks.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ There are two with a comparison.
 """
 
 
-def _simulate(_: IronUseCases, call: IronCall) -> Response:
+def _simulate(hub: IronUseCases, call: IronCall) -> Response:
     # Few ask for it: no other request should pay for its imports.
-    from pushhub.ironmq.policy_simulation import simulate  # noqa: PLC0415
+    from pushhub.ironmq.policy_simulation import replayed, simulate  # noqa: PLC0415
 
-    return Response(status=200, body=simulate(call.fields, work=WORK).answer())
+    fields, told = replayed(hub.history, call.project, call.fields)
+    return Response(status=200, body=simulate(fields, work=WORK, replayed=told).answer())
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (

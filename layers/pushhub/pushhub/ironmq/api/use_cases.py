@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.report import ProjectReport
+    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.pull import PullQueues
@@ -31,6 +32,7 @@ class IronUseCases:
         replay: Tries again what subscribers missed.
         activity: What went on.
         report: What the delivery report tells.
+        history: How a subscriber failed lately.
     """
 
     queues: Queues
@@ -42,3 +44,4 @@ class IronUseCases:
     replay: Replay
     activity: ProjectActivity
     report: ProjectReport
+    history: SubscriberHistory

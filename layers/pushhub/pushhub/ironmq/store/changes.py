@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,8 @@ from pushhub.ironmq.model.records import record_of_pull
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.cloud.table import Item
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.record import DeliveryRecord

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import zlib
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,6 +42,8 @@ from pushhub.ironmq.store._pull_items import (
 from pushhub.ironmq.store.pull_places import PullPlaces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.queue import Alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.web.json import Fields, integer, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_ALERTS = 5
 """Alerts a queue may have."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.delivery import Delivery, DeliveryState
@@ -13,6 +12,8 @@ from pushhub.ironmq.wire.statuses import asked_as, told_message
 from pushhub.web.answer_size import fits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
 

@@ -8,10 +8,13 @@ control characters, and headers that frame the message or belong to one connecti
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.model.message import MAX_HOPS, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_PUSH_HEADERS = 5
 MAX_PUSH_HEADER_NAME_BYTES = 64

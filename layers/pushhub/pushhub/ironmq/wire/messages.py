@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid, MessageNotFound
 from pushhub.engine.model.message import NewMessage
 from pushhub.ironmq.wire.headers import push_headers_of, webhook_push_headers, webhook_trail
 from pushhub.ironmq.wire.names import is_message_id
 from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_BATCH = 100
 """Messages in one post, reservation, peek or deletion."""

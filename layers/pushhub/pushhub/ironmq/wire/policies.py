@@ -7,11 +7,12 @@ never before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pushhub.base.errors import Invalid
+from pushhub.base.times import iso_time
 from pushhub.engine.model.answer_rules import NO_RULES, STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.circuit import Circuit
@@ -22,6 +23,8 @@ from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S
 from pushhub.web.json import Fields, boolean, integer, listed, section, text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pushhub.engine.history import History
 
 MAX_DURATION_S: Final = 604_800
@@ -33,6 +36,7 @@ MAX_WAITS: Final = 100
 MAX_WAIT_S: Final = 2_592_000
 MAX_ATTEMPTS: Final = 100_000
 MAX_SEED: Final = 2**31
+MAX_NAME_BYTES: Final = 512
 MAX_TAKES_S: Final = 600
 DEFAULT_DURATION_S: Final = 3600
 DEFAULT_LIFE_S: Final = 604_800
@@ -124,6 +128,65 @@ def parse_simulation(fields: Fields) -> SimulationRequest:
     elif compare == "default" and policy != kind.policy:
         compared = replace(plan, policy=kind.policy)
     return SimulationRequest(plan=plan, compared=compared, compared_with=compare)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """Whose history is asked for.
+
+    Attributes:
+        queue: Name of the queue.
+        subscriber: Its id or its name.
+        since: Epoch milliseconds.
+        until: Likewise.
+    """
+
+    queue: str
+    subscriber: str
+    since: int
+    until: int
+
+
+def parse_replay(fields: Fields) -> ReplayRequest | None:
+    """Read whose history a request wants for its outage; None where it wants none.
+
+    Raises:
+        Invalid: Something is missing, has the wrong type, or is out of range.
+    """
+    given = section(fields, "replay")
+    if given is None:
+        return None
+    since = _moment(given, "since")
+    if since is None:
+        raise Invalid("since is missing in replay")
+    longest = since + MAX_DURATION_S * 1000
+    until = _moment(given, "until")
+    until = longest if until is None else until
+    if not since < until <= longest:
+        raise Invalid("until must be after since in replay, by a week at most")
+    return ReplayRequest(queue=_named(given, "queue"), subscriber=_named(given, "subscriber"), since=since, until=until)
+
+
+def _named(given: Fields, name: str) -> str:
+    """A name or an id. Nothing that has another shape is stored, so it is only kept from being too long for a key."""
+    value = text(given, name)
+    if not value:
+        raise Invalid(f"{name} is missing in replay")
+    if len(value.encode()) > MAX_NAME_BYTES:
+        raise Invalid(f"{name} is longer than {MAX_NAME_BYTES} bytes")
+    return value
+
+
+def _moment(given: Fields, name: str) -> int | None:
+    """A time, ``2026-11-01`` or ``2026-11-01T12:00:00Z``, as epoch milliseconds; UTC where it says no zone."""
+    value = text(given, name)
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"{name} must be a time like 2026-11-01 or 2026-11-01T12:00:00Z") from error
 
 
 def _policy(given: Fields) -> tuple[Kind, RetryPolicy]:
@@ -274,6 +337,17 @@ def request_of(told: History) -> dict[str, object]:
         "takes": told.endpoint.takes_ms / 1000,
         "duration": min(MAX_DURATION_S, max(1, told.duration_ms // 1000)),
         "message_expiration": min(MAX_EXPIRATION_S, max(1, told.life_ms // 1000)),
+    }
+
+
+def render_history(told: History) -> dict[str, object]:
+    """What a subscriber's history was read as."""
+    return {
+        "from": iso_time(told.starts_at),
+        "messages": told.messages,
+        "attempts": told.attempts,
+        "failed": told.failed,
+        "outage": render_windows(told.endpoint),
     }
 
 

@@ -5,7 +5,6 @@ IronMQ has nothing like it; it is named and worded as its other answers are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
@@ -13,6 +12,8 @@ from pushhub.base.times import iso_time
 from pushhub.web.json import number_in_query
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pushhub.engine.activity import AtSubscriber
     from pushhub.engine.model.activity import Activity
     from pushhub.engine.report import ReportedTable, ReportedVerdict

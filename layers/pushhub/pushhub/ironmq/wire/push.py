@@ -6,7 +6,6 @@ hub's (IronMQ v3, "Push Queue Headers").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
@@ -16,6 +15,8 @@ from pushhub.base.ids import push_reservation_id
 from pushhub.ironmq.wire.headers import trail_headers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue, Subscriber
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.model.queue import Alert, Queue, QueueType
@@ -11,6 +11,9 @@ from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
 from pushhub.web.json import Fields, integer, listed, number_in_query, section, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_TIMEOUT_S = 86_400
 MAX_EXPIRATION_S = 2_592_000

@@ -8,13 +8,14 @@ subscribers), and when this subscriber is asked next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Delivery, DeliveryState, retries_remaining
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, SigningChange
@@ -16,6 +15,9 @@ from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
 from pushhub.web.json import Fields, boolean, integer, listed, section, text
 from pushhub.web.signing import parse_signing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_SUBSCRIBERS_BYTES = 65_536
 """The largest list of subscribers a queue may have, in bytes of JSON (IronMQ v3: 64 KB)."""

@@ -1,0 +1,64 @@
+"""How a subscriber failed lately, for whoever has a token of its project: a few reads, whatever traffic there was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import NotFound
+from pushhub.engine.history import History, history_of_counts
+from pushhub.engine.model.activity import HOUR_MS
+from pushhub.engine.model.attempt_counts import CountedSubscriber
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.ports import AttemptCountStore, QueueSource
+
+KEPT_MS = 8 * 24 * HOUR_MS
+"""How far back anything is known."""
+
+
+class SubscriberHistory:
+    """Tells of subscribers that failed.
+
+    Args:
+        store: Where attempts are counted; asked for when it is needed.
+        queues: Queues of owners, to find a subscriber by its name.
+        clock: Says how far back is too far.
+    """
+
+    def __init__(self, *, store: Callable[[], AttemptCountStore], queues: QueueSource, clock: Clock) -> None:
+        self._store = store
+        self._queues = queues
+        self._clock = clock
+
+    def told(
+        self, project_id: str, queue: str, subscriber: str, *, since: int, until: int, most_windows: int
+    ) -> History:
+        """What happened to a subscriber within a time; at most a week is read, an item for each hour.
+
+        Args:
+            project_id: Whose token was shown.
+            queue: Name of the queue; of a webhook's endpoint ``webhooks/`` and the application's id.
+            subscriber: Its id, or its name in a queue of an owner's.
+            since: Epoch milliseconds.
+            until: Likewise.
+            most_windows: Times of trouble to tell at most.
+
+        Raises:
+            NotFound: Nothing is counted of it: it did not fail, or there is none.
+        """
+        now = self._clock.now()
+        first, last = max(since, now - KEPT_MS), min(until, now + HOUR_MS)
+        counted = CountedSubscriber(project_id, queue, self._id_of(project_id, queue, subscriber))
+        hours = self._store().attempts(counted, first - first % HOUR_MS, last) if first < last else {}
+        found = history_of_counts(hours, since=first, until=last, most_windows=most_windows)
+        if found is None:
+            raise NotFound("No failure of this subscriber was counted in that time")
+        return found
+
+    def _id_of(self, project_id: str, queue: str, subscriber: str) -> str:
+        known = self._queues.queue(project_id, queue)
+        named = () if known is None or known.push is None else known.push.subscribers
+        return next((each.subscriber_id for each in named if each.name == subscriber), subscriber)
