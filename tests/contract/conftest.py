@@ -8,12 +8,21 @@ from collections.abc import Iterator
 import pytest
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
-from tests.fakes.activity import FakeActivity
+from tests.fakes.activity import FakeActivity, FakeAttemptCounts
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 
-from pushhub.engine.ports import ActivityStore, BodyStore, ConfigStore, MessageStore, Schedule, SubscriberStore
+from pushhub.engine.ports import (
+    ActivityStore,
+    AttemptCountStore,
+    BodyStore,
+    ConfigStore,
+    MessageStore,
+    Schedule,
+    SubscriberStore,
+)
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
+from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
@@ -90,6 +99,15 @@ def activity_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator
         return
     with aws.dynamodb() as client:
         yield DynamoDBActivity(client, aws.SCHEDULE_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def attempt_count_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AttemptCountStore]:
+    if request.param == "fake":
+        yield FakeAttemptCounts()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBAttemptCounts(client, aws.SCHEDULE_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

@@ -10,17 +10,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.world import World, subscribers
+from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Reply
+from tests.fakes.activity import FakeAttemptCounts
+from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.times import iso_time
+from pushhub.engine.count_attempts import CountAttempts
 from pushhub.engine.forecast import forecast
-from pushhub.engine.history import History, history
+from pushhub.engine.history import History, history, history_of_counts
+from pushhub.engine.model.attempt_counts import CountedSubscriber
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery
 from pushhub.engine.model.forecast import Plan
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.outage import Trouble
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
 
 URL, OTHER = "https://shop.example/in", "https://other.example/in"
@@ -28,16 +33,21 @@ MINUTE = 60_000
 POLICY = FixedDelay(retries=100, delay_s=120)
 
 
-def recorded(world: World) -> list[Mapping[str, Any]]:
-    """The records of every delivery, as they are read back."""
+def records_of(world: World) -> list[DeliveryRecord]:
+    """The records of every delivery, as they are written."""
     before: dict[DeliveryKey, Delivery] = {}
-    told: list[Mapping[str, Any]] = []
+    told: list[DeliveryRecord] = []
     for saved in world.messages.saved:
         record = record_of_delivery(before.get(saved.key), saved, world.clock.now())
         before[saved.key] = saved
         if record is not None:
-            told.append(json.loads(json.dumps(record.as_fields())))
+            told.append(record)
     return told
+
+
+def recorded(world: World) -> list[Mapping[str, Any]]:
+    """The same, as they are read back."""
+    return [json.loads(json.dumps(record.as_fields())) for record in records_of(world)]
 
 
 def an_outage(reply: Reply) -> tuple[World, int]:
@@ -96,6 +106,29 @@ def test_an_outage_is_found_again_and_leads_to_as_many_attempts(reply: Reply, tr
     )
     if trouble is Trouble.ANSWERS:
         assert forecast(plan, work=50_000).attempts == pytest.approx(found.attempts, rel=0.05)
+
+
+def test_counts_tell_the_same_outage_as_records() -> None:
+    # Given the attempts of an outage, counted as they were recorded
+    world, start = an_outage(Reply(status_code=500))
+    store, telemetry = FakeAttemptCounts(), FakeTelemetry()
+    counting = CountAttempts(store=store, telemetry=telemetry)
+    for record in records_of(world):
+        counting.count([record])
+    hours = store.attempts(CountedSubscriber(PROJECT, "q", "s0"), 0, start + 10**9)
+    counted = history_of_counts(hours, since=start, until=start + 10**9, most_windows=60)
+    # Then both begin and end it within a minute, and see as many failures
+    exact = of(recorded(world), start)
+    assert counted is not None
+    assert exact is not None
+    assert counted.failed == exact.failed
+    assert counted.life_ms == exact.life_ms
+    assert {each.trouble for each in counted.endpoint.windows} == {Trouble.ANSWERS}
+    [window] = exact.endpoint.windows
+    begins, ends = (exact.starts_at + each for each in (window.begins, window.ends))
+    assert abs(counted.starts_at + counted.endpoint.windows[0].begins - begins) <= MINUTE
+    assert abs(counted.starts_at + counted.endpoint.windows[-1].ends - ends) <= MINUTE
+    assert counted.rate == pytest.approx(exact.rate, rel=0.05)
 
 
 def test_a_subscriber_that_failed_now_and_then_has_a_share_of_failures() -> None:

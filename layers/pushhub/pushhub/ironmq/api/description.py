@@ -267,6 +267,43 @@ _WINDOW = request(
     needs=("end",),
     means="A time of trouble. Where several hold, the first counts.",
 )
+_REPLAY = request(
+    {
+        "queue": text("Name of the queue; of a webhook's endpoint `webhooks/` and the application's id.", minLength=1),
+        "subscriber": text("Its id; in a queue of your own its name too.", minLength=1),
+        "since": text("A time, `2026-11-01` or `2026-11-01T12:00:00Z`; a week is known."),
+        "until": text("Likewise; a week later, or now, when left out."),
+    },
+    needs=("queue", "subscriber", "since"),
+    means="Whose failures to take for the outage.",
+)
+_REPLAYED = answer(
+    {
+        "from": text(
+            "The first minute that was counted, UTC: the first message of the simulation.", format="date-time"
+        ),
+        "messages": whole("Messages that were attempted for the first time.", 0),
+        "attempts": whole("Attempts that were counted.", 0),
+        "failed": whole("Those of them that failed.", 0),
+        "outage": array(
+            answer(
+                {
+                    "start": whole("Seconds from the first message.", 0),
+                    "end": whole("Seconds from the first message.", 1),
+                    "endpoint": text("What it did.", enum=list(Trouble)),
+                    "status": whole("Of `answers`.", 300, 599),
+                    "retry_after": nullable(whole("Not counted.", 0)),
+                    "takes": number("Seconds that an attempt took on average.", 0),
+                    "share": number("Which part of the attempts met it.", 0, 1),
+                    "down": nullable(whole("Not counted.", 0)),
+                    "up": nullable(whole("Not counted.", 0)),
+                }
+            ),
+            "As a request has it.",
+        ),
+    },
+    means="What was counted of the subscriber.",
+)
 _SCHEMAS["IronmqForecast"] = answer(
     {
         "accepted": whole("Messages. The six that follow are what became of them.", 0),
@@ -670,13 +707,15 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "ironmq.simulate_policy": Described(
-            means="Runs the hub's own rules on virtual time; nothing of the project is read. The policy is that of a "
-            "queue, of a mapping of the hub "
-            "protocol, or of a webhook's endpoint. Large amounts are simulated by a sample, which the answer says.",
+            means="Runs the hub's own rules on virtual time. The policy is that of a queue, of a mapping of the hub "
+            "protocol, or of a webhook's endpoint. With `replay`, outage and traffic are those that a subscriber of "
+            "the project had; what the request says itself counts for more. 404 if no failure of it is known. "
+            "Large amounts are simulated by a sample, which the answer says.",
             request=request(
                 {
                     "policy": request(_POLICY_FIELDS, means="Fields of one protocol; IronMQ's default when left out."),
                     "outage": array(_WINDOW, maxItems=policies.MAX_WINDOWS),
+                    "replay": _REPLAY,
                     **_PLAN_FIELDS,
                     "compare": text(
                         "What to set beside it: the same without its circuit, or with its protocol's default policy.",
@@ -708,6 +747,7 @@ DESCRIPTION = ApiDescription(
                             }
                         )
                     ),
+                    "replayed": nullable(_REPLAYED),
                     "notes": array(text(), "What to know when reading it."),
                 }
             ),
@@ -727,6 +767,7 @@ DESCRIPTION = ApiDescription(
                 },
                 "forecast": _FORECAST,
                 "compared": None,
+                "replayed": None,
                 "notes": ["Cost is calculated from list prices (us-east-1)."],
             },
         ),
