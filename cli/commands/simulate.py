@@ -26,7 +26,9 @@ from pushhub.engine.store.s3_records import S3Records
 from pushhub.ironmq.policy_simulation import simulate as run_simulation
 from pushhub.ironmq.wire.policies import (
     MAX_DURATION_S,
+    MAX_RATE,
     MAX_WINDOWS,
+    MIN_RATE,
     render_forecast,
     render_windows,
     request_of,
@@ -95,6 +97,9 @@ def whole_hub(arguments: tuple[str, ...]) -> int:
 @click.option("--queue", help="With --replay: the subscriber's queue; of a webhook's endpoint webhooks/APPLICATION.")
 @click.option("--since", metavar="TIME", help="With --replay: from when on, 2026-11-01 or 2026-11-01T12:00:00Z.")
 @click.option("--until", metavar="TIME", help="With --replay: up to when; a week at most, and until now, without it.")
+@click.option(
+    "--ask-hub", is_flag=True, help="With --replay: by what the hub has counted of the project's own failures."
+)
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the picture to a file.")
 @click.pass_obj
 def policy(
@@ -107,6 +112,7 @@ def policy(
     queue: str | None,
     since: str | None,
     until: str | None,
+    ask_hub: bool,
     svg: Path | None,
     **options: Any,
 ) -> int:
@@ -125,7 +131,10 @@ def policy(
     if outage:
         request["outage"] = [*outage]
     if replay is not None:
-        request = _replayed(hub, replay, queue, since, until) | request
+        if queue is None or since is None:
+            raise click.UsageError("--replay needs --queue and --since")
+        replayed = _counted if ask_hub else _recorded
+        request = replayed(hub, replay, queue, since, until) | request
     try:
         done = run_simulation(request, work=WORK)
     except Invalid as error:
@@ -180,12 +189,29 @@ def _schedule(text: str) -> str | list[float]:
         return text
 
 
-def _replayed(
-    hub: HubOptions, subscriber: str, queue: str | None, since: str | None, until: str | None
-) -> dict[str, Any]:
-    """The request that a subscriber's own history makes."""
-    if queue is None or since is None:
-        raise click.UsageError("--replay needs --queue and --since")
+def _counted(hub: HubOptions, subscriber: str, queue: str, since: str, until: str | None) -> dict[str, Any]:
+    """The request that a subscriber's failures make, as the hub counted them."""
+    rest = hub.rest()
+    replay = {"queue": queue, "subscriber": subscriber, "since": iso_time(_time(since))}
+    if until is not None:
+        replay["until"] = iso_time(_time(until))
+    # Simulated here, not there: the hub is asked for the least it takes.
+    asked = {"replay": replay, "rate": 0.001, "compare": "nothing"}
+    answer = rest.call("POST", f"/3/projects/{rest.project}/policies/simulate", asked)
+    plan, told = answer["plan"], answer["replayed"]
+    hub.note(
+        f"{told['messages']} messages from {told['from']} on, in {worded(plan['duration'] * 1000)}; "
+        f"{told['failed']} of {told['attempts']} attempts failed, {len(told['outage'])} times of trouble"
+    )
+    return {
+        "outage": told["outage"],
+        "rate": min(float(MAX_RATE), max(MIN_RATE, told["messages"] / plan["duration"])),
+        **{name: plan[name] for name in ("takes", "duration", "message_expiration")},
+    }
+
+
+def _recorded(hub: HubOptions, subscriber: str, queue: str, since: str, until: str | None) -> dict[str, Any]:
+    """The request that a subscriber's own history makes, by its records."""
     begins = _time(since)
     ends = min(_time(until) if until else sys.maxsize, begins + MAX_DURATION_S * 1000)
     found = deployment(hub)

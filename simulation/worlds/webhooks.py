@@ -243,7 +243,7 @@ class WebhooksWorld(PushWorld):
         if not self.posted:
             return
         lately = self.posted[-5:] if random.random() < OFTEN_AGAIN else self.posted
-        key, message = random.choice(lately)
+        key, message = random.choice(self._still_sending()[-10:] or lately)
         own = [each for each in self.customers if each.app == int(key.partition("-")[0])]
         # Whoever has a message sent again has seen that it did not arrive, most of the time.
         failing = [each for each in own if each.endpoint.mood() is not Mood.WELL]
@@ -259,6 +259,16 @@ class WebhooksWorld(PushWorld):
                 resent.accepted = status == 202
                 return
             self._account.scheduler.sleep(2**again * SECOND)
+
+    def _still_sending(self) -> list[tuple[str, str]]:
+        """Messages with an ordering key that have not arrived everywhere: what somebody sends again who looks there."""
+        waiting: list[tuple[str, str]] = []
+        for key, message in self.posted[-100:]:
+            stored = self._truth.pushed.get(engine_id(message) or "")
+            if stored is not None and stored.ordering is not None:
+                owed = [(stored.message_id, each) for each in stored.delivery_subscribers]
+                waiting += [(key, message)] * any(self._truth.settled_at(*each) is None for each in owed)
+        return waiting
 
     def _own(self, random: Random) -> None:
         """The owner pauses an endpoint and goes on, chooses other types, rotates a secret,

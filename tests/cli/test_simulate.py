@@ -15,7 +15,9 @@ from cli.pictures import sparkline
 from moto import mock_aws
 from tests.cli.conftest import Typed
 from tests.engine.test_history import URL, recorded
-from tests.engine.world import World, subscribers
+from tests.engine.world import PROJECT, World, subscribers
+from tests.ironmq.api.hub import Hub
+from tests.ironmq.api.test_policies import a_failure
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.backoff import FixedDelay
@@ -132,6 +134,36 @@ def test_a_subscribers_own_history_is_the_outage(typed: Typed, monkeypatch: pyte
         # And a subscriber that nothing is recorded of is said to be unknown
         typed("simulate", "policy", "--replay", "nobody", "--queue", "q", "--since", "2020-01-01", code=1)
         assert "no attempt at nobody" in typed.errors
+
+
+def test_a_project_replays_what_the_hub_counted_of_its_own(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a project's endpoint that answered 503 for an hour, and a hub that counted it
+    served = Hub()
+    replay = a_failure(served)
+    monkeypatch.setattr("cli.hub.HubOptions.rest", lambda _: _Project(served))
+    # When its owner asks what another schedule would have done
+    words = ("--replay", replay["subscriber"], "--queue", replay["queue"], "--since", replay["since"], "--ask-hub")
+    told = typed.json("simulate", "policy", *words, "--schedule", "7200", "--no-circuit", "--life", "1d")
+    # Then outage and traffic are those that were counted
+    assert told["plan"]["rate"] == pytest.approx(1 / 60)
+    [window] = told["outage"]
+    assert (window["start"], window["end"], window["status"]) == (0, 3600, 503)
+    assert (told["forecast"]["accepted"], told["forecast"]["attempts"]) == (60, 120)
+    assert "60 of 60 attempts failed" in typed.errors
+
+
+class _Project:
+    """The hub's API, as a project's token opens it."""
+
+    project = PROJECT
+
+    def __init__(self, served: Hub) -> None:
+        self._served = served
+
+    def call(self, method: str, path: str, body: Any) -> Any:
+        answer = self._served.send(method, path, json.dumps(body).encode(), token=self._served.token)
+        assert answer.status == 200, answer
+        return answer.body
 
 
 class _Session:

@@ -50,7 +50,9 @@ def test_nobody_replays_what_others_had() -> None:
     hub = Hub()
     replay = a_failure(hub, project=OTHER_PROJECT)
     assert hub.call("POST", PATH, {"replay": replay}).status == 404
-    foreign = hub.send("POST", f"/3/projects/{OTHER_PROJECT}{PATH}", body=json.dumps({"replay": replay}).encode())
+    foreign = hub.send(
+        "POST", f"/3/projects/{OTHER_PROJECT}{PATH}", json.dumps({"replay": replay}).encode(), token=hub.token
+    )
     assert foreign.status == 401
 
 
