@@ -274,15 +274,6 @@ class _Nowhere:
         """Forget them."""
 
 
-def _overtaking_by_hand() -> Sequence[Change]:
-    real = Deliver._must_wait_behind
-
-    def must_wait(self: Deliver, job: Any, delivery: Delivery) -> bool:
-        return not delivery.attempts and real(self, job, delivery)
-
-    return [(Deliver, "_must_wait_behind", must_wait)]
-
-
 def _clears_unheard() -> Sequence[Change]:
     def decode_queue(*given: Any) -> Any:
         return replace(_queue_items.decode_queue(*given), cleared_at=0)
@@ -533,14 +524,6 @@ ALL: tuple[Sabotage, ...] = (
         "webhooks",
         17,
         ("sent again in vain", *LOST),
-    ),
-    Sabotage(
-        "overtaking by hand",
-        "a message that was tried by hand in vain waits for nothing any more (found by a rule of this simulator)",
-        _overtaking_by_hand,
-        "webhooks",
-        17,
-        ORDER,
     ),
     Sabotage(
         "clears unheard",

@@ -69,9 +69,12 @@ UNSURE = (0, 500, 503)
 COUNTED = 10 * SECOND
 """A rate is counted within so long."""
 
-RESENDS_AN_HOUR = 18.0
+RESENDS_AN_HOUR = 24.0
 OFTEN_AGAIN = 0.5
-"""How often it is one of the newest messages that a person has sent again: what is still tried, or waits in line."""
+"""How often it is one of the newest messages that a person has sent again: what is still tried."""
+
+IN_LINE = 0.6
+"""How often it is one that waits in line, or that others wait for, where there is any."""
 
 
 @dataclass
@@ -242,12 +245,7 @@ class WebhooksWorld(PushWorld):
         """
         if not self.posted:
             return
-        lately = self.posted[-5:] if random.random() < OFTEN_AGAIN else self.posted
-        key, message = random.choice(self._still_sending()[-10:] or lately)
-        own = [each for each in self.customers if each.app == int(key.partition("-")[0])]
-        # Whoever has a message sent again has seen that it did not arrive, most of the time.
-        failing = [each for each in own if each.endpoint.mood() is not Mood.WELL]
-        customer = random.choice(failing if failing and random.random() < 0.7 else own)
+        message, customer = self._sent_again_next(random)
         path = f"/app/{self._apps[customer.app]}/msg/{message}/endpoint/{customer.endpoint_id}/resend"
         resent = Resent(engine_id(message) or "", customer.endpoint_id, self._account.scheduler.now, 0, accepted=False)
         self.resent.append(resent)
@@ -260,14 +258,29 @@ class WebhooksWorld(PushWorld):
                 return
             self._account.scheduler.sleep(2**again * SECOND)
 
-    def _still_sending(self) -> list[tuple[str, str]]:
-        """Messages with an ordering key that have not arrived everywhere: what somebody sends again who looks there."""
-        waiting: list[tuple[str, str]] = []
-        for key, message in self.posted[-100:]:
+    def _sent_again_next(self, random: Random) -> tuple[str, Customer]:
+        """What a person sends again, and to whom: what waits in line rather than what arrived long ago."""
+        if random.random() < IN_LINE:
+            waiting = self._still_sending()[-10:]
+            if waiting:
+                return random.choice(waiting)
+        key, message = random.choice(self.posted[-5:] if random.random() < OFTEN_AGAIN else self.posted)
+        own = [each for each in self.customers if each.app == int(key.partition("-")[0])]
+        failing = [each for each in own if each.endpoint.mood() is not Mood.WELL]
+        return message, random.choice(failing if failing and random.random() < 0.7 else own)
+
+    def _still_sending(self) -> list[tuple[str, Customer]]:
+        """Messages with an ordering key that have not arrived somewhere, and where."""
+        waiting: list[tuple[str, Customer]] = []
+        for _, message in self.posted[-60:]:
             stored = self._truth.pushed.get(engine_id(message) or "")
             if stored is not None and stored.ordering is not None:
-                owed = [(stored.message_id, each) for each in stored.delivery_subscribers]
-                waiting += [(key, message)] * any(self._truth.settled_at(*each) is None for each in owed)
+                waiting += [
+                    (message, each)
+                    for each in self.customers
+                    if each.endpoint_id in stored.delivery_subscribers
+                    and self._truth.settled_at(stored.message_id, each.endpoint_id) is None
+                ]
         return waiting
 
     def _own(self, random: Random) -> None:
