@@ -22,7 +22,7 @@ from pushhub.engine.count_attempts import CountAttempts
 from pushhub.engine.model.activity import ATTEMPTS_A_WRITE, HOUR_MS, Activity, SubscriberActivity
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
-from pushhub.engine.ports import ActivityStore
+from pushhub.engine.ports import ActivityStore, AttemptCountStore
 from pushhub.engine.records import Records
 from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.s3_records import S3RecordStore
