@@ -130,6 +130,8 @@ def policy(
             request[name] = options[name]
     if outage:
         request["outage"] = [*outage]
+    if request.pop("replay", None) is not None:
+        raise click.UsageError("a request with replay is for the hub: say --replay, --queue, --since and --ask-hub")
     if replay is not None:
         if queue is None or since is None:
             raise click.UsageError("--replay needs --queue and --since")

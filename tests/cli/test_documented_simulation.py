@@ -9,7 +9,7 @@ import shlex
 from local.place import REPOSITORY
 from tests.cli.conftest import Typed
 
-from pushhub.ironmq.wire.policies import parse_simulation
+from pushhub.ironmq.wire.policies import parse_replay, parse_simulation
 
 PAGE = (REPOSITORY / "docs/policy-simulator.md").read_text()
 
@@ -21,9 +21,15 @@ def test_the_command_prints_what_the_page_shows(typed: Typed) -> None:
 
 
 def test_the_request_on_the_page_can_be_simulated(typed: Typed) -> None:
-    [request] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    request, replaying = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert len(parse_simulation(json.loads(request)).plan.endpoint.windows) == 2
     assert typed.json("simulate", "policy", "--request", "-", given=request.encode())["forecast"]["accepted"] == 45_000
+    # And the one that replays can be read, and is asked of the hub alone
+    asked = parse_replay(json.loads(replaying))
+    assert asked is not None
+    assert (asked.queue, asked.subscriber, asked.until - asked.since) == ("webhooks/app_1", "ep_2", 12 * 3_600_000)
+    typed("simulate", "policy", "--request", "-", given=replaying.encode(), code=2)
+    assert "--ask-hub" in typed.errors
 
 
 def test_every_field_of_a_request_is_on_the_page(typed: Typed) -> None:
