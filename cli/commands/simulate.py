@@ -130,8 +130,6 @@ def policy(
             request[name] = options[name]
     if outage:
         request["outage"] = [*outage]
-    if request.pop("replay", None) is not None:
-        raise click.UsageError("a request with replay is for the hub: say --replay, --queue, --since and --ask-hub")
     if replay is not None:
         if queue is None or since is None:
             raise click.UsageError("--replay needs --queue and --since")
@@ -168,6 +166,8 @@ def _read(given: Any) -> dict[str, Any]:
         raise click.UsageError(f"the request is no JSON: {error}") from error
     if not isinstance(read, dict):
         raise click.UsageError("the request must be a JSON object")
+    if read.get("replay") is not None:
+        raise click.UsageError("a request with replay is for the hub: say --replay, --queue, --since and --ask-hub")
     return read
 
 
