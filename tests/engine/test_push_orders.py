@@ -13,6 +13,7 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine import push as module
 from pushhub.engine.deliver import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, opening
@@ -34,6 +35,29 @@ from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
 from pushhub.engine.windows import SLOW_MS
 
 Outcome = Following | Exception
+LOOKS = 5_000
+"""Looks at the clock after which a run is taken for one that does not end."""
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for that is not there."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0)
+
+
+class BoundedClock(FakeClock):
+    """A clock that can be looked at so often only, and on a look of which something may happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+        self.at_look: dict[int, Callable[[], None]] = {}
+
+    def now(self) -> int:
+        self.looks += 1
+        assert self.looks < LOOKS, "the run does not end"
+        self.at_look.pop(self.looks, lambda: None)()
+        return super().now()
 
 
 class Bench:
@@ -41,7 +65,7 @@ class Bench:
 
     def __init__(self, plan: FaultPlan | None = None, *, lane: bool = True) -> None:
         self.plan = plan or FaultPlan()
-        self.clock = FakeClock()
+        self.clock = BoundedClock()
         self.telemetry = FakeTelemetry()
         self.queues = {
             name: FakeWorkQueue(self.clock, name=name) for name in ("push", "retry", "errors", "poll", "slow")
@@ -532,38 +556,57 @@ def test_those_that_are_listed_as_slow_are_not_even_read() -> None:
 
 
 class Meanwhile(Executor):
-    """Attempts are under way until there is nothing left to receive; then, as all else, they are through at once."""
+    """Attempts are under way until there is nothing left to receive; then, as all else, they are through at once.
 
-    def __init__(self, bench: Bench, *, after_ms: int) -> None:
+    Attributes:
+        begins_ms: How long the attempts that begin take until the next look, one after the other.
+        receives: How often orders were received.
+        most: Most attempts under way at a time.
+        receiving: While set, receives are under way too.
+    """
+
+    def __init__(self, bench: Bench, *begins_ms: int) -> None:
         self.bench = bench
-        self.after_ms = after_ms
+        self.begins_ms = [*begins_ms]
         self.pending: list[tuple[Future[object], Callable[[], object]]] = []
         self.receives = 0
+        self.most = 0
+        self.receiving = False
         self.over = False
 
     def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[object]:  # type: ignore[override]
         future: Future[object] = Future()
-        if args and isinstance(args[0], Received) and not self.over:
-            self.bench.clock.advance(ms=self.after_ms if not self.receives else 0)
-            self.pending.append((future, lambda: fn(*args, **kwargs)))
-            return future
         receives = not (args and isinstance(args[0], Received))
         self.receives += receives
+        if not self.over and (self.receiving or not receives):
+            if not receives:
+                self.bench.clock.advance(ms=self.begins_ms.pop(0) if self.begins_ms else 0)
+            self.pending.append((future, lambda: fn(*args, **kwargs)))
+            self.most = max(self.most, len(self.pending))
+            return future
         try:
             future.set_result(fn(*args, **kwargs))
         except Unavailable as error:
             future.set_exception(error)
-        if receives and (future.exception() or not future.result()):
-            self.over = True
-            for each, result in self.pending:
-                each.set_result(result())
+        if receives and not future.exception() and not future.result():
+            self.end()
         return future
 
+    def end(self) -> None:
+        """Let everything end."""
+        self.over = True
+        for each, result in self.pending:
+            each.set_result(result())
 
-def with_meanwhile(after_ms: int = REFILL_AFTER_MS, plan: FaultPlan | None = None) -> tuple[Bench, Meanwhile]:
-    bench = Bench(plan)
-    executor = Meanwhile(bench, after_ms=after_ms)
+
+def with_meanwhile(
+    *begins_ms: int, plan: FaultPlan | None = None, lane: bool = True, ends_at_look: int | None = None
+) -> tuple[Bench, Meanwhile]:
+    bench = Bench(plan, lane=lane)
+    executor = Meanwhile(bench, *(begins_ms or (REFILL_AFTER_MS,)))
     bench.push._executor = executor
+    if ends_at_look is not None:
+        bench.clock.at_look[ends_at_look] = executor.end
     return bench, executor
 
 
@@ -600,7 +643,7 @@ def test_what_cannot_be_deleted_comes_again() -> None:
 
 
 def test_a_run_that_cannot_receive_does_not_try_again() -> None:
-    bench, executor = with_meanwhile(plan=FaultPlan(Fault.FAILS, of="push.receive"))
+    bench, executor = with_meanwhile(plan=FaultPlan(Fault.FAILS, of="push.receive"), ends_at_look=200)
     assert bench.work(bench.received("push", an_order("1"))) == set()
     assert bench.telemetry.events == [("orders_not_received", {"error": "push.receive failed"})]
     assert executor.receives == 1
@@ -615,3 +658,69 @@ def test_an_automatic_order_waits_while_the_try_that_a_person_asked_for_is_under
     assert [each.order.manual for each, _ in bench.looked_at] == [True]
     assert [each.manual for each in bench.queues["push"].orders()] == [False]
     assert bench.waits("push") == ASIDE_MS
+
+
+def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted() -> None:
+    # Given two orders that a run receives for one subscriber, the first of which takes long
+    bench, _ = with_meanwhile(REFILL_AFTER_MS, SLOW_MS + 1)
+    batch = bench.received("push", an_order("1"))
+    bench.queues["push"].send([(an_order("2", to="b"), 0), (an_order("3", to="b"), 0)])
+    assert bench.work(batch) == set()
+    assert deferred(bench, "slow") == [("3", 0)]
+    assert len(bench.queues["push"]) == 0
+
+
+@pytest.mark.parametrize(("ms", "receives"), [(REFILL_AFTER_MS - 1, False), (REFILL_AFTER_MS, True)])
+def test_a_run_receives_more_once_an_answer_takes_half_a_second(ms: int, receives: bool) -> None:
+    bench, executor = with_meanwhile(ms, ends_at_look=200)
+    bench.work(bench.received("push", an_order("1")))
+    assert (executor.receives > 0) is receives
+
+
+@pytest.mark.parametrize(
+    ("source", "left_ms", "receives"),
+    [
+        ("push", LONGEST_ATTEMPT_MS, False),
+        ("push", LONGEST_ATTEMPT_MS + 1, True),
+        ("slow", 2 * LONGEST_ATTEMPT_MS, False),
+        ("slow", 2 * LONGEST_ATTEMPT_MS + 1, True),
+    ],
+)
+def test_a_run_receives_only_what_it_has_time_for(source: str, left_ms: int, receives: bool) -> None:
+    bench, executor = with_meanwhile(ends_at_look=200)
+    bench.remaining_ms = left_ms
+    bench.work(bench.received(source, an_order("1")), source)
+    assert (executor.receives > 0) is receives
+
+
+def test_a_run_receives_one_batch_at_a_time() -> None:
+    # Given a receive that takes its time, as the attempt does
+    bench, executor = with_meanwhile(ends_at_look=200)
+    executor.receiving = True
+    assert bench.work(bench.received("push", an_order("1"))) == set()
+    assert executor.receives == 1
+
+
+@pytest.mark.parametrize(("at_once", "receives"), [(4, True), (3, False), (2, False)])
+def test_no_more_is_under_way_than_there_are_threads(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, receives: bool
+) -> None:
+    # Given three subscribers with an order each
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    bench, executor = with_meanwhile(ends_at_look=300)
+    assert bench.work(bench.received("push", *(an_order(each, to=each) for each in "abc"))) == set()
+    assert executor.most == min(3, at_once)
+    assert len(bench.looked_at) == 3
+    assert (executor.receives > 0) is receives
+
+
+@pytest.mark.parametrize(("orders", "receives"), [(3, True), (4, False)])
+def test_a_run_receives_no_more_while_as_many_wait_as_there_are_threads(
+    monkeypatch: pytest.MonkeyPatch, orders: int, receives: bool
+) -> None:
+    # Given a subscriber that gets one attempt at a time
+    monkeypatch.setattr(module, "AT_ONCE", 3)
+    bench, executor = with_meanwhile(lane=False, ends_at_look=300)
+    bench.work(bench.received("push", *(an_order(str(each)) for each in range(orders))))
+    assert len(bench.looked_at) == orders
+    assert (executor.receives > 0) is receives

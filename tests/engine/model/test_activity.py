@@ -8,7 +8,17 @@ import pytest
 from tests.contract.samples import NOW, POLICY, first, message, tried
 
 from pushhub.base.verdict import Verdict
-from pushhub.engine.model.activity import HOUR_MS, Activity, activity_of, hour_of
+from pushhub.engine.model.activity import (
+    ATTEMPTS_A_WRITE,
+    FREE_WRITES,
+    HOUR_MS,
+    Activity,
+    SubscriberActivity,
+    activity_of,
+    busiest,
+    hour_of,
+    subscriber_activity_of,
+)
 from pushhub.engine.model.delivery import Delivery, DeliveryState, acknowledge, close, opening
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
@@ -64,3 +74,40 @@ def test_a_record_belongs_to_the_hour_of_its_event() -> None:
     at = NOW - NOW % HOUR_MS + 5
     delivery = tried(opening(message(), "a1a2a3a4a5a6"), Verdict.DELIVERED, at=at)
     assert hour_of(the_record(None, delivery)) == at - 5
+
+
+def test_what_happened_in_two_times_adds_up_figure_by_figure() -> None:
+    one = Activity(accepted=1, delivered=2, failed=3, given_up=4, unattributed=5)
+    other = Activity(accepted=10, delivered=20, failed=30, given_up=40, unattributed=50)
+    assert one + other == Activity(accepted=11, delivered=22, failed=33, given_up=44, unattributed=55)
+    at_one = SubscriberActivity(attempts=1, delivered=2, failed=3, took_ms=4)
+    at_other = SubscriberActivity(attempts=10, delivered=20, failed=30, took_ms=40)
+    assert at_one + at_other == SubscriberActivity(attempts=11, delivered=22, failed=33, took_ms=44)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "delivered", "failed"),
+    [(Verdict.DELIVERED, 1, 0), (Verdict.FAILED, 0, 1), (Verdict.RESERVED, 0, 0), (Verdict.POLL, 0, 0)],
+)
+def test_an_attempt_counts_for_its_subscriber_with_its_time(verdict: Verdict, delivered: int, failed: int) -> None:
+    attempt = replace(the_record(None, first(message(), verdict)), duration_ms=70)
+    assert subscriber_activity_of(attempt) == SubscriberActivity(
+        attempts=1, delivered=delivered, failed=failed, took_ms=70
+    )
+    assert subscriber_activity_of(replace(attempt, duration_ms=None)).took_ms == 0
+    # And what is no attempt counts none
+    assert subscriber_activity_of(record_of_acceptance(message())) == SubscriberActivity()
+
+
+def test_the_busiest_are_counted_and_of_the_others_how_many_attempts_they_had() -> None:
+    # Given fewer subscribers than are counted in any case, and one more than those
+    few = {str(number): SubscriberActivity(attempts=1) for number in range(FREE_WRITES)}
+    assert busiest(few) == (few, 0)
+    more = {**few, "a": SubscriberActivity(attempts=3), "b": SubscriberActivity(attempts=2)}
+    counted, left_out = busiest(more)
+    assert [*counted] == ["a", "b", *[str(number) for number in range(FREE_WRITES - 2)]]
+    assert (counted["a"], left_out) == (SubscriberActivity(attempts=3), 2)
+    # And as many as their attempts pay for
+    many = {f"{number:02d}": SubscriberActivity(attempts=ATTEMPTS_A_WRITE // 2) for number in range(30)}
+    counted, left_out = busiest(many)
+    assert (len(counted), left_out) == (15, 15 * ATTEMPTS_A_WRITE // 2)

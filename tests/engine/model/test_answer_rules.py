@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from email.utils import formatdate
+import time
+from email.utils import formatdate, parsedate_to_datetime
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,27 @@ def test_retry_after_is_seconds_or_a_date(value: str, wait_ms: int | None) -> No
     assert read is not None
     if wait_ms is not None:
         assert read == wait_ms
+
+
+def test_a_date_is_in_its_own_zone_and_in_gmt_if_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a machine that keeps another time
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        at = parsedate_to_datetime("Tue, 17 Nov 2026 12:00:00 GMT").timestamp() * 1000
+        for value in ("Tue, 17 Nov 2026 14:00:00 +0200", "Tue, 17 Nov 2026 12:00:00 -0000", "17 Nov 2026 12:00:00"):
+            assert retry_after_ms(value, round(at) - 5_000) == 5_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_header_longer_than_any_date_is_not_read() -> None:
+    date = "Tue, 17 Nov 2026 12:00:00 GMT"
+    commented = f"{date} ({'x' * (64 - len(date) - 3)})"
+    assert len(commented) == 64
+    assert retry_after_ms(commented, NOW) is not None
+    assert retry_after_ms(commented.replace("(", "(x"), NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -313,6 +313,16 @@ def test_a_settled_delivery_that_changes_without_an_attempt_was_rescheduled() ->
     assert the_record(None, replace(ended, last=None, attempts=0)).at == iso_time(ACCEPTED + 9_000)
 
 
+def test_an_event_without_an_attempt_names_the_subscriber_owed_and_what_it_was_last_sent() -> None:
+    failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
+    assert failed.last is not None
+    failed = replace(failed, last=replace(failed.last, dialect="hub"))
+    record = the_record(failed, resume(failed, ACCEPTED + 8_000))
+    assert (record.subscriber_id, record.dialect) == ("s0", "hub")
+    never = the_record(None, replace(schedule(opening(replace(a_message(), queue="hub/x"), "s0")), version=1))
+    assert never.dialect == "hub"
+
+
 def test_the_reason_of_an_end_is_in_its_record() -> None:
     failed = attempted(opening(a_message(), "s0"), 500, Verdict.FAILED)
     assert (

@@ -132,3 +132,58 @@ def test_an_order_carries_its_messages_place_among_those_of_a_key(previous: dict
     assert read.message is not None
     own = {"a": previous["a"]} if previous else {}
     assert read.message.ordering == Ordering(key="ü/1#2", sequence=7, previous=own)
+
+
+def test_an_order_is_compact_json_with_every_character_as_it_is_but_those_that_sqs_refuses() -> None:
+    order = WorkOrder(key=DeliveryKey("p", "u", "7", "*"), queue="orders", manual=True, version=3)
+    known = '{"project":"p","queue":"orders","queue_uid":"u","message_id":"7","subscriber_id":"*"'
+    assert order.encode() == known + ',"manual":true,"version":3}'
+    assert WorkOrder.decode(order.encode()) == order
+    assert replace(order, manual=False, version=None).encode() == known + "}"
+    assert (
+        '"body":"\u00e9\\ufffe\\uffffxxxxxxxxxxxxxxxxxxxx"'
+        in an_order("\u00e9\ufffe\uffff".encode() + b"x" * 20).encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "as_text"), [(b'a"b', True), (b'a""', False), (b'ab""', True), (b"a" * 9, True), (b"\xff", False)]
+)
+def test_a_body_travels_as_text_unless_base64_is_shorter(body: bytes, as_text: bool) -> None:
+    fields = json.loads(an_order(body).encode())
+    assert ("body" in fields, "body_base64" in fields) == (as_text, not as_text)
+
+
+def test_a_body_that_is_no_base64_is_no_order() -> None:
+    fields = json.loads(an_order(b"\xff").encode())
+    assert fields["body_base64"] == "/w=="
+    with pytest.raises(ValueError):
+        WorkOrder.decode(json.dumps({**fields, "body_base64": "/!w=="}))
+
+
+def test_a_pack_holds_ten_orders_and_a_lone_one_is_not_packed() -> None:
+    orders = [an_order(number=number) for number in range(2 * PACK_ORDERS + 1)]
+    packs = [text for _, text in pack(orders)]
+    assert [len(decode_pack(text)) for text in packs] == [PACK_ORDERS, PACK_ORDERS, 1]
+    assert packs[2] == orders[-1].encode()
+
+
+def test_a_pack_is_filled_to_the_byte() -> None:
+    def sized(number: int, size: int) -> WorkOrder:
+        """An order whose text has so many bytes."""
+        return next(
+            each
+            for length in range(size - 160, size - 100)
+            if len((each := an_order(b"x" * length, number=number)).encode()) == size
+        )
+
+    # Given a large order, and two that fill a pack with the comma between them
+    large, one = sized(1, PACK_BYTES - 1_000), sized(2, 30_000)
+    full, over = sized(3, PACK_BYTES - 30_001), sized(4, PACK_BYTES - 30_000)
+    assert [len(decode_pack(text)) for _, text in pack([one, full])] == [2]
+    assert [len(decode_pack(text)) for _, text in pack([one, over])] == [1, 1]
+    assert [len(decode_pack(text)) for _, text in pack([large, one, full])] == [1, 2]
+    # And of three the third counts with both commas
+    small = [sized(5, 20_000), sized(6, 20_000), sized(7, PACK_BYTES - 40_002), sized(8, PACK_BYTES - 40_001)]
+    assert [len(decode_pack(text)) for _, text in pack(small[:3])] == [3]
+    assert [len(decode_pack(text)) for _, text in pack([*small[:2], small[3]])] == [2, 1]
