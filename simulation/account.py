@@ -248,7 +248,7 @@ class Account:
 
     def _scheduled(self, name: str) -> None:
         minute = self.now_ms() // 60_000
-        if name == "wake" and self._nothing_wakes():
+        if (name == "wake" and self._nothing_wakes()) or (name == "notify" and self._nobody_connects()):
             return
         with suppress(RunFailed):
             self.functions[name].invoke({})
@@ -264,6 +264,10 @@ class Account:
         if self.scheduler.now < self.weather.over or self._waiting or self._wakes_at >= self._woken_at:
             return False
         return not self._circuits or self.now_ms() // 60_000 < self._woken_at + 30
+
+    def _nobody_connects(self) -> bool:
+        """Whether notify's look for idle connections would find nothing, in good weather, as nobody has a topic."""
+        return self.scheduler.now >= self.weather.over and not any(self.dynamodb.tables["BacklogsTable"].everything())
 
     def _note_waits(self, before: Item | None, after: Item | None) -> None:
         """Remember what wake has to look for in the schedule's table."""
