@@ -25,7 +25,7 @@ class Shop:
         self.world.make_queue("orders", subscribers("https://shop.example/in"))
         self.counts = self.world.ports.attempt_counts
         self.hour = self.world.clock.now() // HOUR_MS * HOUR_MS
-        self.histories = SubscriberHistory(store=lambda: self.counts, queues=self.world.config, clock=self.world.clock)
+        self.histories = SubscriberHistory(store=self.counts, queues=self.world.config, clock=self.world.clock)
 
     def count(
         self, hours_ago: int, *minutes: tuple[int, str, int], queue: str = "orders", project: str = PROJECT

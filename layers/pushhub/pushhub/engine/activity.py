@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pushhub.base.ports import Clock
     from pushhub.engine.ports import ActivityStore
 
@@ -32,11 +30,11 @@ class ProjectActivity:
     """Tells what went on. Counts follow what happened by a minute or two, as delivery records do.
 
     Args:
-        store: Where it is counted; asked for when it is needed.
+        store: Where it is counted.
         clock: Says which hour this is.
     """
 
-    def __init__(self, *, store: Callable[[], ActivityStore], clock: Clock) -> None:
+    def __init__(self, *, store: ActivityStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -49,7 +47,7 @@ class ProjectActivity:
             hours: How many; a week's at most are known.
         """
         first, last = self._span(hours)
-        known = self._store().activity(project_id, first, last)
+        known = self._store.activity(project_id, first, last)
         return [(hour, known.get(hour, Activity())) for hour in range(first, last + 1, HOUR_MS)]
 
     def at_subscriber(self, project_id: str, subscriber_id: str, hours: int) -> AtSubscriber:
@@ -61,7 +59,7 @@ class ProjectActivity:
             hours: How many; a week's at most are known.
         """
         first, last = self._span(hours)
-        store = self._store()
+        store = self._store
         known = store.subscriber_activity(project_id, subscriber_id, first, last)
         whole = store.activity(project_id, first, last)
         return AtSubscriber(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pushhub.engine.ports import ReportStore
 
 TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
@@ -55,10 +53,10 @@ class ProjectReport:
     """Reads what the newest report tells of one project.
 
     Args:
-        store: Where reports lie; asked for when it is needed.
+        store: Where reports lie.
     """
 
-    def __init__(self, *, store: Callable[[], ReportStore]) -> None:
+    def __init__(self, *, store: ReportStore) -> None:
         self._store = store
 
     def verdict(self, project_id: str) -> ReportedVerdict:
@@ -67,7 +65,7 @@ class ProjectReport:
         Raises:
             NotFound: There is no report yet.
         """
-        store = self._store()
+        store = self._store
         newest = store.newest()
         if newest is None:
             raise NotFound("There is no delivery report yet")
@@ -81,7 +79,7 @@ class ProjectReport:
         Raises:
             NotFound: There is no such table, or no report yet.
         """
-        store = self._store()
+        store = self._store
         newest = store.newest() if table in TABLES else None
         if newest is None:
             raise NotFound("The newest delivery report has no such table")

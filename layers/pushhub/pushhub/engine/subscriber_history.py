@@ -10,8 +10,6 @@ from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.attempt_counts import CountedSubscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pushhub.base.ports import Clock
     from pushhub.engine.ports import AttemptCountStore, QueueSource
 
@@ -23,12 +21,12 @@ class SubscriberHistory:
     """Tells of subscribers that failed.
 
     Args:
-        store: Where attempts are counted; asked for when it is needed.
+        store: Where attempts are counted.
         queues: Queues of owners, to find a subscriber by its name.
         clock: Says how far back is too far.
     """
 
-    def __init__(self, *, store: Callable[[], AttemptCountStore], queues: QueueSource, clock: Clock) -> None:
+    def __init__(self, *, store: AttemptCountStore, queues: QueueSource, clock: Clock) -> None:
         self._store = store
         self._queues = queues
         self._clock = clock
@@ -52,7 +50,7 @@ class SubscriberHistory:
         now = self._clock.now()
         first, last = max(since, now - KEPT_MS), min(until, now + HOUR_MS)
         counted = CountedSubscriber(project_id, queue, self._id_of(project_id, queue, subscriber))
-        hours = self._store().attempts(counted, first - first % HOUR_MS, last) if first < last else {}
+        hours = self._store.attempts(counted, first - first % HOUR_MS, last) if first < last else {}
         found = history_of_counts(hours, since=first, until=last, most_windows=most_windows)
         if found is None:
             raise NotFound("No failure of this subscriber was counted in that time")

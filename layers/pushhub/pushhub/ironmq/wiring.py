@@ -15,6 +15,9 @@ from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.report import ProjectReport
+    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.ports import PullStore, Waits
@@ -190,14 +193,36 @@ class Ironmq:
             pull=self.ports.pull,
             waits=self.ports.waits,
             bodies=outside.bodies,
-            activity=lambda: outside.activity,
-            reports=lambda: outside.reports,
-            attempts=lambda: outside.attempt_counts,
+            activity=lambda: self.activity,
+            report=lambda: self.report,
+            history=lambda: self.history,
             clock=outside.clock,
             check_url=outside.check_url,
             signing=self._engine.signing,
             resend=lambda: self._engine.resend,
         )
+
+    @cached_property
+    def activity(self) -> ProjectActivity:
+        """What went on in projects."""
+        from pushhub.engine.activity import ProjectActivity
+
+        return ProjectActivity(store=self._outside.activity, clock=self._outside.clock)
+
+    @cached_property
+    def report(self) -> ProjectReport:
+        """What the delivery report tells projects."""
+        from pushhub.engine.report import ProjectReport
+
+        return ProjectReport(store=self._outside.reports)
+
+    @cached_property
+    def history(self) -> SubscriberHistory:
+        """How subscribers failed lately."""
+        from pushhub.engine.subscriber_history import SubscriberHistory
+
+        outside = self._outside
+        return SubscriberHistory(store=outside.attempt_counts, queues=outside.config, clock=outside.clock)
 
     def _change_readers(self) -> Mapping[str, ReadChange]:
         from pushhub.ironmq.store.changes import record_of_pull_change

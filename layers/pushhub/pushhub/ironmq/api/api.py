@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
-from pushhub.engine.activity import ProjectActivity
-from pushhub.engine.report import ProjectReport
-from pushhub.engine.subscriber_history import SubscriberHistory
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import messages as message_routes
@@ -30,9 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pushhub.base.ports import CheckUrl, Clock
-    from pushhub.engine.ports import ActivityStore, AttemptCountStore, BodyStore, ConfigStore, MessageStore, ReportStore
+    from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+    from pushhub.engine.report import ProjectReport
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
+    from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.engine.target import Targets
     from pushhub.ironmq.ports import PullStore, Waits
     from pushhub.ironmq.post import Post
@@ -105,9 +105,9 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
-        activity: What went on; asked for when it is needed, as are reports.
-        reports: Delivery reports.
-        attempts: What came of attempts at subscribers that failed.
+        activity: Gives what went on, when it is asked for.
+        report: Gives what the delivery report tells, when it is asked for.
+        history: Gives what came of attempts at subscribers that failed, when it is asked for.
         check_url: The egress guard's check of a subscriber URL at registration.
         signing: Keeps the signing keys of subscribers.
         resend: Has deliveries tried again; asked for when it is needed, too.
@@ -123,9 +123,9 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: PullStore,
         waits: Waits,
         bodies: BodyStore,
-        activity: Callable[[], ActivityStore],
-        reports: Callable[[], ReportStore],
-        attempts: Callable[[], AttemptCountStore],
+        activity: Callable[[], ProjectActivity],
+        report: Callable[[], ProjectReport],
+        history: Callable[[], SubscriberHistory],
         clock: Clock,
         check_url: CheckUrl,
         signing: Signing,
@@ -141,8 +141,8 @@ class IronApi(Api[IronUseCases, IronCall]):
             push_messages=push_messages,
             acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
             replay=Replay(messages=messages, resend=resend, clock=clock),
-            activity=ProjectActivity(store=activity, clock=clock),
-            report=ProjectReport(store=reports),
-            history=SubscriberHistory(store=attempts, queues=config, clock=clock),
+            activity=activity,
+            report=report,
+            history=history,
         )
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(Tokens(config)))

@@ -25,7 +25,7 @@ def _simulate(hub: IronUseCases, call: IronCall) -> Response:
     # Few ask for it: no other request should pay for its imports.
     from pushhub.ironmq.policy_simulation import replayed, simulate  # noqa: PLC0415
 
-    fields, told = replayed(hub.history, call.project, call.fields)
+    fields, told = replayed(hub.history(), call.project, call.fields)
     return Response(status=200, body=simulate(fields, work=WORK, replayed=told).answer())
 
 

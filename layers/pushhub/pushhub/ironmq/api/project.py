@@ -23,16 +23,16 @@ REPORT = PROJECT + "/report"
 
 
 def _report(hub: IronUseCases, call: IronCall) -> Response:
-    return Response(status=200, body={"report": render_verdict(hub.report.verdict(call.project))})
+    return Response(status=200, body={"report": render_verdict(hub.report().verdict(call.project))})
 
 
 def _table(hub: IronUseCases, call: IronCall) -> Response:
-    return Response(status=200, body=render_table(hub.report.table(call.project, call.names["table"])))
+    return Response(status=200, body=render_table(hub.report().table(call.project, call.names["table"])))
 
 
 def _activity(hub: IronUseCases, call: IronCall) -> Response:
     return Response(
-        status=200, body=render_activity(hub.activity.lately(call.project, parse_hours(call.request.query)))
+        status=200, body=render_activity(hub.activity().lately(call.project, parse_hours(call.request.query)))
     )
 
 
@@ -41,7 +41,7 @@ def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
     subscriber_id = query.get("subscriber", "")
     if "queue" in query:
         subscriber_id = hub.queues.subscriber(call.project, query["queue"], subscriber_id).subscriber_id
-    told = hub.activity.at_subscriber(call.project, subscriber_id, parse_hours(query))
+    told = hub.activity().at_subscriber(call.project, subscriber_id, parse_hours(query))
     return Response(status=200, body=render_subscriber_activity(told))
 
 

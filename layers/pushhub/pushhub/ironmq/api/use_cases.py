@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
@@ -30,9 +32,9 @@ class IronUseCases:
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
         replay: Tries again what subscribers missed.
-        activity: What went on.
-        report: What the delivery report tells.
-        history: How a subscriber failed lately.
+        activity: What went on; made when it is asked for, which producers never do.
+        report: What the delivery report tells; likewise.
+        history: How a subscriber failed lately; likewise.
     """
 
     queues: Queues
@@ -42,6 +44,6 @@ class IronUseCases:
     push_messages: PushMessages
     acknowledge: Acknowledge
     replay: Replay
-    activity: ProjectActivity
-    report: ProjectReport
-    history: SubscriberHistory
+    activity: Callable[[], ProjectActivity]
+    report: Callable[[], ProjectReport]
+    history: Callable[[], SubscriberHistory]
