@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.faults import described
 from pushhub.engine.model.circuit import (
@@ -55,9 +56,6 @@ who read of it before may still let something wait.
 
 KNOWN = 5_000
 """Subscribers remembered; the one that was looked at longest ago is forgotten first."""
-
-ROUNDS = 4
-"""How often a health that others change is written anew."""
 
 MINUTE_MS = 60_000
 
@@ -199,8 +197,14 @@ class Circuits:
             self._change(known, lambda health: reset(health, self._clock.now()))
 
     def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
-        """Write a change, again from what is stored when another one came first."""
-        for _ in range(ROUNDS):
+        """Write a change, again from what is stored when another one came first.
+
+        Raises:
+            Unavailable: There was no end of others' changes, or it could not be read or written.
+        """
+
+        def once() -> None:
+            # What is remembered will do at first: a save says so when it is not what is stored any more.
             before = known.health
             after = change(before)
             if after is before:
@@ -211,7 +215,7 @@ class Circuits:
                 self._healths.save(after)
             except Conflict:
                 self._learn(known, self._healths.health(before.key) or Health(key=before.key))
-                continue
+                raise
             self._learn(known, after)
             if after.state is not before.state:
                 self._telemetry.count(f"Circuits{after.state.value.capitalize()}")
@@ -222,7 +226,8 @@ class Circuits:
                     queue=after.key.queue,
                     subscriber_id=after.key.subscriber_id,
                 )
-            return
+
+        until_saved(once, doing="writing what is known of a subscriber")
 
     def _tell(self, health: Health, percent: int, now: int) -> None:
         over = percent == 100

@@ -135,6 +135,8 @@ class TopicLog:
 
     def _place(self, topic: Topic, size: int, *, admitted: bool) -> Reservation | None:
         """The next place, once there is room."""
+        # Not a change made again on top of others' (:mod:`pushhub.base.conflicts`): who reserves meets no conflict, but
+        # a ceiling, and raises it for all. More rounds are needed only if others use up the room that was made.
         for _ in range(_ROUNDS):
             try:
                 return self._topics.reserve(topic, size, self._clock.now(), admitted=admitted)
