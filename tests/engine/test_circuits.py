@@ -8,13 +8,15 @@ from itertools import product
 
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
-from tests.fakes import Crash, Fault, FaultPlan
+from tests.fakes import Crash, FakeClock, Fault, FaultPlan
+from tests.fakes.subscribers import FakeSubscribers
+from tests.fakes.telemetry import FakeTelemetry
 
-from pushhub.base.errors import HubError
-from pushhub.engine.circuits import FRESH_MS
+from pushhub.base.errors import HubError, Unavailable
+from pushhub.engine.circuits import FRESH_MS, Circuits
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Schedule
-from pushhub.engine.model.circuit import Circuit, CircuitState, SubscriberKey
+from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.model.message import NewMessage
@@ -351,3 +353,24 @@ def test_a_subscriber_that_cannot_be_seen_to_holds_up_no_other(monkeypatch: pyte
     assert world.hub.engine.recover.run(lambda: 10**9) == 1
     assert world.telemetry.counts["CircuitFaults"] == 1
     assert [each["subscriber_id"] for each in world.telemetry.named("circuit_not_seen_to")] == ["bad"]
+
+
+class Restless(FakeSubscribers):
+    """What is known of subscribers, where another one always writes first."""
+
+    def save(self, health: Health) -> None:
+        stored = self.health(health.key) or Health(key=health.key)
+        super().save(replace(stored, version=stored.version + 1, changed_at=stored.changed_at + 1))
+        super().save(health)
+
+
+def test_a_change_that_others_always_overtake_is_left_for_later_and_said() -> None:
+    """Given another writer before each save, then a new start is refused, and what an attempt taught is only told."""
+    clock, telemetry = FakeClock(), FakeTelemetry()
+    known = Restless()
+    FakeSubscribers.save(known, Health(key=KEY, failing_since=1, version=1))
+    circuits = Circuits(healths=known, events=lambda _: (), clock=clock, telemetry=telemetry)
+    with pytest.raises(Unavailable, match="what is known of a subscriber"):
+        circuits.start_over(KEY)
+    circuits.ended(KEY, Circuit(), failure=False, probe=False)
+    assert len(telemetry.named("health_not_written")) == 1
