@@ -45,7 +45,7 @@ overflow-wrap:anywhere}
 font-weight:600;line-height:1.2}
 .tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;
-overflow-x:auto}
+overflow-x:auto}.scroll{overflow-x:auto}
 .two{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px;align-items:start;margin:12px 0}
 .two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:minmax(0,1fr)}}
 svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
@@ -239,7 +239,7 @@ def _conservation(results: Results) -> str:
     counted = [each for each in STANDINGS if verdict[each]]
     head = "".join(f'<th class="r">{each}</th>' for each in ["messages", "owed", *counted, "unexpected"])
     cells = "".join(f'<td class="r">{verdict[each]:,}</td>' for each in ["messages", "owed", *counted, "unexpected"])
-    table = f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
+    table = f'<div class="scroll" tabindex="0"><table><tr>{head}</tr><tr>{cells}</tr></table></div>'
     text = (
         "<p>Every delivery owed must stand somewhere: settled, waiting, or named below. "
         f"{verdict['unbalanced_hours']:,} of {results.totals['conservation']:,} project-hours do not balance.</p>"
@@ -364,7 +364,7 @@ def _traffic(results: Results) -> str:
     )
     title = "Deliveries by hour of acceptance"
     picture = _picture(title, lambda charts: charts.fates_by_hour(by_hour))
-    return f'<div class="card wide"><h3>{title}</h3>{picture}</div>{course}{numbers}'
+    return f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>{course}{numbers}'
 
 
 def _retries(results: Results) -> str:
@@ -454,7 +454,7 @@ def _subscribers(results: Results) -> str:
         names = {_key(row): _who(row) for row in sickest if _key(row) in drawn}
         title = "Share of failed attempts, sickest subscribers"
         picture = _picture(title, lambda charts: charts.failing_hours(hours, names))
-        parts.append(f'<div class="card wide"><h3>{title}</h3>{picture}</div>')
+        parts.append(f'<div class="card wide" tabindex="0"><h3>{title}</h3>{picture}</div>')
     failures = [{"label": row["cause"], "n": row["attempts"]} for row in results.rows["failures_by_cause"][:10]]
     why = "<p>None failed.</p>"
     if failures:
@@ -659,7 +659,7 @@ def _table(
         for row in rows[:shown]
     )
     more = f'<p class="sub">{total - shown:,} more in the folder.</p>' if total > shown else ""
-    return f"<table><tr>{head}</tr>{body}</table>{more}"
+    return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{body}</table></div>{more}'
 
 
 def _cell(name: str) -> str:

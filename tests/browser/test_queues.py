@@ -7,6 +7,7 @@ import json
 from playwright.sync_api import expect
 from tests.browser.console import HOSTILE, HOSTILE_BODY, Console
 from tests.stack.endpoints import Recorder
+from tests.stack.project import until
 
 
 def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
@@ -43,6 +44,30 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
     (push,) = good.wait()
     assert json.loads(push.body) == {"order": "SO-1"}
     assert bad.wait()[0].headers["X-Team"] == "billing"
+
+
+def test_what_a_subscriber_missed_is_counted_and_sent_again(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    # Given a subscriber that refused a message, whose only try that was
+    down = recorder.endpoint(500, 200)
+    push = {"subscribers": [{"name": "billing", "url": down.url}], "retries": 0}
+    project.ironmq("PUT", "/orders", {"queue": {"type": "multicast", "push": push}})
+    (posted,) = project.post("orders", "one")
+    down.wait()
+    given_up = "/orders/deliveries?state=exhausted"
+    until(lambda: project.ironmq("GET", given_up)["deliveries"] or None, 60, lambda: "it was not given up")
+    # When a person looks at it, then it is told what it did not take
+    console.open("queues", "orders", "subscribers", "billing")
+    missed = page.get_by_role("region", name="What it has not taken")
+    expect(missed.get_by_role("link", name=posted)).to_be_visible()
+    # And what would be sent again, and when it is, that it was
+    page.get_by_role("button", name="Count only").click()
+    expect(page.get_by_text("1 were given up and can still be delivered.")).to_be_visible()
+    page.get_by_role("button", name="Send again").click()
+    page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("1 are tried again, once each.")).to_be_visible()
+    down.wait(2)
+    assert console.violations() == []
 
 
 def test_what_the_api_refuses_is_told_beside_the_field_it_names(console: Console, recorder: Recorder) -> None:

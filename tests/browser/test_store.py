@@ -154,6 +154,12 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     # And lead to what is not delivered there
     found.get_by_role("link", name="warehouse").click()
     expect(page.get_by_role("region", name="What it has not taken").get_by_role("link", name=posted)).to_be_visible()
+    # And by how it stands, in the queue and in the application
+    console.open("search")
+    page.get_by_label("State").select_option("failing")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.get_by_role("region", name="Messages of queues").get_by_role("link", name=posted)).to_be_visible()
+    expect(page.get_by_role("region", name="Messages of applications").get_by_role("link", name="a.b")).to_be_visible()
     # And a webhook's message and endpoint are found by their ids, and its messages by type
     for sought, label, name in (
         (message, "Message id", "a.b"),

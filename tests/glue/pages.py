@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from html import unescape
@@ -97,3 +98,25 @@ def text_of(made: Results, part: str | None = None) -> str:
         (html,) = re.findall(rf'<h2 id="{part}">.*?(?=<h2|<footer)', html, re.DOTALL)
     spaced = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", html, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", spaced)))
+
+
+def busy() -> Results:
+    """A report with a row in the tables that most people read, of names as long as names may be."""
+    whose = {"project": "5f3e" * 6, "queue": "orders-of-" + "a-very-long-name-" * 8, "subscriber_id": "s1"}
+    subscriber = {**whose, "subscriber": "https://warehouse.example/" + "in" * 60}
+    measured = {"attempts": 100, "failed": 50, "first_won": 40, "first_attempts": 90}
+    times = {"p50_ms": 5, "p95_ms": 50, "p99_ms": 500}
+    hour = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    anomaly = {"anomaly": "failures", "started_at": hour, "ended_at": hour, "detail": "60 of 100 failed", "score": 9.0}
+    return results(
+        overall=[fate(messages=1)],
+        projects=[fate(project=whose["project"], messages=1)],
+        queues=[fate(project=whose["project"], queue=whose["queue"], messages=1)],
+        sickest=[{**subscriber, **measured, **times}],
+        slowest=[{**subscriber, **measured, **times}],
+        anomalies=[{**subscriber, **anomaly}],
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render(busy()))

@@ -134,6 +134,7 @@ IRONMQ = {
         _changed("shrunk", {**PUSH_QUEUE, "push": {"subscribers": [SUBSCRIBER, {**SUBSCRIBER, "name": "second"}]}}),
         {"subscribers": [{"name": "second", "url": ""}]},
     ),
+    "ironmq.list_deliveries": Good(_push, query={"state": "exhausted", "count": "10", "after": ""}),
     "ironmq.replay": Good(_push, {"subscriber": "shop", "n": 10, "after": "", "dry_run": True}),
     "ironmq.show_subscriber_activity": Good(
         _changed("orders", PUSH_QUEUE), query={"queue": "orders", "subscriber": "shop", "hours": "2"}

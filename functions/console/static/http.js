@@ -37,11 +37,11 @@ const AUTHORIZATIONS = {
  * @param method HTTP method.
  * @param url Path below the base URL.
  * @param options query (undefined, null and "" are left out), body (sent as JSON), signal (AbortSignal), headers, keepalive (outlives the page),
- *   who (whose token is shown, that of the session unless given).
+ *   who (whose token is shown, that of the session unless given), exact (numbers are kept as they are written, where the browser can).
  * @returns What the answer's JSON is; null when there is none.
  * @throws Refused
  */
-export async function call(protocol, method, url, { query = {}, body, signal, headers = {}, keepalive = false, who = session() } = {}) {
+export async function call(protocol, method, url, { query = {}, body, signal, headers = {}, keepalive = false, who = session(), exact = false } = {}) {
   if (!who) throw new Refused(401, "You are signed out.");
   const asked = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const address = asked.length ? `${url}?${new URLSearchParams(asked)}` : url;
@@ -71,13 +71,18 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   const text = await answer.text();
   let told = null;
   try {
-    told = text ? JSON.parse(text) : null;
+    told = text ? JSON.parse(text, exact && JSON.rawJSON ? asWritten : undefined) : null;
   } catch {
     if (answer.ok) throw new Refused(answer.status, "The hub's answer is no JSON.");
   }
   if (answer.ok) return told;
   if (answer.status === 401 && session() === who) signOut("The hub does not accept this token (any more).");
   throw refusal(answer.status, told, text);
+}
+
+/** A number that would be written another way than it came, such as 1.0 or one of twenty digits, as JSON.stringify writes it as it came. */
+function asWritten(name, value, { source }) {
+  return typeof value === "number" && String(value) !== source ? JSON.rawJSON(source) : value;
 }
 
 function refusal(status, told, text) {

@@ -21,5 +21,11 @@ export const showMessage = (name, id, signal) => call("ironmq", "GET", queues(na
 export const statuses = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "subscribers"), { signal }).then((told) => told.subscribers);
 export const deleteMessage = (name, id) => call("ironmq", "DELETE", queues(name, "messages", id), { body: {} });
 
+export const deliveries = (name, query, signal) => call("ironmq", "GET", queues(name, "deliveries"), { query, signal });
+export const replay = (name, body) => call("ironmq", "POST", queues(name, "replay"), { body });
+
+/** What went on at a subscriber: of a queue by both names, a mapping by its id alone. */
+export const atSubscriber = (subscriber, queue, hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity", "subscriber")}`, { query: { subscriber, queue, hours }, signal });
+
 /** What a retry policy would do to an outage (docs/policy-simulator.md). */
 export const simulatePolicy = (request) => call("ironmq", "POST", `/3/projects/${path(session().project, "policies", "simulate")}`, { body: request });

@@ -47,7 +47,7 @@ export const endpoints = {
 
 export const messages = {
   list: (app, query, signal) => ask("GET", api("app", app, "msg"), { query: { limit: PAGE, with_content: false, ...query }, signal }),
-  show: (app, id, signal) => ask("GET", api("app", app, "msg", id), { query: { with_content: true }, signal }),
+  show: (app, id, signal) => ask("GET", api("app", app, "msg", id), { query: { with_content: true }, signal, exact: true }),
   make: (app, body) => ask("POST", api("app", app, "msg"), { body }),
   attempts: (app, id, signal) => ask("GET", api("app", app, "attempt", "msg", id), { query: { limit: 250 }, signal }),
   destinations: (app, id, signal) => ask("GET", api("app", app, "msg", id, "endpoint"), { query: { limit: 250 }, signal }),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.engine.world import PROJECT
@@ -103,6 +104,52 @@ def test_what_still_waits_was_cleared_or_is_over_is_not_replayed(hub: Hub) -> No
 def test_what_cannot_be_replayed_is_refused(hub: Hub, body: dict[str, Any], status: int) -> None:
     assert hub.call("POST", f"{QUEUE}/replay", body).status == status
     assert hub.call("POST", "/queues/none/replay", {"subscriber": "shop"}).status == 404
+
+
+def listed(hub: Hub, state: str, **more: Any) -> dict[str, Any]:
+    query = "&".join(f"{name}={value}" for name, value in more.items())
+    answer = hub.call("GET", f"{QUEUE}/deliveries?state={state}&{query}")
+    assert answer.status == 200, answer
+    return dict(answer.body)
+
+
+def test_deliveries_are_listed_by_state(hub: Hub) -> None:
+    # Given one message that was given up at a subscriber, and one that it is to get again
+    hub.world.sender.script(SHOP, 500)
+    post(hub, 1)
+    hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 3}}})
+    post(hub, 1)
+    [given_up] = listed(hub, "exhausted")["deliveries"]
+    [waiting] = listed(hub, "retrying")["deliveries"]
+    assert [(each["subscriber_name"], each["state"], each["status_code"]) for each in (given_up, waiting)] == [
+        ("shop", "exhausted", 500),
+        ("shop", "retrying", 500),
+    ]
+    assert "next_try_at" in waiting
+    assert hub.call("GET", f"{QUEUE}/messages/{given_up['message_id']}").status == 200
+    assert listed(hub, "reserved") == {"deliveries": [], "after": None}
+    # And page by page all come, each once
+    post(hub, 4)
+    found, after = [], ""
+    while after is not None:
+        part = listed(hub, "retrying", count=2, after=quote(after))
+        found += [each["message_id"] for each in part["deliveries"]]
+        after = part["after"]
+    assert len(found) == len(set(found)) == 5
+    # What was cleared is gone
+    hub.call("DELETE", f"{QUEUE}/messages", {})
+    assert listed(hub, "retrying")["deliveries"] == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "state=delivered", "state=retrying&count=x", "state=retrying&count=101", "state=retrying&after=%C3%BC"],
+)
+def test_what_cannot_be_listed_is_refused(hub: Hub, query: str) -> None:
+    answer = hub.call("GET", f"{QUEUE}/deliveries?{query}")
+    assert answer.status == 400
+    hub.call("PUT", "/queues/pulled", {"queue": {"type": "pull"}})
+    assert hub.call("GET", "/queues/pulled/deliveries?state=retrying").status == 400
 
 
 def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:

@@ -1,6 +1,6 @@
 // IronMQ queues: the list, one queue with its messages, subscribers and settings.
 import * as ironmq from "../ironmq.js";
-import { Ahead, Badge, Card, Confirmed, Dialog, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
+import { Ahead, Badge, Card, Confirmed, DayAtSubscriber, Dialog, Doing, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
@@ -177,28 +177,43 @@ function Subscribers({ queue, reload }) {
   <//>`;
 }
 
-const LOOKED_AT = 30;
-const KINDS_AHEAD = ["pending", "retrying", "reserved"];
+const MOST_PAGES = 10;
+const HOURS = 24;
 
-/** A subscriber of a push queue: what fails there now, and when it is tried again. */
+/** Deliveries of a queue to one subscriber in a state, oldest first, as far as some pages go. */
+async function deliveriesTo(name, who, state, signal) {
+  const found = [];
+  let after = "";
+  for (let page = 0; page < MOST_PAGES && after !== null; page++) {
+    const told = await ironmq.deliveries(name, { state, after }, signal);
+    found.push(...told.deliveries.filter((each) => each.subscriber_name === who));
+    after = told.after;
+  }
+  return { found, all: after === null };
+}
+
+/** A subscriber of a push queue: how it does by hour, what fails there now, when that is tried again, and a replay of what it missed. */
 export function QueueSubscriber({ segments: [name, , who] }) {
   const queue = useLoad((signal) => ironmq.showQueue(name, signal), [name]);
   const owed = useLoad(async (signal) => {
-    const messages = await ironmq.peek(name, signal);
-    const statuses = await gathered(messages.slice(0, LOOKED_AT), (each) => ironmq.statuses(name, each.id, signal).catch(() => []));
-    const rows = statuses.flatMap((told, index) => told.filter((each) => each.subscriber_name === who).map((each) => ({ ...each, message: messages[index].id })));
-    return { rows: rows.filter((each) => !["delivered", "acknowledged"].includes(each.state)), all: messages.length <= LOOKED_AT };
+    const [retrying, reserved, exhausted] = await Promise.all(["retrying", "reserved", "exhausted"].map((state) => deliveriesTo(name, who, state, signal)));
+    return { ahead: [...retrying.found, ...reserved.found], missed: exhausted.found, all: retrying.all && reserved.all && exhausted.all };
   }, [name, who]);
+  const activity = useLoad((signal) => ironmq.atSubscriber(who, name, HOURS, signal), [name, who], { every: 60_000 });
   const shown = queue.data?.push?.subscribers.find((each) => each.name === who);
   return html`<${Page} title=${who} crumbs=${[["Queues", href("queues")], [name, href("queues", name)], ["Subscribers", href("queues", name, "subscribers")]]}
     actions=${html`<button type="button" onClick=${() => owed.reload()}>Refresh</button>`}>
     <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber of this name (any more).<//>`)}<//>
-    <${Loaded} from=${owed}>${({ rows, all }) => html`<${Fragment}>
-      ${!all && html`<${Notice}>Of the first ${LOOKED_AT} messages that wait in the queue.<//>`}
-      <${Card} title="Retries ahead"><${Ahead} times=${rows.filter((each) => KINDS_AHEAD.includes(each.state) && each.next_try_at).map((each) => each.next_try_at)} /><//>
+    <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
+    <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
+      ${!all && html`<${Notice}>Of the oldest deliveries that wait or were given up in the queue; there are more.<//>`}
+      <div class="columns">
+        <${Card} title="Retries ahead"><${Ahead} times=${ahead.filter((each) => each.next_try_at).map((each) => each.next_try_at)} /><//>
+        <${Replay} queue=${name} subscriber=${who} onDone=${() => owed.reload({ quietly: true })} />
+      </div>
       <${Card} title="What it has not taken" flush>
-        <${Table} label="What it has not taken" rows=${rows} keyed=${(each) => each.message} empty="Nothing fails here." columns=${[
-          ["Message", (each) => html`<a class="mono" href=${href("queues", name, "messages", each.message)}>${each.message}</a>`],
+        <${Table} label="What it has not taken" rows=${[...ahead, ...missed].slice(0, 100)} keyed=${(each) => each.message_id} empty="Nothing fails here." columns=${[
+          ["Message", (each) => html`<a class="mono" href=${href("queues", name, "messages", each.message_id)}>${each.message_id}</a>`],
           ["State", (each) => html`<${Badge} state=${each.state} />`],
           ["Last answer", (each) => html`<span class="answer">${each.status_code ? `HTTP ${each.status_code}` : each.tries ? "no answer" : "–"}</span>`],
           ["Tries", (each) => each.tries, { number: true }],
@@ -206,6 +221,50 @@ export function QueueSubscriber({ segments: [name, , who] }) {
         ]} />
       <//>
     <//>`}<//>
+  <//>`;
+}
+
+/** Tries again what a subscriber missed, part by part; counts first if it is asked to. */
+function Replay({ queue, subscriber, onDone }) {
+  const [said, setSaid] = useState("");
+  const [most, setMost] = useState(null);
+  const [done, setDone] = useState(null);
+  const parts = async (dry_run, tell) => {
+    let found = 0;
+    for (let after; after !== null; ) {
+      const told = await ironmq.replay(queue, { subscriber, dry_run, after });
+      found += dry_run ? told.found : told.replayed;
+      after = told.after;
+      tell(found);
+    }
+    return found;
+  };
+  const count = async () => {
+    const found = await parts(true, (so_far) => setSaid(`Counted ${so_far}.`));
+    setMost(found);
+    setSaid(found ? `${found} were given up and can still be delivered.` : "Nothing was given up that can still be delivered.");
+    return found;
+  };
+  const run = async () => {
+    const all = most ?? (await count());
+    setMost(all);
+    const sent = await parts(false, (so_far) => {
+      setDone(so_far);
+      setSaid(`${so_far} of ${all} are tried again.`);
+    });
+    setDone(null);
+    setMost(null);
+    setSaid(`${sent} are tried again, once each.`);
+    onDone();
+  };
+  return html`<${Card} title="Send again what it missed">
+    <p class="hint">Deliveries whose tries are used up get one try more, as long as their messages live.</p>
+    <div class="actions">
+      <${Doing} name="Count only" onDo=${count} />
+      <${Confirmed} name="Send again" kind="" question="Send again what ${subscriber} missed?" detail=${said || "Each message that was given up there is tried once more."} onSure=${run} />
+    </div>
+    ${said && html`<p role="status">${said}</p>`}
+    ${done !== null && html`<progress aria-label="Tried again" max=${most || undefined} value=${most ? done : undefined}></progress>`}
   <//>`;
 }
 

@@ -7,8 +7,20 @@ import { Badge, Card, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad 
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
-const STATES = ["", "pending", "failing", "scheduled", "parked", "completed", "never_processed"];
+/** States that can be searched for, with what each protocol calls them; one that is not there cannot be listed by it. */
+const STATES = {
+  pending: { name: "Not tried yet", store: "pending", webhooks: 1 },
+  failing: { name: "Failing, to be tried again", store: "failing", queue: "retrying", webhooks: 3 },
+  reserved: { name: "Reserved by a subscriber", queue: "reserved" },
+  scheduled: { name: "Scheduled", store: "scheduled" },
+  parked: { name: "Waits for a person", store: "parked" },
+  given_up: { name: "Given up", queue: "exhausted", webhooks: 2 },
+  completed: { name: "Delivered", store: "completed", webhooks: 0 },
+  canceled: { name: "Cancelled", webhooks: 4 },
+  never_processed: { name: "Never processed", store: "never_processed" },
+};
 const ARCHIVED = new Set(["completed", "never_processed"]);
+const IN_STATE = 25;
 const MOST_QUEUES = 100;
 const MOST_APPS = 100;
 const AT_ONCE = 4;
@@ -23,18 +35,18 @@ export function Search({ query }) {
     setTurn(turn + 1);
     go("search", values);
   };
-  return html`<${Page} title="Search" lead="A message by its id, a subscriber by its name or URL; messages of the store and of applications by type and time.">
+  return html`<${Page} title="Search" lead="A message by its id, a subscriber by its name or URL; messages of queues, the store and applications by state; by type and time.">
     <${Card}>
       <form onSubmit=${search} role="search">
         <div class="row">
           <${Field} label="Message id" value=${values.id} onValue=${set("id")} />
-          <${Field} label="Queue" hint="Narrows an IronMQ id to one queue." value=${values.queue} onValue=${set("queue")} />
+          <${Field} label="Queue" hint="Narrows an id or a state to one queue." value=${values.queue} onValue=${set("queue")} />
           <${Field} label="Subscriber" hint="Part of a name, an id or a URL: subscribers, services, endpoints." value=${values.subscriber} onValue=${set("subscriber")} />
         </div>
         <div class="row">
           <${Field} label="Application" hint="Its id or uid: messages of webhooks. Of the store when left empty." value=${values.app} onValue=${set("app")} />
           <${Field} label="Type" hint="Such as order:new." value=${values.type} onValue=${set("type")} />
-          <${Field} label="State" hint="Of the store." type="choice" options=${STATES.map((each) => [each, each ? each.replace("_", " ") : "Any"])} value=${values.state} onValue=${set("state")} />
+          <${Field} label="State" hint="Of queues, the store and applications; what was delivered by a queue is found by its id." type="choice" options=${[["", "Any"], ...Object.entries(STATES).map(([key, state]) => [key, state.name])]} value=${values.state} onValue=${set("state")} />
         </div>
         <div class="row">
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
@@ -51,8 +63,64 @@ export function Search({ query }) {
 function result(query, turn) {
   if (query.id) return html`<${ById} id=${query.id.trim()} queue=${query.queue} key=${turn} />`;
   if (query.subscriber) return html`<${BySubscriber} text=${query.subscriber.trim()} key=${turn} />`;
-  if (query.app) return html`<${InApplication} query=${query} key=${turn} />`;
-  return (query.type || query.state || query.from || query.to) && html`<${InStore} query=${query} key=${turn} />`;
+  const state = STATES[query.state];
+  if (query.app && !state) return html`<${InApplication} query=${query} key=${turn} />`;
+  if (state) return html`<${Fragment}>
+    ${(query.queue || !query.app) && state.queue && html`<${InState} what="queues" query=${query} state=${state} ask=${inStateOfQueues} key=${`q${turn}`} />`}
+    ${(query.app || !query.queue) && state.webhooks !== undefined && html`<${InState} what="applications" query=${query} state=${state} ask=${inStateOfApplications} key=${`a${turn}`} />`}
+    ${!query.queue && !query.app && state.store && html`<${InStore} query=${{ ...query, state: state.store }} key=${`s${turn}`} />`}
+  <//>`;
+  return (query.type || query.from || query.to) && html`<${InStore} query=${query} key=${turn} />`;
+}
+
+/** Deliveries in a state, some of each place, the newest first. */
+function InState({ what, query, state, ask }) {
+  const [progress, setProgress] = useState("");
+  const found = useLoad(async (signal) => {
+    const [from, to] = [query.from, query.to].map((text) => (text ? new Date(text).getTime() : null));
+    const rows = await ask(query, state, signal, setProgress);
+    const fitting = rows.filter((row) => (!query.type || row.type === query.type || row.type === undefined) && (from === null || Date.parse(row.came) >= from) && (to === null || Date.parse(row.came) <= to));
+    return fitting.sort((a, b) => b.came.localeCompare(a.came));
+  }, [JSON.stringify(query)]);
+  return html`<${Card} title="Messages of ${what}" flush>
+    ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
+    <${Loaded} from=${found}>${(rows) => html`<${Fragment}>
+      <${Table} label="Messages of ${what}" rows=${rows} empty="None in this state." columns=${[
+        ["Message", (row) => html`<a href=${row.link}>${row.name}</a>`],
+        ["Of", (row) => row.of],
+        ["To", (row) => shorten(row.to, 60)],
+        ["State", (row) => html`<${Badge} state=${row.state} />`],
+        ["Came", (row) => html`<${Time} at=${row.came} />`],
+        ["Next try", (row) => html`<${Time} at=${row.next} />`],
+      ]} />
+      ${rows.length > 0 && html`<p class="legend inside">At most ${IN_STATE} of each queue or endpoint are looked at; narrow to one to see on.</p>`}
+    <//>`}<//>
+  <//>`;
+}
+
+async function inStateOfQueues(query, state, signal, setProgress) {
+  const ask = async (name) => {
+    const told = await there(() => ironmq.deliveries(name, { state: state.queue, count: IN_STATE }, signal));
+    return (told?.deliveries ?? []).map((one) => ({
+      name: one.message_id, of: name, to: one.subscriber_name, state: one.state, came: one.accepted_at, next: one.next_try_at, link: href("queues", name, "messages", one.message_id),
+    }));
+  };
+  return each(query.queue ? [query.queue] : await names(signal), setProgress, ask);
+}
+
+async function inStateOfApplications(query, state, signal, setProgress) {
+  const all = query.app ? [await webhooks.applications.show(query.app, signal)] : await applications(signal);
+  const ask = async (app) => {
+    const page = await webhooks.endpoints.list(app.id, "", signal, IN_STATE);
+    const ofEndpoint = async (endpoint) => {
+      const told = await webhooks.endpoints.messages(app.id, endpoint.id, { status: state.webhooks, limit: IN_STATE }, signal);
+      return told.data.map((one) => ({
+        name: one.eventType, type: one.eventType, of: app.name, to: endpoint.url, state: one.statusText ?? state.name, came: one.timestamp, next: one.nextAttempt, link: href("apps", app.id, "messages", one.id),
+      }));
+    };
+    return (await Promise.all(page.data.map(ofEndpoint))).flat();
+  };
+  return each(all, setProgress, ask);
 }
 
 /** Looks a message up: 24 hex digits are the store's, 19 digits IronMQ's, in whatever queue has it; webhooks' begin with msg_, their endpoints' with ep_. */

@@ -1,7 +1,8 @@
 // A store (hub protocol): its messages, the mappings that route them, and what services said.
 import { Refused } from "../http.js";
 import * as hub from "../hub.js";
-import { Badge, Body, Card, Confirmed, Copy, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
+import * as ironmq from "../ironmq.js";
+import { Badge, Body, Card, Confirmed, Copy, DayAtSubscriber, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
@@ -45,6 +46,7 @@ function Messages({ query }) {
       ${options.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}
     </select></div>`;
   return html`<${Fragment}>
+    ${asked.mapping && html`<${Service} mapping=${asked.mapping} key=${asked.mapping} />`}
     <div class="filter" role="search" aria-label="Messages">
       ${select("queue", "Where", asked.queue, QUEUES, (queue) => narrow({ queue, state: "", source: "" }))}
       ${asked.queue === "archived" && select("source", "Came as", asked.source ?? "accepted", [["accepted", "Copy for a service"], ["incoming", "Incoming message"]], (source) => narrow({ source }))}
@@ -75,6 +77,12 @@ function Messages({ query }) {
       <//>`}<//>
     </section>
   <//>`;
+}
+
+/** How the service of a mapping did in the last day. */
+function Service({ mapping }) {
+  const activity = useLoad((signal) => ironmq.atSubscriber(mapping, "", 24, signal), [mapping], { every: 60_000 });
+  return html`<${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>`;
 }
 
 function Push({ onClose }) {

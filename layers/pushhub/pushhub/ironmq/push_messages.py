@@ -116,6 +116,27 @@ class PushMessages:
             found.append(shown)
         return found
 
+    def in_state(
+        self, queue: Queue, state: DeliveryState, *, count: int, after: str | None
+    ) -> tuple[list[Delivery], str | None]:
+        """Deliveries of a queue in a state, out of so many that failed at least once and did not arrive.
+
+        Args:
+            queue: A push queue.
+            state: Retrying, reserved or exhausted.
+            count: How many to look at, 1..100.
+            after: Cursor of the part before; None to begin.
+
+        Returns:
+            Those of them that are in the state, oldest first, and a cursor for more.
+        """
+        read = self._messages.given_up if state is DeliveryState.EXHAUSTED else self._messages.unsettled
+        page, cursor = read(queue.project, queue.uid, limit=count, after=after)
+        if state is not DeliveryState.EXHAUSTED and any(each.state is DeliveryState.EXHAUSTED for each in page):
+            # Those that were given up come last.
+            cursor = None
+        return [each for each in page if each.state is state and each.accepted_at > queue.cleared_at], cursor
+
     def check_deletion(self, queue: Queue, message_id: str) -> None:
         """Refuse what :meth:`delete` would refuse, without deleting.
 

@@ -9,6 +9,7 @@ from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.outage import Trouble
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.wire import policies
+from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
@@ -23,11 +24,10 @@ from pushhub.ironmq.wire.queues import (
     MAX_TIMEOUT_S,
     MIN_RETRIES_DELAY_S,
 )
+from pushhub.ironmq.wire.statuses import STATES
 from pushhub.ironmq.wire.subscribers import (
     DEFAULT_TIMEOUT_S,
-    MAX_CURSOR,
     MAX_NAME_BYTES,
-    MAX_REPLAYED,
     MAX_URL_BYTES,
 )
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
@@ -136,6 +136,20 @@ def _shown_queue(**counts: Schema) -> Schema:
     )
 
 
+_STATUS_LACKS = ("status_code", "msg", "last_try_at", "status", "next_try_at")
+_STATUS_FIELDS: dict[str, Schema] = {
+    "name": text("The subscriber's name."),
+    "subscriber_name": text("The same: the service says it so."),
+    "url": text("Its URL, as it was asked."),
+    "retries_remaining": whole("Tries that are left.", 0),
+    "tries": whole("Tries that were made.", 0),
+    "status_code": whole("Of the last answer; 0 when there was none."),
+    "msg": text("What the last try came to."),
+    "last_try_at": text("When it was.", format="date-time"),
+    "status": text("There only when the message expired.", enum=["expired"]),
+    "state": text("How the delivery stands; in unicast the one delivery of all subscribers.", enum=list(DeliveryState)),
+    "next_try_at": text("When it is asked next.", format="date-time"),
+}
 _SCHEMAS: dict[str, Schema] = {
     "IronmqRefusal": answer({"msg": text("What to change.")}, means="Why a request was refused."),
     "IronmqDone": answer({"msg": text("What was done.")}),
@@ -182,23 +196,18 @@ _SCHEMAS: dict[str, Schema] = {
         },
         lacks=("body_base64", "reservation_id", "push_statuses"),
     ),
-    "IronmqPushStatus": answer(
+    "IronmqDelivery": answer(
         {
-            "name": text("The subscriber's name."),
-            "subscriber_name": text("The same: the service says it so."),
-            "url": text("Its URL, as it was asked."),
-            "retries_remaining": whole("Tries that are left.", 0),
-            "tries": whole("Tries that were made.", 0),
-            "status_code": whole("Of the last answer; 0 when there was none."),
-            "msg": text("What the last try came to."),
-            "last_try_at": text("When it was.", format="date-time"),
-            "status": text("There only when the message expired.", enum=["expired"]),
-            "state": text(
-                "How the delivery stands; in unicast the one delivery of all subscribers.", enum=list(DeliveryState)
-            ),
-            "next_try_at": text("When it is asked next.", format="date-time"),
+            "message_id": text("The message's id."),
+            "accepted_at": text("When it was accepted.", format="date-time"),
+            **_STATUS_FIELDS,
         },
-        lacks=("status_code", "msg", "last_try_at", "status", "next_try_at"),
+        lacks=_STATUS_LACKS,
+        means="A delivery with what its subscriber last answered.",
+    ),
+    "IronmqPushStatus": answer(
+        _STATUS_FIELDS,
+        lacks=_STATUS_LACKS,
         means="What a subscriber last answered.",
     ),
 }
@@ -385,6 +394,9 @@ DESCRIPTION = ApiDescription(
         "per_page": Named(means="Names on a page.", schema=whole("", 1, MAX_PER_PAGE, default=DEFAULT_PER_PAGE)),
         "previous": Named(means="The last name of the page before."),
         "prefix": Named(means="What the names begin with."),
+        "state": Named(means="How the deliveries stand.", schema=text(enum=list(STATES))),
+        "count": Named(means="Deliveries to look at.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
+        "after": Named(means="Of the answer before; left out at first.", schema=text(maxLength=MAX_CURSOR)),
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
         "queue": Named(means="The queue's name, where the subscriber is one of a queue."),
         "subscriber": Named(means="Its name in the queue; without a queue its id."),
@@ -462,7 +474,7 @@ DESCRIPTION = ApiDescription(
             request=request(
                 {
                     "subscriber": text("Name of the subscriber."),
-                    "n": whole("Deliveries to look at.", 1, MAX_REPLAYED, default=MAX_REPLAYED),
+                    "n": whole("Deliveries to look at.", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT),
                     "after": nullable(text("Of the answer before; left out at first.", maxLength=MAX_CURSOR)),
                     "dry_run": boolean("Only count."),
                 },
@@ -596,6 +608,19 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.show_push_statuses": Described(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
+        ),
+        "ironmq.list_deliveries": Described(
+            means="Oldest first. One request looks at `count` of those that failed and did not arrive, and shows those"
+            " in the state; pages may be short or empty, and `after` leads on until it is null. What was delivered, or"
+            " was not tried yet, is found by its message's id alone.",
+            asked={"state": "exhausted"},
+            answer=answer({"deliveries": array(ref("IronmqDelivery")), "after": nullable(text("Leads on."))}),
+            answered={
+                "deliveries": [
+                    {"message_id": _MESSAGE_ID, "accepted_at": "2026-11-18T11:00:00.000Z", **_STATUS},
+                ],
+                "after": None,
+            },
         ),
         "ironmq.show_report": Described(
             means="From the newest delivery report, which tells of all projects: the part of this one. `verdict` is "

@@ -18,7 +18,7 @@ from pushhub.ironmq.wire.messages import (
     render_message,
     webhook_message,
 )
-from pushhub.ironmq.wire.statuses import render_statuses
+from pushhub.ironmq.wire.statuses import parse_state_query, render_deliveries, render_statuses
 from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
 
@@ -78,6 +78,15 @@ def _statuses(hub: IronUseCases, call: IronCall) -> Response:
         raise Invalid("Pull queues cannot have subscribers")
     pushed = hub.push_messages.statuses(queue, call.message_id)
     return Response(status=200, body={"subscribers": render_statuses(queue, pushed.message, pushed.deliveries)})
+
+
+def _deliveries(hub: IronUseCases, call: IronCall) -> Response:
+    query = parse_state_query(call.request.query)
+    queue = hub.queues.get(call.project, call.queue)
+    if not queue.is_push:
+        raise Invalid("Pull queues have no deliveries")
+    found, cursor = hub.push_messages.in_state(queue, query.state, count=query.count, after=query.after)
+    return Response(status=200, body={"deliveries": render_deliveries(queue, found), "after": cursor})
 
 
 def _touch(hub: IronUseCases, call: IronCall) -> Response:
@@ -223,6 +232,14 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.release_message",
         summary="Give a reserved message back",
         body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        QUEUE + "/deliveries",
+        _deliveries,
+        name="ironmq.list_deliveries",
+        summary="List deliveries of a push queue that failed and did not arrive, by state",
+        query=("state", "count", "after"),
     ),
     Route(
         "GET",

@@ -8,13 +8,17 @@ subscribers), and when this subscriber is asked next.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Delivery, DeliveryState, retries_remaining
+from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
+from pushhub.web.json import number_in_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
@@ -23,6 +27,9 @@ SUCCESS = "Message was pushed successfully."
 RESERVED_STATUS = 202
 NOT_ACKNOWLEDGED = "Not acknowledged in time"
 EXPIRED = "expired"
+STATES = (DeliveryState.RETRYING.value, DeliveryState.RESERVED.value, DeliveryState.EXHAUSTED.value)
+"""States of deliveries that can be listed: those of what failed and did not arrive. Nothing else is in an index."""
+
 NEVER_TRIED = "Message expired before it was pushed"
 
 
@@ -37,6 +44,48 @@ def render_statuses(queue: Queue, message: Message, deliveries: Mapping[str, Del
     return [
         _status(queue, subscriber_id, deliveries["*" if message.unicast else subscriber_id])
         for subscriber_id in message.subscriber_ids
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuery:
+    """Which deliveries of a queue are looked for.
+
+    Attributes:
+        state: Retrying, reserved or exhausted.
+        count: How many deliveries to look at.
+        after: Cursor of the answer before; None to begin.
+    """
+
+    state: DeliveryState
+    count: int
+    after: str | None
+
+
+def parse_state_query(query: Mapping[str, str]) -> StateQuery:
+    """Which deliveries a query looks for.
+
+    Raises:
+        Invalid: Another state, too many, or no cursor.
+    """
+    state = query.get("state", "")
+    if state not in STATES:
+        raise Invalid(f"state must be one of {', '.join(STATES)}")
+    count = number_in_query(query, "count", default=MAX_LOOKED_AT)
+    if not 1 <= count <= MAX_LOOKED_AT:
+        raise Invalid(f"count must be from 1 to {MAX_LOOKED_AT}")
+    return StateQuery(state=DeliveryState(state), count=count, after=parse_cursor(query.get("after")))
+
+
+def render_deliveries(queue: Queue, deliveries: Iterable[Delivery]) -> list[dict[str, object]]:
+    """Deliveries with their messages' ids, each as the status of whom it is owed to."""
+    return [
+        {
+            "message_id": each.message_id,
+            "accepted_at": iso_time(each.accepted_at),
+            **_status(queue, each.targets[each.cursor], each),
+        }
+        for each in deliveries
     ]
 
 

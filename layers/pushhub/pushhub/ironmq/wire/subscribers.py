@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
+from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
 from pushhub.web.json import Fields, boolean, integer, listed, section, text
 from pushhub.web.signing import parse_signing
@@ -33,9 +34,6 @@ MAX_TIMEOUT_S = 180
 MAX_SIGNED = 50
 """Subscribers of a queue that may be signed for: each has its own keys, which are encrypted one by one."""
 
-MAX_REPLAYED = 100
-"""Deliveries that one request looks at to try them again."""
-
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
@@ -48,9 +46,6 @@ class AskedSubscriber(Subscriber):
     """
 
     signing: SigningChange = field(default=KEEP)
-
-
-MAX_CURSOR = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +74,10 @@ def parse_replay(fields: Fields) -> ReplayRequest:
     subscriber = text(fields, "subscriber")
     if subscriber is None:
         raise Invalid("subscriber must be the name of a subscriber")
-    after = text(fields, "after")
-    if after is not None and (len(after) > MAX_CURSOR or not after.isascii()):
-        raise Invalid("after must be the cursor of an answer")
     return ReplayRequest(
         subscriber=subscriber,
-        count=integer(fields, "n", least=1, most=MAX_REPLAYED) or MAX_REPLAYED,
-        after=after or None,
+        count=integer(fields, "n", least=1, most=MAX_LOOKED_AT) or MAX_LOOKED_AT,
+        after=parse_cursor(text(fields, "after")),
         dry_run=boolean(fields, "dry_run"),
     )
 
