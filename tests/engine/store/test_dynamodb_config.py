@@ -56,6 +56,25 @@ def test_what_exists_is_read_once_in_thirty_seconds(bench: Bench) -> None:
     assert bench.reads() == 4
 
 
+def test_whose_a_token_is_is_read_once_in_thirty_seconds_and_whether_it_is_good_no_seldomer(bench: Bench) -> None:
+    # Given a token that is asked for by itself
+    assert bench.store.project_of(TOKEN_HASH) is None
+    bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
+    before = bench.reads()
+    for _ in range(5):
+        assert bench.store.project_of(TOKEN_HASH) == PROJECT
+    # Then its project and itself are read once each
+    assert bench.reads() == before + 2
+    # When it is taken back elsewhere, then that counts after 30 s, and here at once
+    bench.elsewhere.remove_token(PROJECT, TOKEN_HASH)
+    bench.clock.advance(seconds=30)
+    assert bench.store.project_of(TOKEN_HASH) is None
+    bench.store.put_token(PROJECT, TOKEN_HASH, "", NOW)
+    assert bench.store.project_of(TOKEN_HASH) == PROJECT
+    bench.store.remove_token(PROJECT, TOKEN_HASH)
+    assert bench.store.project_of(TOKEN_HASH) is None
+
+
 def test_what_does_not_exist_is_asked_for_each_time(bench: Bench) -> None:
     # Given nothing
     assert bench.store.project(PROJECT) is None

@@ -48,6 +48,7 @@ class DynamoDBConfigStore:
         self._projects = ExpiringCache[Project](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._clock = clock
         self._tokens = ExpiringCache[ProjectToken](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._owners = ExpiringCache[str](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._queues: ExpiringCache[Queue] = ExpiringCache(clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
 
     def put_project(self, project: Project) -> None:
@@ -77,6 +78,7 @@ class DynamoDBConfigStore:
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
         self._tokens.drop((project_id, token_hash))
+        self._owners.drop(token_hash)
         # The way from a token to its project first: without the token's own item it leads nowhere.
         self._table.put(_token_key(token_hash) | {"project": text(project_id)})
         key = _key(project_id, _TOKEN + token_hash)
@@ -104,15 +106,21 @@ class DynamoDBConfigStore:
         return token.expires_at is None or self._clock.now() < token.expires_at
 
     def project_of(self, token_hash: str) -> str | None:
-        """Not cached: what it finds is checked by :meth:`has_token`, which is."""
-        item = self._table.get(_token_key(token_hash))
-        project_id: str | None = item["project"]["S"] if item else None
-        return project_id if project_id and self.has_token(project_id, token_hash) else None
+        """Cached, as a token never changes hands; whether it is still good is checked by :meth:`has_token`."""
+        project_id = self._owners.get(token_hash)
+        if project_id is None:
+            item = self._table.get(_token_key(token_hash))
+            if item is None:
+                return None
+            project_id = str(item["project"]["S"])
+            self._owners.put(token_hash, project_id)
+        return project_id if self.has_token(project_id, token_hash) else None
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
         self._table.delete(_key(project_id, _TOKEN + token_hash))
         self._table.delete(_token_key(token_hash))
         self._tokens.drop((project_id, token_hash))
+        self._owners.drop(token_hash)
 
     def create_queue(self, queue: Queue) -> None:
         """The very same queue made twice (the client repeats a call that timed out) counts as made."""
