@@ -27,12 +27,14 @@ class Seen:
         body: Its JSON.
         headers: Its headers, names in lower case.
         at: When it came, in seconds of the monotonic clock.
+        raw: The bytes of its body.
     """
 
     path: str
     body: dict[str, Any]
     headers: dict[str, str]
     at: float
+    raw: bytes
 
 
 @dataclass
@@ -85,6 +87,7 @@ class HubEndpoint:
                         request.get_json(),
                         {name.lower(): value for name, value in request.headers.items()},
                         time.monotonic(),
+                        request.get_data(),
                     )
                 )
                 if request.headers.get("X-Augury-Token") != TOKEN:

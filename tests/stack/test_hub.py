@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import requests
+from tests.fakes.verifier import symmetric, verified
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 from tests.stack.project import unique, until
 from tests.stack.running import RunningStack
@@ -171,6 +172,17 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
     [note] = [each for each in shop.get("/notifications.json") if each["subject"] == f"Imported {number}"]
     assert (note["occurrences"], note["origin"]) == (1, "acme.import")
     assert {"order:new", "order:imported", "notification:info"} <= set(shop.get("/available_messages"))
+
+
+@scenarios.test
+def test_a_signed_mapping_sends_what_its_service_can_verify(shop: Shop) -> None:
+    secret = symmetric()
+    mapping = shop.map("signed:one", "/take", signing={"secret": secret})
+    assert mapping["signing"] is True
+    shop.copies(shop.push("signed:one", größe="☃"), ["completed"])
+    [seen] = shop.endpoint.of("/take", größe="☃")
+    assert verified(secret, seen.headers, seen.raw)
+    assert not verified(symmetric("x"), seen.headers, seen.raw)
 
 
 @scenarios.test

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
+from tests.fakes.verifier import new_asymmetric, symmetric, verified
 from tests.stack.endpoints import Endpoint, Push, Recorder, acknowledging, redirecting, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
@@ -108,6 +109,28 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
     # And the message's URL is one that a client can use as it is
     found = requests.get(push.message_url.partition("?")[0], params={"oauth": stage.project.token}, timeout=40)
     assert found.json()["message"]["body"] == body
+
+
+@scenarios.test
+def test_a_signed_subscriber_can_verify_what_it_is_sent(stage: Stage) -> None:
+    # Given subscribers with secrets of their own, a symmetric one and an Ed25519 key
+    queue, first, second = unique("signed"), stage.recorder.endpoint(), stage.recorder.endpoint()
+    secret, (private, public) = symmetric(), new_asymmetric()
+    stage.project.make_push(
+        queue,
+        {"name": "first", "url": first.url, "signing": {"secret": secret}},
+        {"name": "second", "url": second.url, "signing": {"secret": private}},
+    )
+    stage.project.post(queue, "größe")
+    # Then each verifies what it is sent, and nothing else
+    for key, push in ((secret, first.wait()[0]), (public, second.wait()[0])):
+        assert verified(key, push.headers, push.body)
+        assert not verified(key, push.headers, push.body + b" ")
+    assert not verified(symmetric("x"), first.wait()[0].headers, first.wait()[0].body)
+    # And no secret is shown
+    shown = stage.project.call("GET", f"/queues/{queue}").text
+    assert secret not in shown
+    assert private not in shown
 
 
 @scenarios.test
