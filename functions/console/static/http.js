@@ -71,7 +71,7 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   const text = await answer.text();
   let told = null;
   try {
-    told = text ? JSON.parse(text, exact && JSON.rawJSON ? asWritten : undefined) : null;
+    told = text ? JSON.parse(text, exact ? asWritten : undefined) : null;
   } catch {
     if (answer.ok) throw new Refused(answer.status, "The hub's answer is no JSON.");
   }
@@ -80,9 +80,9 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   throw refusal(answer.status, told, text);
 }
 
-/** A number that would be written another way than it came, such as 1.0 or one of twenty digits, as JSON.stringify writes it as it came. */
-function asWritten(name, value, { source }) {
-  return typeof value === "number" && String(value) !== source ? JSON.rawJSON(source) : value;
+/** For JSON.parse: a number that would be written another way than it came, such as 1.0 or one of twenty digits, becomes what JSON.stringify writes as it came. */
+export function asWritten(name, value, context) {
+  return typeof value === "number" && JSON.rawJSON && String(value) !== context.source ? JSON.rawJSON(context.source) : value;
 }
 
 function refusal(status, told, text) {

@@ -1,5 +1,5 @@
 // What pages are made of.
-import { Refused } from "./http.js";
+import { Refused, asWritten } from "./http.js";
 import { href } from "./route.js";
 import { Fragment, html, useCallback, useEffect, useRef, useState } from "./view.js";
 
@@ -180,7 +180,7 @@ export function Body({ text, label = "Body" }) {
 
 export function prettyJson(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(JSON.parse(text, asWritten), null, 2);
   } catch {
     return null;
   }
