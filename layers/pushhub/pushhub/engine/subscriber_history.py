@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import NotFound
-from pushhub.engine.history import History, history_of_counts
 from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.attempt_counts import CountedSubscriber
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.history import History
     from pushhub.engine.ports import AttemptCountStore, QueueSource
 
 KEPT_MS = 8 * 24 * HOUR_MS
@@ -47,6 +47,9 @@ class SubscriberHistory:
         Raises:
             NotFound: Nothing is counted of it: it did not fail, or there is none.
         """
+        # Few ask for it: no other request should pay for its imports.
+        from pushhub.engine.history import history_of_counts  # noqa: PLC0415
+
         now = self._clock.now()
         first, last = max(since, now - KEPT_MS), min(until, now + HOUR_MS)
         counted = CountedSubscriber(project_id, queue, self._id_of(project_id, queue, subscriber))
