@@ -14,10 +14,11 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import Unavailable
 from pushhub.engine import circuits as module
 from pushhub.engine.circuits import FRESH_MS, MARGIN_MS, MOST_AT_ONCE, QUIET_MS, SETTLED_MS, Circuits, Gate, Recover
-from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey
+from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey, warned
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Waiting
 
 KEY = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="s0")
 CIRCUIT = Circuit(failures=3, share=0.5, least=10, window_s=60, probe_s=60)
@@ -139,6 +140,10 @@ def test_what_is_known_may_be_ten_seconds_old() -> None:
     bench.clock.advance(ms=1)
     assert bench.gate() is Gate.WAIT
     assert bench.plan.calls == ["store.health"] * 2
+    # And so it is from there on, whether or not it has changed
+    bench.clock.advance(ms=FRESH_MS)
+    assert [bench.gate(), bench.gate()] == [Gate.WAIT, Gate.WAIT]
+    assert bench.plan.calls == ["store.health"] * 3
 
 
 def test_only_so_many_are_remembered_those_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,6 +344,23 @@ def test_a_warning_is_told_then_written_and_the_last_one_has_it_disabled() -> No
     assert health == Health(key=KEY, changed_at=start + 1_000_000, version=health.version)
 
 
+@pytest.mark.parametrize("warnings", [0, 1, 2, 3])
+def test_a_warning_that_two_give_at_once_counts_once(warnings: int) -> None:
+    # Given a subscriber of which a warning is due
+    bench = Bench()
+    circuit = replace(CIRCUIT, failures=100, least=100, disable_after_s=1000)
+    start = bench.clock.now()
+    bench.put(failing_since=start, warnings=warnings)
+    bench.clock.advance(seconds=1000)
+    # When another environment gives it while this one does
+    another_one = warned(bench.health(), bench.clock.now() - 1)
+    meanwhile = iter([lambda: bench.store.save(another_one)])
+    bench.happened = lambda event: next(meanwhile)()  # type: ignore[method-assign]
+    bench.ended(True, circuit=circuit)
+    # Then it is known to be given once
+    assert bench.health() == another_one
+
+
 def test_starting_over_forgets_what_there_was_and_costs_nothing_where_there_was_nothing() -> None:
     bench = Bench()
     bench.circuits.start_over(KEY)
@@ -383,6 +405,7 @@ def test_a_ramp_lets_twice_as_many_go_each_minute_and_ends_a_minute_after_the_la
     bench.store.look_after(KEY)
     began = bench.put(state=CircuitState.RAMPING, changed_at=bench.clock.now())
     assert [let_go(bench) for _ in range(4)] == [10, 20, 5, 0]
+    assert bench.telemetry.counts == {"DeliveriesReleased": 35}
     # Then what others may still let wait is waited for
     assert bench.health() == replace(began, ramped=4, version=5)
     bench.clock.advance(ms=SETTLED_MS)
@@ -439,6 +462,9 @@ def test_a_run_ends_in_time_and_the_next_begins_with_others(monkeypatch: pytest.
         seen.append([order.key.subscriber_id for order, _ in bench.sent])
         bench.clock.advance(seconds=60)
     assert seen == [["0", "1"], ["2", "3"], ["4", "0"]]
+    # And with time for all the rounds together are counted
+    left = iter([MARGIN_MS + 1] * 9)
+    assert bench.recover.run(lambda: next(left)) == 3
     # And with nobody to look after there is nothing to do
     assert Bench().recover.run(lambda: 10**6) == 0
     assert Bench().telemetry.counts == {}
@@ -456,3 +482,13 @@ def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     assert (fields["project"], fields["queue"], fields["subscriber_id"]) == ("p", "q", "s0")
     # And the next minute it is seen to
     assert let_go(bench) == 1
+    # Given a fault of our own
+    bench = Bench()
+    bench.store.look_after(KEY)
+
+    def spoiled(key: SubscriberKey, limit: int) -> list[Waiting]:
+        raise ValueError("not a work order")
+
+    bench.store.waiting = spoiled  # type: ignore[method-assign]
+    assert bench.recover.run(lambda: 10**6) == 0
+    assert bench.telemetry.counts == {"CircuitFaults": 1}

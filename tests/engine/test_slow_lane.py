@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.engine.test_waiting import hung_and_victim, post, pushing, run
 from tests.engine.world import PROJECT, World, subscribers
-from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, Reply
+from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, Reply, faulty
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
@@ -162,14 +162,17 @@ def test_the_list_is_read_once_in_ten_seconds_and_only_by_those_who_are_busy() -
 
 
 def test_who_is_on_the_list_is_not_entered_again_and_a_full_list_takes_no_more() -> None:
-    clock, store = FakeClock(), Counted()
-    lane = SlowLane(queue=FakeWorkQueue(clock), subscribers=store, clock=clock, telemetry=FakeTelemetry())
+    clock, store, telemetry = FakeClock(), Counted(), FakeTelemetry()
+    lane = SlowLane(queue=FakeWorkQueue(clock), subscribers=store, clock=clock, telemetry=telemetry)
     lane.tell([KEY])
     lane.tell([KEY])
     assert store.notes == [KEY]
     others = [(KEY[0], KEY[1], str(number)) for number in range(slow_lane.LISTED + 5)]
     lane.tell(others)
     assert len(store.notes) == slow_lane.LISTED
+    lane.tell([(KEY[0], KEY[1], "one more")])
+    assert len(store.notes) == slow_lane.LISTED
+    assert telemetry.counts == {"SubscribersSlow": slow_lane.LISTED}
     # And it is forgotten when its time is over
     assert lane.lists(KEY)
     clock.advance(ms=REMEMBERED_MS)
@@ -188,3 +191,25 @@ def test_an_order_keeps_the_version_it_is_for_until_it_was_received_again() -> N
     # When it goes by the slow lane, then it is still for that version there
     run_one(world, "retry_queue")
     assert {each.version for each in world.slow_queue.orders()} == {7}
+
+
+def test_a_list_that_cannot_be_read_or_written_is_told_and_what_is_known_stays() -> None:
+    # Given an environment that knows one slow subscriber
+    clock, telemetry, plan = FakeClock(), FakeTelemetry(), FaultPlan()
+    store = faulty(FakeSubscribers(), "store", plan)
+    lane = SlowLane(queue=FakeWorkQueue(clock), subscribers=store, clock=clock, telemetry=telemetry)
+    store.note_slow([KEY], clock.now() + REMEMBERED_MS)
+    lane.refresh(BUSY_ORDERS)
+    # When the list cannot be read, then that is still known
+    clock.advance(ms=FRESH_MS)
+    plan.strike(Fault.FAILS, of="store.slow")
+    lane.refresh(BUSY_ORDERS)
+    assert lane.lists(KEY)
+    assert telemetry.events == [("slow_list_unread", {"error": "store.slow failed"})]
+    # And another one that cannot be written is known here
+    other = (PROJECT, "uid-q", "s1")
+    plan.strike(Fault.FAILS, of="store.note_slow")
+    lane.tell([other])
+    assert lane.lists(other)
+    assert telemetry.events[1:] == [("slow_list_unwritten", {"error": "store.note_slow failed"})]
+    assert telemetry.counts == {"CallsFailed": 2, "SubscribersSlow": 1}

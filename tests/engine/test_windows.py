@@ -170,3 +170,69 @@ def test_a_subscriber_is_newly_slow_once_in_five_minutes_and_never_for_one_slow_
     assert known.newly_slow(now) == [ONE]
     assert known.newly_slow(now + 1) == []
     assert known.newly_slow(now + REMEMBERED_MS // 2) == [ONE]
+
+
+def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
+    known = Windows()
+    known.begin(ONE, 0)
+    known.end(ONE, 0, 0)
+    assert not known.slow(ONE, 0)
+    known.begin(ONE, 0)
+    known.end(ONE, 0, SLOW_MS)
+    assert not known.slow(ONE, SLOW_MS)
+    known.begin(ONE, 0)
+    known.end(ONE, 0, SLOW_MS + 1)
+    assert known.slow(ONE, SLOW_MS + REMEMBERED_MS)
+    assert not known.slow(ONE, SLOW_MS + 1 + REMEMBERED_MS)
+
+
+def test_one_that_stays_slow_is_so_since_its_first_slow_answer() -> None:
+    # Given two slow answers, a minute apart
+    known = Windows()
+    for begun in (0, 60_000):
+        known.begin(ONE, begun)
+        known.end(ONE, begun, begun + SLOW_MS + 1)
+    # Then orders for it wait as long as one that is slow for a minute has them wait
+    assert known.aside_s(ONE, 61_000) == windows.ASIDE_S << 3
+    assert known.aside_s(OTHER, 61_000) == windows.ASIDE_S
+
+
+def test_it_is_told_again_after_five_minutes_and_not_before() -> None:
+    known, start = Windows(), 1_795_000_000_000
+    known.begin(ONE, start)
+    now = start + SLOW_MS + 1
+    assert known.newly_slow(now) == [ONE]
+    assert known.newly_slow(now + REMEMBERED_MS // 2 - 1) == []
+    assert known.newly_slow(now + REMEMBERED_MS // 2) == [ONE]
+
+
+def test_who_is_forgotten_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an environment that remembers two, and three subscribers one after the other
+    monkeypatch.setattr(windows, "KNOWN", 2)
+    known = Windows()
+    keys: list[Key] = [("p", "q", str(number)) for number in range(3)]
+    for key in keys[:2]:
+        known.begin(key, 0)
+        known.end(key, 0, SLOW_MS + 1)
+    assert [known.slow(key, SLOW_MS + 1) for key in keys] == [True, True, False]
+    known.begin(keys[2], SLOW_MS + 1)
+    # Then the first is forgotten, and the last is the one that is newly slow
+    assert [known.slow(key, SLOW_MS + 1) for key in keys] == [False, True, False]
+    assert known.newly_slow(2 * SLOW_MS + 2) == [keys[2]]
+
+
+def test_one_of_two_attempts_that_is_over_leaves_the_other_under_way() -> None:
+    known = Windows()
+    known.begin(ONE, 0)
+    known.end(ONE, 0, 10)
+    for begun in (10, 20):
+        known.begin(ONE, begun)
+    known.end(ONE, 10, SLOW_MS + 11)
+    assert known.newly_slow(SLOW_MS + 21) == [ONE]
+
+
+def test_ten_that_were_asked_just_now_hold_up_nobody() -> None:
+    known = Windows()
+    hanging(known, "p", windows.SLOW_OF_A_PROJECT, 0)
+    assert not known.holds_up(("p", "q", "new"), windows.HOLD_MS)
+    assert known.holds_up(("p", "q", "new"), windows.HOLD_MS + 1)

@@ -173,11 +173,17 @@ class Circuits:
                 self._change(known, lambda health: succeeded(health, now))
                 return
             self._change(known, lambda health: failed(health, circuit, now, tripped=tripped, probe=probe))
-            percent = due_warning(known.health, circuit, now)
+            before = known.health
+            percent = due_warning(before, circuit, now)
             if percent is not None:
-                # Told before it is written: rather twice, and known by its cause, than never.
-                self._tell(known.health, percent, now)
-                self._change(known, lambda health: warned(health, now) if health == known.health else health)
+                # Told before it is written: rather twice, and known by its cause, than never. What another environment
+                # gave meanwhile was this very warning, so it is not counted a second time.
+                self._tell(before, percent, now)
+                given = before.failing_since, before.warnings
+                self._change(
+                    known,
+                    lambda health: warned(health, now) if (health.failing_since, health.warnings) == given else health,
+                )
         except Unavailable as error:
             self._telemetry.count("CallsFailed")
             self._telemetry.event(
