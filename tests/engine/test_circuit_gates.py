@@ -11,6 +11,7 @@ from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
+from pushhub.base.conflicts import ROUNDS
 from pushhub.base.errors import Unavailable
 from pushhub.engine import circuits as module
 from pushhub.engine.circuits import FRESH_MS, MARGIN_MS, MOST_AT_ONCE, QUIET_MS, SETTLED_MS, Circuits, Gate, Recover
@@ -300,8 +301,10 @@ def test_one_that_changes_all_the_time_is_given_up_after_some_rounds() -> None:
 
     bench.store.save = contended  # type: ignore[method-assign]
     bench.ended(True)
-    assert tries == [1, 2, 3, 4]
+    assert tries == [*range(1, ROUNDS + 1)]
     assert bench.health().failing_since is None
+    [told] = bench.telemetry.named("health_not_written")
+    assert str(told["error"]).startswith("writing what is known of a subscriber")
 
 
 def test_what_cannot_be_written_is_told_and_harms_no_delivery() -> None:

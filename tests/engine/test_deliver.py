@@ -418,6 +418,7 @@ def test_what_outlived_its_message_is_closed_and_logged() -> None:
     assert (closed.state, closed.settled_at, closed.reason) == (DeliveryState.EXPIRED, START, "")
     assert bench.told == [("q", message, closed)]
     assert bench.telemetry.counts == {"DeliveriesExpired": 1}
+    assert bench.messages.saved == [closed]
     assert bench.telemetry.events == [
         (
             "delivery_closed",
@@ -457,6 +458,7 @@ def test_without_its_queue_a_delivery_is_cancelled(gone: str) -> None:
     assert bench.run(message, waiting(message)) == Following(Follow.NOTHING)
     closed = bench.stored(message)
     assert (closed.state, closed.reason) == (DeliveryState.CANCELLED, "queue_deleted")
+    assert bench.telemetry.named("delivery_closed")[0]["reason"] == "queue_deleted"
 
 
 @pytest.mark.parametrize(("after_ms", "cleared"), [(0, True), (1, False)])
@@ -534,6 +536,7 @@ def test_what_is_owed_to_nobody_ends_and_says_why(here: tuple[bool, ...], reason
     assert bench.run(message, waiting(message)) == Following(Follow.ERROR)
     closed = bench.stored(message)
     assert (closed.state, closed.reason, closed.settled_at) == (DeliveryState.EXHAUSTED, reason, START)
+    assert bench.told == [("q", message, closed)]
     assert bench.started_over == [SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="a")]
     assert bench.orders == []
     # And without a circuit nothing is known of it
@@ -828,6 +831,16 @@ def test_a_duplicates_failure_leaves_what_the_first_one_wrote() -> None:
     assert bench.stored(message) == first
 
 
+def test_a_duplicates_success_delivers_what_the_first_one_left_waiting() -> None:
+    bench, message = Bench(), a_message()
+    stored = waiting(message)
+    first = replace(stored, attempts=2, tries=2, due_at=START + 60_000, version=2)
+    bench.meanwhile = lambda: bench.messages.save(first)
+    assert bench.run(message, stored) == Following(Follow.NOTHING)
+    after = bench.stored(message)
+    assert (after.state, after.attempts, after.version) == (DeliveryState.DELIVERED, 2, 3)
+
+
 def test_a_delivery_that_is_gone_after_its_attempt_is_over() -> None:
     bench, message = Bench(), a_message()
     stored = waiting(message)
@@ -848,5 +861,5 @@ def test_what_never_comes_to_rest_is_a_fault_of_ours() -> None:
         raise Conflict("again")
 
     bench.messages.save = save  # type: ignore[method-assign]
-    with pytest.raises(Unavailable, match="recording an attempt under contention"):
+    with pytest.raises(Unavailable, match=r"^recording an attempt under contention"):
         bench.run(message, stored)
