@@ -230,7 +230,8 @@ class Truth:
             message = decode_pull_message(after).message
             self.accepted[message.queue_uid, message.message_id] = Accepted(message, now, pull=True, last=after)
             return
-        _, *key = item["pk"]["S"].rsplit("#", 2)
+        _, pull_uid, message_id = item["pk"]["S"].rsplit("#", 2)
+        key = pull_uid, message_id
         self.accepted[key].last = item
         if after is None:
             self.accepted[key].gone_at = now
