@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 Record = dict[str, Any]
@@ -22,21 +23,37 @@ AHEAD = 4
 
 @dataclass
 class _Lane:
-    """Records that are handed out one batch after the other.
+    """Records of some partition keys, worked on one batch after the other.
 
     Attributes:
         waiting: Position in the stream, record, and when it was read; oldest first.
         running: How many of those, from the first on, are with a function.
-        not_before: When the next batch may be handed out, after a failure.
+        not_before: When the next may be handed out, after a failure; from then on without those of other lanes.
     """
 
     waiting: deque[tuple[int, Record, float]] = field(default_factory=deque)
     running: int = 0
-    not_before: float = 0.0
+    not_before: float | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a function is run for.
+
+    Attributes:
+        records: In the order of the stream.
+        lanes: Where they are from; these are busy until the batch is through.
+    """
+
+    records: list[Record]
+    lanes: list[_Lane]
 
 
 class Lanes:
     """One mapping's way through a stream.
+
+    A batch has records of all lanes that are not busy: while there is little to do many run side by side, and under
+    load a few hold as much as they may.
 
     Args:
         position: The first record that is not known to be worked on.
@@ -71,30 +88,47 @@ class Lanes:
                 lane.waiting.append((self.position, record, now))
             self.position += 1
 
-    def ready(self, now: float) -> dict[int, list[Record]]:
-        """Batches to run now, by their lanes. Each lane is busy until its batch is :meth:`through`."""
-        found: dict[int, list[Record]] = {}
-        for number, lane in enumerate(self._lanes):
-            if lane.waiting and not lane.running and self._due(lane) <= now:
-                lane.running = min(len(lane.waiting), self._batch_size)
-                found[number] = [record for _, record, _ in islice(lane.waiting, lane.running)]
+    def ready(self, now: float) -> list[Batch]:
+        """Batches to run now."""
+        idle = self._idle()
+        found = [self._batch([lane]) for lane in idle if lane.not_before is not None and lane.not_before <= now]
+        while (together := [lane for lane in self._idle() if lane.not_before is None]) and self._due(together) <= now:
+            found.append(self._batch(together))
         return found
 
-    def through(self, number: int, now: float, *, done: bool) -> None:
-        """A lane's batch was run; what was not done comes again, whole."""
-        lane = self._lanes[number]
-        if done:
-            for _ in range(lane.running):
-                lane.waiting.popleft()
-        else:
-            lane.not_before = now + RETRY_S
-        lane.running = 0
+    def through(self, batch: Batch, now: float, *, done: bool) -> None:
+        """A batch was run; what was not done comes again, lane by lane."""
+        for lane in batch.lanes:
+            if done:
+                for _ in range(lane.running):
+                    lane.waiting.popleft()
+            lane.not_before = None if done else now + RETRY_S
+            lane.running = 0
 
     def next_due(self) -> float | None:
         """When the next batch is ready; None while nothing waits."""
-        idle = [self._due(lane) for lane in self._lanes if lane.waiting and not lane.running]
-        return min(idle, default=None)
+        idle = self._idle()
+        moments = [lane.not_before for lane in idle if lane.not_before is not None]
+        together = [lane for lane in idle if lane.not_before is None]
+        return min([*moments, self._due(together)] if together else moments, default=None)
 
-    def _due(self, lane: _Lane) -> float:
-        full = len(lane.waiting) >= self._batch_size
-        return max(lane.not_before, lane.waiting[0][2] + (0.0 if full else self._window_s))
+    def _idle(self) -> list[_Lane]:
+        return [lane for lane in self._lanes if lane.waiting and not lane.running]
+
+    def _due(self, lanes: list[_Lane]) -> float:
+        full = sum(len(lane.waiting) for lane in lanes) >= self._batch_size
+        return min(lane.waiting[0][2] for lane in lanes) + (0.0 if full else self._window_s)
+
+    def _batch(self, lanes: list[_Lane]) -> Batch:
+        """The oldest records of these lanes."""
+        oldest = sorted(
+            (
+                (position, record, lane)
+                for lane in lanes
+                for position, record, _ in islice(lane.waiting, self._batch_size)
+            ),
+            key=itemgetter(0),
+        )[: self._batch_size]
+        for _, _, lane in oldest:
+            lane.running += 1
+        return Batch([record for _, record, _ in oldest], [lane for lane in lanes if lane.running])

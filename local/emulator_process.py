@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
-    from local.emulator_workers import ask_directly
+    from local.emulator_workers import ask_directly, share_code
 else:
 
     def _sibling(name: str):  # noqa: ANN202
@@ -64,7 +64,8 @@ else:
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
     hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
-    ask_directly = _sibling("emulator_workers").ask_directly
+    _workers = _sibling("emulator_workers")
+    ask_directly, share_code = _workers.ask_directly, _workers.share_code
     take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
@@ -263,6 +264,7 @@ def main() -> None:
     keep_streams()
     keep_objects_or_fail()
     ask_directly()
+    share_code()
     take_shortcuts()
     stream_insertions()
     hand_out_fairly()

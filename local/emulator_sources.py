@@ -21,10 +21,11 @@ from ministack.core import concurrency  # type: ignore[import-not-found]
 from ministack.services import dynamodb, lambda_svc, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from local.emulator_lanes import Lanes
+    from local.emulator_lanes import Batch, Lanes
 else:
     # Put there by the emulator's process, which has no package "local".
-    Lanes = sys.modules["pushhub_emulator_lanes"].Lanes
+    _lanes = sys.modules["pushhub_emulator_lanes"]
+    Batch, Lanes = _lanes.Batch, _lanes.Lanes
 
 WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""
@@ -143,8 +144,8 @@ class Streams:
                 reader = self._read(account, region, mapping, name, function)
                 ready = reader.lanes.ready(time.time())
                 due = reader.lanes.next_due()
-            for number, batch in ready.items():
-                concurrency.spawn_background(self._run, reader, number, batch, thread_name="pushhub-stream")
+            for batch in ready:
+                concurrency.spawn_background(self._run, reader, batch, thread_name="pushhub-stream")
             if due is not None:
                 yield due
 
@@ -175,20 +176,20 @@ class Streams:
         reader.note()
         return reader
 
-    def _run(self, reader: _Reader, number: int, batch: list[dict[str, Any]]) -> None:
+    def _run(self, reader: _Reader, batch: Batch) -> None:
         """Run one batch."""
         name, failed = reader.mapping["FunctionName"], True
         try:
-            result = lambda_svc._execute_function(reader.function, {"Records": batch})
+            result = lambda_svc._execute_function(reader.function, {"Records": batch.records})
             failed = bool(result.get("error"))
             if failed:
                 _log.warning("%s failed: %s\n%s", name, result.get("body"), result.get("log", ""))
             elif result.get("log"):
                 _log.info("%s:\n%s", name, result["log"])
         finally:
-            reader.mapping["LastProcessingResult"] = "FAILED" if failed else f"OK - {len(batch)} records"
+            reader.mapping["LastProcessingResult"] = "FAILED" if failed else f"OK - {len(batch.records)} records"
             with self._turn:
-                reader.lanes.through(number, time.time(), done=not failed)
+                reader.lanes.through(batch, time.time(), done=not failed)
                 if self._readers.get(reader.mapping["UUID"]) is reader:
                     reader.note()
             self.wake.set()
