@@ -1,59 +1,67 @@
-"""How records of a stream are handed to a function, as AWS does it: side by side, each partition key in its order.
+"""How records of a stream are handed to a function: some batches side by side, each partition key in its order.
+
+On AWS a stream has as many shards as its table needs, and each as many batches side by side as
+``ParallelizationFactor`` says, so that nobody's records wait long for another's. Here there is one shard, and a few
+processes on a machine's cores. So those of one owner (what a partition key has before its first ``#``) do not stand
+behind another owner's: all that is waiting is known, batches take from each owner in turn, and one batch is kept for
+owners that have none.
 
 Nothing here knows MiniStack; :mod:`local.emulator_sources` reads the streams and runs the functions.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 Record = dict[str, Any]
 
 RETRY_S = 1.0
-"""How long after a failed run its batch comes again."""
-AHEAD = 4
-"""Batches that a lane may have before nothing more is read: others must not run far ahead of one that fails."""
+"""How long after a failed run its records come again."""
+LOOK_AT = 10
+"""Batches of an owner's waiting records that are looked through for some whose partition key is not at work."""
 
 
-@dataclass
-class _Lane:
-    """Records of some partition keys, worked on one batch after the other.
+@dataclass(frozen=True)
+class _Entry:
+    """A record: where it is in the stream, and when it was read."""
 
-    Attributes:
-        waiting: Position in the stream, record, and when it was read; oldest first.
-        running: How many of those, from the first on, are with a function.
-        not_before: When the next may be handed out, after a failure; from then on without those of other lanes.
-    """
+    position: int
+    record: Record
+    read_at: float
+    key: str
 
-    waiting: deque[tuple[int, Record, float]] = field(default_factory=deque)
-    running: int = 0
-    not_before: float | None = None
+    @property
+    def owner(self) -> str:
+        return self.key.partition("#")[0]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a function is run for.
+    """What a function is run for; until it is through, its partition keys wait."""
 
-    Attributes:
-        records: In the order of the stream.
-        lanes: Where they are from; these are busy until the batch is through.
-    """
+    entries: list[_Entry]
 
-    records: list[Record]
-    lanes: list[_Lane]
+    @property
+    def records(self) -> list[Record]:
+        """As the function gets them."""
+        return [each.record for each in self.entries]
+
+    def halves(self) -> Iterator[Batch]:
+        """Two with half of its partition keys each, or just this one."""
+        keys = list(dict.fromkeys(each.key for each in self.entries))
+        first = set(keys[: len(keys) // 2])
+        for half in (first, set(keys) - first):
+            entries = [each for each in self.entries if each.key in half]
+            if entries:
+                yield Batch(entries)
 
 
 class Lanes:
     """One mapping's way through a stream.
-
-    A batch has records of all lanes that are not busy: while there is little to do many run side by side, and under
-    load a few hold as much as they may.
 
     Args:
         position: The first record that is not known to be worked on.
@@ -63,72 +71,102 @@ class Lanes:
     """
 
     def __init__(self, position: int, *, lanes: int, batch_size: int, window_s: float) -> None:
-        self._lanes = [_Lane() for _ in range(lanes)]
+        self._count = lanes
         self._batch_size = batch_size
         self._window_s = window_s
+        self._waiting: dict[str, deque[_Entry]] = {}
+        self._outstanding: dict[int, None] = {}
+        self._keys: set[str] = set()
+        self._owners: Counter[str] = Counter()
+        self._running = 0
+        self._again: list[tuple[float, Batch]] = []
         self.position = position
         """Where to read on."""
 
     @property
-    def room(self) -> int:
-        """How many more records may be read."""
-        return max(0, AHEAD * self._batch_size - max(len(lane.waiting) for lane in self._lanes))
-
-    @property
     def checkpoint(self) -> int:
         """All records before this position are worked on. After a restart it is gone on from there."""
-        return min((lane.waiting[0][0] for lane in self._lanes if lane.waiting), default=self.position)
+        return next(iter(self._outstanding), self.position)
 
     def read(self, records: Sequence[Record | None], now: float) -> None:
         """Take what follows in the stream; None stands for a record that the mapping's filter leaves out."""
         for record in records:
             if record is not None:
-                key = repr(sorted(record["dynamodb"]["Keys"].items())[:1])
-                lane = self._lanes[zlib.crc32(key.encode()) % len(self._lanes)]
-                lane.waiting.append((self.position, record, now))
+                # The partition key comes first.
+                key = next(iter(record["dynamodb"]["Keys"].values()))
+                entry = _Entry(self.position, record, now, str(next(iter(key.values()))))
+                self._waiting.setdefault(entry.owner, deque()).append(entry)
+                self._outstanding[self.position] = None
             self.position += 1
 
     def ready(self, now: float) -> list[Batch]:
         """Batches to run now."""
-        idle = self._idle()
-        found = [self._batch([lane]) for lane in idle if lane.not_before is not None and lane.not_before <= now]
-        while (together := [lane for lane in self._idle() if lane.not_before is None]) and self._due(together) <= now:
-            found.append(self._batch(together))
+        found: list[Batch] = []
+        for due_at, batch in list(self._again):
+            if due_at <= now and self._running < self._count:
+                self._again.remove((due_at, batch))
+                self._begin(found, batch)
+        while self._running < self._count:
+            entries = self._next(now)
+            if not entries:
+                break
+            self._keys.update(each.key for each in entries)
+            taken = {each.position for each in entries}
+            for owner in {each.owner for each in entries}:
+                left = deque(each for each in self._waiting.pop(owner) if each.position not in taken)
+                if left:
+                    self._waiting[owner] = left
+            self._begin(found, Batch(entries))
         return found
 
     def through(self, batch: Batch, now: float, *, done: bool) -> None:
-        """A batch was run; what was not done comes again, lane by lane."""
-        for lane in batch.lanes:
-            if done:
-                for _ in range(lane.running):
-                    lane.waiting.popleft()
-            lane.not_before = None if done else now + RETRY_S
-            lane.running = 0
+        """A batch was run; what was not done comes again, half by half: a bad record does not stop the others."""
+        self._running -= 1
+        self._owners.subtract(each.owner for each in batch.entries)
+        if not done:
+            self._again += [(now + RETRY_S, half) for half in batch.halves()]
+            return
+        for entry in batch.entries:
+            del self._outstanding[entry.position]
+            self._keys.discard(entry.key)
 
     def next_due(self) -> float | None:
-        """When the next batch is ready; None while nothing waits."""
-        idle = self._idle()
-        moments = [lane.not_before for lane in idle if lane.not_before is not None]
-        together = [lane for lane in idle if lane.not_before is None]
-        return min([*moments, self._due(together)] if together else moments, default=None)
+        """When the next batch may be ready; None while nothing waits, or what waits waits for a run to end."""
+        if self._running >= self._count:
+            return None
+        moments = [due_at for due_at, _ in self._again]
+        quiet = [entries[0].read_at for owner, entries in self._waiting.items() if not self._owners[owner]]
+        return min([*moments, *(read_at + self._window_s for read_at in quiet)], default=None)
 
-    def _idle(self) -> list[_Lane]:
-        return [lane for lane in self._lanes if lane.waiting and not lane.running]
+    def _begin(self, found: list[Batch], batch: Batch) -> None:
+        self._running += 1
+        self._owners.update(each.owner for each in batch.entries)
+        found.append(batch)
 
-    def _due(self, lanes: list[_Lane]) -> float:
-        full = sum(len(lane.waiting) for lane in lanes) >= self._batch_size
-        return min(lane.waiting[0][2] for lane in lanes) + (0.0 if full else self._window_s)
+    def _next(self, now: float) -> list[_Entry]:
+        """What is next for owners who have nothing at work, or a full batch for those who have; empty if neither."""
+        quiet = self._taken([owner for owner in self._waiting if not self._owners[owner]])
+        if quiet and (len(quiet) == self._batch_size or quiet[0].read_at + self._window_s <= now):
+            return quiet
+        if self._running and self._running + 1 < self._count:
+            taken = self._taken([*self._waiting])
+            if len(taken) == self._batch_size:
+                return taken
+        return []
 
-    def _batch(self, lanes: list[_Lane]) -> Batch:
-        """The oldest records of these lanes."""
-        oldest = sorted(
-            (
-                (position, record, lane)
-                for lane in lanes
-                for position, record, _ in islice(lane.waiting, self._batch_size)
-            ),
-            key=itemgetter(0),
-        )[: self._batch_size]
-        for _, _, lane in oldest:
-            lane.running += 1
-        return Batch([record for _, record, _ in oldest], [lane for lane in lanes if lane.running])
+    def _taken(self, owners: Sequence[str]) -> list[_Entry]:
+        """What may go into a batch: of each owner in turn the oldest, in the order of the stream."""
+        turns = deque(self._free(owner) for owner in owners)
+        found: list[_Entry] = []
+        while turns and len(found) < self._batch_size:
+            entries = turns.popleft()
+            entry = next(entries, None)
+            if entry is not None:
+                found.append(entry)
+                turns.append(entries)
+        return sorted(found, key=lambda each: each.position)
+
+    def _free(self, owner: str) -> Iterator[_Entry]:
+        """An owner's records whose partition keys are not at work."""
+        entries = islice(self._waiting[owner], LOOK_AT * self._batch_size)
+        return (each for each in entries if each.key not in self._keys)

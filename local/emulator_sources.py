@@ -2,9 +2,9 @@
 
 MiniStack has one thread that looks at every mapping in turn, runs functions for streams itself and meanwhile looks at
 nothing else, and sleeps 50 ms where it found nothing. On AWS mappings know nothing of each other. Here queues and
-streams have a thread each, which sleeps until there is work; each batch is run on a thread of its own, and the batches
-of a stream as AWS runs them: so many side by side as ``ParallelizationFactor`` says, apart by partition key, and after
-``MaximumBatchingWindowInSeconds``.
+streams have a thread each, which sleeps until there is work; each batch is run on a thread of its own, and those of a
+stream as AWS runs them (:mod:`local.emulator_lanes`): so many side by side as ``ParallelizationFactor`` says, apart by
+partition key, and after ``MaximumBatchingWindowInSeconds``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""
 LOOK_S = 1.0
 """How often mappings are looked at without a reason."""
+READ = 10_000
+"""Records read at a time."""
 _log = logging.getLogger("pushhub.sources")
 
 _all_mappings = lambda_svc._iter_all_esms
@@ -170,7 +172,7 @@ class Streams:
             reader = self._readers[mapping["UUID"]] = _Reader(mapping, (account, region), function, lanes)
         reader.function, lanes = function, reader.lanes
         lanes.position = max(lanes.position, start)
-        records = dynamodb.stream_records_since(table, lanes.position, lanes.room, **scope)
+        records = dynamodb.stream_records_since(table, lanes.position, READ, **scope)
         wanted = {id(each) for each in lambda_svc._apply_filter_criteria(records, mapping)}
         lanes.read([each if id(each) in wanted else None for each in records], time.time())
         reader.note()
