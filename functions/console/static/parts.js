@@ -493,7 +493,7 @@ export function DayAtSubscriber({ told: { hours, complete } }) {
   const [attempts, delivered, failed] = ["attempts", "delivered", "failed"].map(sum);
   const took = hours.reduce((total, each) => total + (each.average_ms ?? 0) * each.attempts, 0);
   return html`<${Fragment}>
-    <${Figures} of=${[["Taken, last day", delivered], ["Failed tries", failed], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["A try takes", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
+    <${Figures} of=${[["Taken, last day", delivered.toLocaleString()], ["Failed tries", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["A try takes", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
     <${Card} title="The last day, by hour">
       <${Bars} label="Attempts by hour" items=${hours.map((each) => ({ label: hourName(Date.parse(each.hour)), good: each.attempts - each.failed, bad: each.failed }))} />
       <p class="legend">Counted a minute or two later. ${complete ? "" : "So many subscribers were busy that not all attempts are counted. "}Green: taken. Red: failed.</p>

@@ -208,7 +208,7 @@ export function QueueSubscriber({ segments: [name, , who] }) {
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
       ${!all && html`<${Notice}>Of the oldest deliveries that wait or were given up in the queue; there are more.<//>`}
       <div class="columns">
-        <${Card} title="Retries ahead"><${Ahead} times=${ahead.filter((each) => each.next_try_at).map((each) => each.next_try_at)} /><//>
+        <${Card} title="Retries ahead">${ahead.length ? html`<${Ahead} times=${ahead.filter((each) => each.next_try_at).map((each) => each.next_try_at)} />` : html`<p class="hint">No retry is planned.</p>`}<//>
         <${Replay} queue=${name} subscriber=${who} onDone=${() => owed.reload({ quietly: true })} />
       </div>
       <${Card} title="What it has not taken" flush>
