@@ -82,6 +82,9 @@ def _attempt(rest: Rest, message: str) -> dict[str, Any]:
 @click.option("--endpoint", help="The endpoint, of webhooks.")
 @click.option("--since", type=Duration(), help="From how far back, of webhooks: 2h, 7d.")
 @click.option("--missing", is_flag=True, help="Webhooks that were never tried, rather than those that failed.")
+@click.option("--queue", help="The queue, of a subscriber.", shell_complete=complete)
+@click.option("--subscriber", help="The subscriber that missed them: one try more each.")
+@click.option("--dry-run", is_flag=True, help="Only count what a subscriber missed.")
 @click.pass_obj
 def replay(
     hub: HubOptions,
@@ -93,12 +96,21 @@ def replay(
     endpoint: str | None,
     since: int | None,
     missing: bool,
+    queue: str | None,
+    subscriber: str | None,
+    dry_run: bool,
 ) -> None:
-    """Send again what failed: the messages of an error queue, or what an endpoint missed (--app, --endpoint, --since).
+    """Send again what failed: the messages of an error queue, what a queue gave up at a subscriber (--queue,
+    --subscriber), or what an endpoint missed (--app, --endpoint, --since).
 
     A message leaves the error queue when the hub has it again, so it may come twice but is never lost.
     """
     rest = hub.rest()
+    if queue is not None or subscriber is not None:
+        if queue is None or subscriber is None or error_queue or app or endpoint:
+            raise click.UsageError("a subscriber is named by --queue and --subscriber")
+        hub.show([_replayed_at(hub, rest, queue, subscriber, dry_run=dry_run)])
+        return
     if app or endpoint:
         if error_queue or not (app and endpoint and since is not None):
             raise click.UsageError("webhooks are named by --app, --endpoint and --since")
@@ -108,7 +120,7 @@ def replay(
         hub.show([rest.call("POST", path, {"since": start})])
         return
     if error_queue is None:
-        raise click.UsageError("give an ERROR_QUEUE, or --app, --endpoint and --since")
+        raise click.UsageError("give an ERROR_QUEUE, or --queue and --subscriber, or --app, --endpoint and --since")
     counted = {"sent": 0, "left": 0}
     while sum(counted.values()) < limit:
         wanted = {"n": min(BATCH, limit - sum(counted.values())), "timeout": RESERVED_S}
@@ -118,6 +130,20 @@ def replay(
         for each in taken:
             counted["sent" if _sent_again(hub, rest, error_queue, each, target) else "left"] += 1
     hub.show([{"queue": error_queue, **counted}])
+
+
+def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str, *, dry_run: bool) -> dict[str, Any]:
+    """Have what a queue gave up at a subscriber tried again, part by part."""
+    counted = {"looked": 0, "found": 0, "replayed": 0}
+    after: str | None = ""
+    while after is not None:
+        body = {"subscriber": subscriber, "dry_run": dry_run, "after": after}
+        part = rest.call("POST", rest.queue(queue, "/replay"), body)
+        counted = {name: count + part[name] for name, count in counted.items()}
+        after = part["after"]
+        if after is not None:
+            hub.note(f"looked at {counted['looked']}, tried again {counted['replayed']}")
+    return {"queue": queue, "subscriber": subscriber, **counted}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cli.rest import Rest
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_queues import peeked
+from tests.engine.world import PROJECT
 
 from pushhub.hub.model.mapping import ServiceOptions
 
@@ -29,6 +31,29 @@ def test_an_error_queue_is_sent_again_to_where_it_failed(hub: ServedHub, typed: 
     # Then what can be sent is in its queue, and only that has left the error queue
     assert [each.get("body_base64", each["body"]) for each in peeked(hub, "orders")] == ["first", "/w=="]
     assert typed.json("queues", "show", "errors")[0]["size"] == 2
+
+
+def test_what_a_subscriber_missed_is_counted_and_tried_again(hub: ServedHub, typed: Typed) -> None:
+    # Given a queue that gave up 150 messages at one of its subscribers
+    world, url = hub.worlds["ironmq"].world, "https://shop.example/in"
+    world.sender.script(url, 500)
+    push = {"subscribers": [{"name": "shop", "url": url}], "retries": 0}
+    rest = Rest(hub.base_url, PROJECT, "t0ken")
+    rest.call("PUT", rest.queue("orders"), {"queue": {"type": "multicast", "push": push}})
+    for count in (100, 50):
+        rest.call("POST", rest.queue("orders", "/messages"), {"messages": [{"body": "x"}] * count})
+    world.run(seconds=5)
+    # When they are counted, then nothing is sent; when they are replayed, each is, once
+    told = {"queue": "orders", "subscriber": "shop", "looked": 150, "found": 150}
+    replay = ("replay", "--queue", "orders", "--subscriber", "shop")
+    assert typed.json(*replay, "--dry-run") == [{**told, "replayed": 0}]
+    world.sender.script(url, 200)
+    assert typed.json(*replay) == [{**told, "replayed": 150}]
+    world.run(seconds=5)
+    assert len(world.sender.requests_to(url)) == 300
+    assert typed.json(*replay, "--dry-run")[0]["found"] == 0
+    typed("replay", "--queue", "orders", code=2)
+    typed("replay", "errors", "--queue", "orders", "--subscriber", "shop", code=2)
 
 
 def test_a_replay_may_go_elsewhere_and_is_limited(hub: ServedHub, typed: Typed) -> None:
