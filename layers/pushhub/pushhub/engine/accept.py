@@ -1,7 +1,7 @@
-"""The one door for messages: their ids, where their bytes lie, and that what the hub makes itself is made once.
+"""The one door for messages: gives them ids, stores their bytes, and makes what the hub itself creates only once.
 
-What is a message, and where it goes, its protocol says; once a call returns, the hub owes it. A push queue's message is
-one durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written
+What a message is and where it goes is up to its protocol; once a call returns, the hub owes it. A push queue's message
+is one durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written
 first, so a stored message always has its bytes.
 """
 
@@ -25,7 +25,7 @@ INLINE_BODY_LIMIT = 8_192
 """Bodies up to this many bytes lie in the table with their message; larger ones in the bodies bucket."""
 
 ID_ROUNDS = 5
-"""How often ids are made anew when another message has one of them already."""
+"""How often new ids are made when another message already has one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Accept:
         """Write the large ones of some bodies, all into one object.
 
         Raises:
-            Unavailable: They may not be written.
+            Unavailable: They may or may not have been written.
         """
         large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
         refs = iter(store.put(project_id, large, self._clock.now()) if large else ())

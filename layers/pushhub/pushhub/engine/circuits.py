@@ -46,12 +46,12 @@ FRESH_MS = 10_000
 
 QUIET_MS = 60_000
 """After a success was written, an execution environment writes no failure for so long:
-one that fails now and then costs no write each time.
+so one that fails now and then does not cost a write each time.
 """
 
 SETTLED_MS = 60_000
 """A circuit stays in the list of those to look after for so long after it closed:
-who read of it before may still let something wait.
+a run that read of it earlier may still make something wait.
 """
 
 KNOWN = 5_000

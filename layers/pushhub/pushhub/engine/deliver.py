@@ -141,8 +141,8 @@ class Deliver:
         watchers: Told of every delivery of a queue, by its name.
         subscriber_events: Told what becomes of the subscribers of a queue, by its name.
         circuits: Say who may be attempted.
-        backlog: Where orders wait whose subscriber may not.
-        limiter: Says when.
+        backlog: Where orders wait whose subscriber may not be attempted.
+        limiter: Says when an attempt may begin.
         successors: Orders that wait behind a delivery of the same ordering key.
         next_queue: Where such an order goes when it is its turn.
     """

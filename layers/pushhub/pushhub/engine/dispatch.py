@@ -34,10 +34,9 @@ class Dispatch:
     Args:
         totals: Counts messages per queue.
         deliveries: Schedules deliveries that are due later than a queue can delay.
-        push_queue: Where first attempts are queued.
-        route_queue: Where those are queued that the hub itself works on: they never wait for anybody's answer, nor for
-            those who do.
-        internal: Says by a queue's name whether its messages are such.
+        push_queue: For first attempts.
+        route_queue: For what the hub works on itself, so that it never stands behind attempts that wait for an answer.
+        internal: Whether the hub itself works on the messages of a queue, by its name.
         telemetry: Metrics.
     """
 

@@ -23,7 +23,7 @@ PATIENCE_MS = 1_000
 """A wait up to this is spent on the thread; a longer one in the queue."""
 
 BUSY_MS = 2_000
-"""How soon an order is looked at again when as many requests are under way as may be."""
+"""How soon an order is looked at again when the limit of concurrent requests is reached."""
 
 KNOWN = 5_000
 """Subscribers remembered; the one that was looked at longest ago is forgotten first,

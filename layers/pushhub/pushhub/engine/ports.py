@@ -1,8 +1,8 @@
 """What the use cases need from the outside, as small interfaces.
 
-Real ones live in :mod:`pushhub.adapters`, fakes for tests in ``tests/fakes``; one contract test per port runs against
-both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails: then nothing may
-be assumed about its effect. Times are epoch milliseconds.
+Real ones are in the ``store`` parts of the packages, fakes for tests in ``tests/fakes``; one contract test per port
+runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails:
+then nothing may be assumed about its effect. Times are epoch milliseconds.
 """
 
 from __future__ import annotations

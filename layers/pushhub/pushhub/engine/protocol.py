@@ -91,7 +91,7 @@ class Protocol:
         exhausted: Handles deliveries that gave up.
         change_readers: By name of its own tables: what makes delivery records of the changes in it.
         apis: By prefix of the path: ``/api/`` and the like. The API of the empty prefix has all the rest.
-        producer_apis: The same, of those routes at least that producers ask for; a function that serves producers only
+        producer_apis: The same, with at least the routes that producers ask for; a function that serves only producers
             has these.
     """
 

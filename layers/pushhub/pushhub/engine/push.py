@@ -229,7 +229,7 @@ class Push:
     def _begin(self, run: _Run) -> None:
         """Begin every attempt that there is a thread for.
 
-        Those of slow subscribers that may have none are set aside.
+        Orders for slow subscribers that may not have one now are set aside.
         """
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
@@ -344,7 +344,7 @@ class Push:
     def _give_up_own(self, run: _Run) -> None:
         """Delete what the run received itself and is through with.
 
-        One that cannot be deleted comes again, which is harmless.
+        A message that cannot be deleted comes again, which is harmless.
         """
         over = [sqs_id for sqs_id in run.handles if run.left[sqs_id] <= 0]
         handles = {sqs_id: run.handles.pop(sqs_id) for sqs_id in over}
@@ -399,7 +399,7 @@ class Push:
     ) -> tuple[list[tuple[Received, int]], list[tuple[Received, int]]]:
         """Let those that are still slow wait in the slow lane.
 
-        The others, and what is to be looked at again because the lane took it not.
+        Returns the others, and those to look at again because the lane could not take them.
         """
         now = self._clock.now()
         slow = [each for each in waits if self._windows.slow(_window_key(each[0].order), now)]
@@ -478,7 +478,7 @@ def _window_key(order: WorkOrder) -> Key:
 
 
 def _is_void(received: Received, stored: Delivery | None) -> bool:
-    """Whether an order is for a delivery as it no longer is: whoever changed it has arranged what follows.
+    """Whether an order is for an earlier state of its delivery: whoever changed it has arranged what follows.
 
     Received again, the order may be the one that changed it, so then it counts.
     """

@@ -132,7 +132,7 @@ class Rebuild:
     def run(self, records: Iterable[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
         """Put back every message of which something is still owed, and have its deliveries go on. Can be repeated.
 
-        Push must not run meanwhile: what it is told of and does not find in the table it takes for new.
+        Push must not run meanwhile: it takes deliveries that it does not find in the table for new ones.
 
         Args:
             records: The fields of all records from before the oldest message that is still owed; in any order, repeated

@@ -36,8 +36,8 @@ class Records:
         store: Where records go.
         activity: Where they are counted.
         attempts: Counts what came of those at subscribers that fail.
-        internal: Says by a queue's name whether the hub itself works on its messages; what becomes of them there is not
-            counted.
+        internal: Whether the hub itself works on the messages of a queue, by its name; what becomes of them there is
+            not counted.
         telemetry: Metrics, and events about what was set aside.
     """
 

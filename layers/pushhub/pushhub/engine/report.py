@@ -1,4 +1,4 @@
-"""A project's own part of the newest delivery report. The whole of it tells of all projects, and is for operators."""
+"""A project's own part of the newest delivery report. The whole report is about all projects, and for operators."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One try that a person asks for: of what failed, of what waits, of what arrived, and of what was never owed.
 
 The request is one write, then one order in the retry queue. Whoever asked is told only when both are done, and asks
-again otherwise: a try that is asked for already is not asked for twice. What a crash leaves behind the sweep finds.
+again otherwise: a try that is asked for already is not asked for twice. The sweep finds what a crash leaves behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The slow lane: a queue of their own for subscribers that are known to be slow,
 so that nobody else's orders stand behind theirs.
 
-Who is slow each execution environment finds out by itself, with one attempt, and tells the others by a list that all
+Each execution environment finds out by itself who is slow, with one attempt, and tells the others by a list that all
 read when they are busy. So after some seconds no run of first attempts and of retries waits for such a subscriber any
 more, however many environments there are.
 """
@@ -25,7 +25,7 @@ FRESH_MS = 10_000
 LISTED = 1_000
 """Subscribers of the list that are read, and beyond which none is entered.
 
-What others there are each environment finds out for itself.
+Each environment finds out for itself about any others.
 """
 
 BUSY_ORDERS = 10

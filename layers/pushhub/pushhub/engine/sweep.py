@@ -49,11 +49,11 @@ class Sweep:
         schedule: Where waits are spent that are too long for a queue.
         messages: Messages and deliveries one by one.
         healths: Say which subscribers are left alone: what is owed to them waits, and is not lost.
-        push_queue: Where deliveries go that were never tried.
-        retry_queue: Where those go that wait for a try.
-        poll_queue: Where those go that wait for a poll.
-        route_queue: Where those go that the hub itself works on.
-        internal: Says by a queue's name whether its deliveries are such.
+        push_queue: For deliveries that were never tried.
+        retry_queue: For deliveries that wait for a try.
+        poll_queue: For deliveries that wait for a poll.
+        route_queue: For deliveries that the hub itself works on.
+        internal: Whether the hub itself works on the deliveries of a queue, by its name.
         telemetry: Told of each delivery that was lost.
     """
 

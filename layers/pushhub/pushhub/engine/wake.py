@@ -2,7 +2,7 @@
 
 Each minute one run looks at all shards of the schedule. A shard with little to do it works off itself; for each of
 those with much it starts a run of its own, so that the pace grows with the shards. Nothing is written for a delivery
-that is woken: what a run has queued it passes by, and an order is void once its delivery has changed.
+that is woken: a run moves past what it has queued, and an order is void once its delivery has changed.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Wake:
     Args:
         schedule: Knows whose time has come.
         runs: Starts a run for one shard.
-        retry_queue: Where woken deliveries go.
-        poll_queue: Where those go that are to be polled (hub protocol).
-        route_queue: Where those go that the hub itself works on.
-        internal: Says by a queue's name whether its deliveries are such.
+        retry_queue: For deliveries that wait for a try.
+        poll_queue: For deliveries to be polled (hub protocol).
+        route_queue: For deliveries that the hub itself works on.
+        internal: Whether the hub itself works on the deliveries of a queue, by its name.
         telemetry: Metrics.
         executor: Looks at shards, and sends, side by side.
     """

@@ -3,12 +3,12 @@ few at those that are slow or not known yet, many at those that answer.
 
 An attempt that waits for its answer holds a thread for as long as the subscriber takes, three minutes perhaps. So a
 subscriber starts with one attempt at a time, gets one more with each prompt answer (as TCP's slow start does), and
-falls back to one as soon as an answer takes long. What an execution environment has learned it keeps in memory: at
-worst a subscriber is learned anew.
+falls back to one as soon as an answer takes long. An execution environment keeps in memory what it has learned: at
+worst it learns a subscriber anew.
 
 A project whose endpoints hang, fifty of them perhaps, is one neighbour to the others and not fifty: its slow
-subscribers share a few attempts. One that nobody knows yet is asked all the same, but not among those that are in a
-hurry: see :meth:`Windows.holds_up`.
+subscribers share a few attempts. One that nobody knows yet is still asked, but not among those that are in a hurry:
+see :meth:`Windows.holds_up`.
 """
 
 from __future__ import annotations

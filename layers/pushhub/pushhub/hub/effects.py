@@ -119,7 +119,7 @@ class HubEffects:
         return self._descendants.spend(answered.project, answered.message.root_id, cause=cause, count=count)
 
     def _cut_off(self, answered: Answered) -> None:
-        """Say at the accepted message, once, that what follows from it was more than it may be."""
+        """Note once, at the accepted message, that more followed from it than is allowed."""
         at, root_id = answered.answer.finished_at, answered.message.root_id
         told = ReturnedNotice(
             level=Level.ERROR,

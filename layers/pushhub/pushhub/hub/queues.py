@@ -26,7 +26,7 @@ class IncomingPush(PushSettings):
 
     @property
     def policy(self) -> Exponential:
-        """Without end: what keeps a message from being compared is ours to mend, or the owner's of a filter."""
+        """Tries never end: what keeps a message from being compared is for us to fix, or for the owner of a filter."""
         return Exponential(base_s=1, cap_s=900, holds=True)
 
 

@@ -91,7 +91,7 @@ class HubTarget:
     dialect = DIALECT
 
     def check(self, url: str) -> None:
-        """Owners register mappings, not subscribers; what is wrong with a mapping's URL the mapping says."""
+        """Nothing to do: owners register mappings, not subscribers, and a mapping's URL is checked with it."""
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
         """The mapping's URL."""

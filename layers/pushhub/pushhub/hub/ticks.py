@@ -43,7 +43,7 @@ class HubTicks:
         """Make every due tick, once each: its message's id follows from scheduler and time,
         and the scheduler moves on only after it.
 
-        Ticks missed while nothing ran are left out but for one.
+        Of the ticks missed while nothing ran, only one is made up for.
 
         Args:
             remaining_ms: Milliseconds this invocation has left.

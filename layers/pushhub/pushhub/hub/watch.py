@@ -25,6 +25,6 @@ class HubWatch:
         self._clock = clock
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        """Write the entry of a message of the hub. An older delivery changes nothing, the same one again neither."""
+        """Write the entry of a message. An older delivery changes nothing, and neither does the same one again."""
         if delivery.version > 0:
             self._log.put(log_entry(message, delivery, self._clock.now()))

@@ -1,7 +1,7 @@
 """Acknowledging a push: the subscriber answered 202, worked, and now says that it is done (IronMQ v3 "Long Running
 Processes").
 
-The reservation id sent with each push is the capability: who shows it need not have a token (Iron's own conformance
+The reservation id sent with each push is the capability: whoever shows it needs no token (Iron's own conformance
 server sends none). Being derived from the message, the subscriber and the attempt, it can be checked while the push is
 still open and nothing has been written about that attempt.
 """

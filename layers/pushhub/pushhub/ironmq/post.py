@@ -148,7 +148,7 @@ class Post:
             executor: Writes them.
 
         Returns:
-            Each message's id, or what it failed of: that one has to be posted again.
+            Each message's id, or the error it failed with: that one has to be posted again.
 
         Raises:
             Unavailable: Nothing may be assumed of any; call again.

@@ -224,8 +224,7 @@ class PullQueues:
                 )
 
     def _deleted(self, queue: Queue, taken: Sequence[ReadMessage], *, by: int) -> list[ReadMessage]:
-        """Delete messages that are handed out for good: those of which nobody can tell any more whether they are
-        deleted go out, too.
+        """Delete messages that are handed out for good; those whose deletion is in doubt go out, too.
 
         What is not deleted in time for an answer goes back.
         """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.wire.requests import TokenRequest
 
 LONGEST_MINUTES = 525_600
-"""A token asked for longer than this many minutes (a year) ends after them all the same."""
+"""A token asked for longer than this many minutes (a year) still ends after them."""
 
 
 class ConsumerTokens:

@@ -1,4 +1,4 @@
-"""Projects, queues and subscribers: the settings an owner gives the hub."""
+"""Queues and subscribers: the settings an owner gives the hub."""
 
 from __future__ import annotations
 

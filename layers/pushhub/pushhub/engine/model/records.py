@@ -75,7 +75,7 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
 
 
 def _record_of_addition(delivery: Delivery, added_at: int) -> DeliveryRecord:
-    """What is owed since later than its message was accepted: an acceptance of its own, of this one delivery."""
+    """What came to be owed after its message was accepted: an acceptance of its own, for this one delivery."""
     owed = _delivery_event(delivery, RecordKind.ACCEPTED, number=delivery.version, at=added_at)
     return replace(
         owed,

@@ -109,7 +109,7 @@ class WorkOrder:
 
 
 _BODIES = frozenset({"body", "body_base64", "body_ref"})
-"""Fields of an order one of which its message's body is in."""
+"""Fields of an order; its message's body is in one of them."""
 
 
 def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
