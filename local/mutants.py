@@ -39,7 +39,7 @@ pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "local.mutant_tests"]
 pytest_add_cli_args_test_selection = [{tests}]
 also_copy = [{beside}, "template.yaml"]
 on_dependency_change = "ignore"
-timeout_constant = 60.0
+timeout_constant = 20.0
 timeout_multiplier = 4.0
 type_check_command = [{mypy}]
 
