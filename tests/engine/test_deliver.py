@@ -276,13 +276,13 @@ def test_a_first_attempt_is_made_with_everything_written_and_told() -> None:
 def test_a_failure_is_looked_at_again_when_its_wait_is_over() -> None:
     bench, message = Bench(), a_message()
     bench.outcomes = [answered(503, error_class="reset")]
-    assert bench.run(message, receive_count=3) == Following(Follow.LATER, START + 30 + 60_000)
+    assert bench.run(message, receive_count=2) == Following(Follow.LATER, START + 30 + 60_000)
     stored = bench.stored(message)
     assert (stored.state, stored.due_at, stored.scheduled) == (DeliveryState.RETRYING, START + 60_030, False)
     assert bench.telemetry.counts == {"AttemptsFailed": 1}
     [(_, event)] = bench.telemetry.events
     told = ("verdict", "state", "status_code", "error_class", "receive_count", "wait_after_ms")
-    assert [event[each] for each in told] == ["failed", "retrying", 503, "reset", 3, 60_000]
+    assert [event[each] for each in told] == ["failed", "retrying", 503, "reset", 2, 60_000]
 
 
 def test_the_last_failure_goes_to_the_error_queue_and_is_counted() -> None:
@@ -291,6 +291,33 @@ def test_the_last_failure_goes_to_the_error_queue_and_is_counted() -> None:
     assert bench.run(message, waiting(message, tries=2, attempts=2)) == Following(Follow.ERROR)
     assert bench.stored(message).state is DeliveryState.EXHAUSTED
     assert bench.telemetry.counts == {"AttemptsFailed": 1, "DeliveriesExhausted": 1}
+
+
+def test_a_subscribers_own_policy_says_how_often_and_how_far_apart() -> None:
+    message = a_message()
+    bench = Bench(a_subscriber(retry=FixedDelay(retries=9, delay_s=7)))
+    bench.outcomes = [answered(500)]
+    assert bench.run(message, waiting(message, tries=5)) == Following(Follow.LATER, START + 30 + 7_000)
+    # And when it allows no more, none is made
+    bench = Bench(a_subscriber(retry=FixedDelay(retries=0, delay_s=7)))
+    assert bench.run(message, waiting(message, tries=1)) == Following(Follow.ERROR)
+    assert bench.orders == []
+
+
+def test_what_is_in_no_order_looks_for_no_successor() -> None:
+    message = a_message()
+    for gone in (False, True):
+        bench = Bench()
+
+        def never(ended: object) -> None:
+            raise AssertionError("nothing waits behind it")
+
+        bench.subscribers.behind = never  # type: ignore[method-assign]
+        bench.messages.accept_once(message)
+        if gone:
+            bench.messages.delete(message)
+        bench.run(message, waiting(message), bare=gone)
+        assert bench.stored(message).settled
 
 
 def test_what_is_held_for_a_person_is_counted_and_its_order_given_up() -> None:
@@ -458,6 +485,7 @@ def test_without_its_queue_a_delivery_is_cancelled(gone: str) -> None:
     assert bench.run(message, waiting(message)) == Following(Follow.NOTHING)
     closed = bench.stored(message)
     assert (closed.state, closed.reason) == (DeliveryState.CANCELLED, "queue_deleted")
+    assert bench.told == [("q", message, closed)]
     assert bench.telemetry.named("delivery_closed")[0]["reason"] == "queue_deleted"
 
 
@@ -470,6 +498,7 @@ def test_what_was_there_when_the_queue_was_cleared_is_cancelled(after_ms: int, c
     stored = bench.stored(message)
     ended = (DeliveryState.CANCELLED, "queue_cleared") if cleared else (DeliveryState.DELIVERED, "")
     assert (stored.state, stored.reason) == ended
+    assert bench.told[0] == ("q", message, stored)
 
 
 def test_a_first_attempt_takes_the_queue_as_it_is_remembered_and_a_retry_as_it_is() -> None:
@@ -497,6 +526,12 @@ def test_what_is_remembered_and_does_not_fit_the_message_is_looked_up(lacks: str
     bench.run(message)
     assert bench.asked_fresh == [False, True]
     assert bench.stored(message).state is DeliveryState.DELIVERED
+
+
+def test_the_subscriber_owed_is_enough_to_be_remembered() -> None:
+    bench = Bench(a_subscriber("a"))
+    bench.run(a_message("a", "b"))
+    assert bench.asked_fresh == [False]
 
 
 def test_in_unicast_every_subscriber_of_the_message_must_be_remembered() -> None:
@@ -633,6 +668,12 @@ def test_a_limit_lets_it_begin_or_wait() -> None:
     assert bench.telemetry.counts == {"DeliveriesPutAside": 1}
 
 
+def test_a_limited_attempt_is_no_probe() -> None:
+    bench = Bench(a_subscriber(limits=Limits(rate_per_s=1)), circuit=Circuit())
+    bench.run(a_message())
+    assert [probe for _, _, _, probe in bench.learned] == [False]
+
+
 def test_the_place_is_given_back_when_the_attempt_fails_on_us() -> None:
     bench, message = Bench(a_subscriber(limits=Limits(concurrency=1))), a_message()
     bench.plan.strike(Fault.FAILS, of="messages.save")
@@ -750,6 +791,27 @@ def test_an_order_for_a_try_that_was_made_or_dropped_does_nothing() -> None:
         bench, message = Bench(), a_message()
         assert bench.run(message, waiting(message, due_at=due_at), manual=True) == Following(Follow.NOTHING)
         assert (bench.orders, bench.told) == ([], [])
+
+
+def test_an_answer_that_ends_the_automatic_tries_too_is_told_and_one_beside_none_is_not() -> None:
+    message = a_message()
+    stop = answered(400, asked=Asked(stops=Stops.DELIVERY, reason="asked_to_stop"))
+    bench = Bench()
+    bench.outcomes = [stop]
+    assert bench.run(message, asked_for(message), manual=True) == Following(Follow.ERROR)
+    assert (bench.stored(message).state, bench.stored(message).reason) == (DeliveryState.EXHAUSTED, "asked_to_stop")
+    # Given a subscriber that was not owed the message
+    bench = Bench()
+    bench.outcomes = [stop]
+    only = replace(added(message, "a", due_at=None), asked_at=START, version=1)
+    assert bench.run(message, only, manual=True) == Following(Follow.NOTHING)
+    assert bench.stored(message).state is DeliveryState.EXHAUSTED
+
+
+def test_a_try_of_what_had_ended_that_there_is_no_time_for_is_made_later() -> None:
+    message = a_message()
+    ended = waiting(message, state=DeliveryState.EXHAUSTED, due_at=None, settled_at=START, asked_at=START)
+    assert Bench().run(message, ended, manual=True, remaining_ms=0) == Following(Follow.LATER, START)
 
 
 def test_whoever_has_to_know_of_an_end_is_told_once() -> None:
