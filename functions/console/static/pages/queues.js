@@ -242,7 +242,7 @@ function Replay({ queue, subscriber, onDone }) {
   const count = async () => {
     const found = await parts(true, (so_far) => setSaid(`Counted ${so_far}.`));
     setMost(found);
-    setSaid(found ? `${found} were given up and can still be delivered.` : "Nothing was given up that can still be delivered.");
+    setSaid(found ? `${found} ${found === 1 ? "was" : "were"} given up and can still be delivered.` : "Nothing was given up that can still be delivered.");
     return found;
   };
   const run = async () => {
@@ -250,11 +250,11 @@ function Replay({ queue, subscriber, onDone }) {
     setMost(all);
     const sent = await parts(false, (so_far) => {
       setDone(so_far);
-      setSaid(`${so_far} of ${all} are tried again.`);
+      setSaid(`${so_far} of ${all} tried again.`);
     });
     setDone(null);
     setMost(null);
-    setSaid(`${sent} are tried again, once each.`);
+    setSaid(sent === 1 ? "1 is tried again, once." : `${sent} are tried again, once each.`);
     onDone();
   };
   return html`<${Card} title="Send again what it missed">
