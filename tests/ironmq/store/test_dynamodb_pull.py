@@ -21,6 +21,7 @@ from pushhub.ironmq.ports import PullMessage
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from pushhub.ironmq.store.changes import record_of_pull_change
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
+from pushhub.ironmq.store.pull_places import MARK, SHARDS
 
 LINE = "f0e1d2c3b4a5"
 MINUTE = 60_000
@@ -50,7 +51,7 @@ class Bench:
 
     def places(self) -> list[str]:
         """Places that have an entry."""
-        return sorted(each["sk"]["S"] for each in self._items() if each["sk"]["S"] != MESSAGE)
+        return sorted(each["sk"]["S"] for each in self._items() if each["sk"]["S"] not in (MESSAGE, MARK))
 
     def _items(self) -> list[dict[str, Any]]:
         return self.tables.scan(TableName=aws.PULL_TABLE)["Items"]
@@ -461,3 +462,103 @@ def test_places_in_the_queue_are_no_records(bench: Bench) -> None:
     keys = {"pk": {"S": f"{PROJECT}#{LINE}#~0"}, "sk": {"S": f"0#{given.message_id}"}}
     change = {"Keys": keys, "NewImage": keys, "ApproximateCreationDateTime": NOW / 1000}
     assert record_of_pull_change({"dynamodb": change}) is None
+
+
+def posted_fast(bench: Bench, count: int, **changes: Any) -> list[Message]:
+    """Messages of one environment that posts many."""
+    given = [message(queue_uid=LINE, subscriber_ids=(), **changes) for _ in range(count)]
+    for start in range(0, count, 100):
+        bench.store.put(given[start : start + 100])
+    return given
+
+
+def partitions(bench: Bench) -> set[str]:
+    """Partitions that hold places."""
+    items = bench.tables.scan(TableName=aws.PULL_TABLE)["Items"]
+    return {each["pk"]["S"] for each in items if each["sk"]["S"] not in (MESSAGE, MARK)}
+
+
+def test_a_queue_that_is_posted_to_fast_is_spread_and_a_consumer_alone_still_gets_its_order(bench: Bench) -> None:
+    # Given a queue that one environment posts many messages to
+    given = posted_fast(bench, 400)
+    assert len(partitions(bench)) == SHARDS
+    # Then a consumer of another environment gets all in order, and sizes count all
+    other = DynamoDBPullStore(bench.tables, aws.PULL_TABLE, bench.clock)
+    assert other.size(PROJECT, LINE, NOW) == 400
+    assert other.size(PROJECT, LINE, NOW, at_most=350) == 350
+    held = [each for _ in range(4) for each in other.reserve(PROJECT, LINE, count=100, timeout_ms=MINUTE, now=NOW)]
+    assert ids(held) == [each.message_id for each in given]
+    # And what it gives back or lets time out, too
+    other.release(given[7].key, reservation_id=held[7].reservation_id or "", delay_ms=0, now=NOW)
+    assert ids(other.peek(PROJECT, LINE, count=5, now=NOW)) == [given[7].message_id]
+    assert ids(other.reserve(PROJECT, LINE, count=50, timeout_ms=MINUTE, now=NOW + MINUTE)) == [
+        each.message_id for each in given[:50]
+    ]
+
+
+def test_a_queue_that_was_spread_is_looked_into_once_again_when_it_is_idle(bench: Bench) -> None:
+    # Given a queue that was spread, and one message that is delayed beyond the time of its mark
+    given = posted_fast(bench, 300)
+    posted_fast(bench, 100, due_at=NOW + 20 * MINUTE)
+    held = bench.reserve(300, timeout_ms=MINUTE)
+    for each in held:
+        bench.store.delete(each.message.key, reservation_id=each.reservation_id, now=NOW)
+    assert len(held) == len(given)
+    # When the mark's time is over, then consumers still look everywhere, for the delayed ones
+    bench.clock.advance(seconds=15 * 60)
+    assert bench.reserve(now=NOW + 15 * MINUTE) == []
+    assert len(bench.reserve(100, now=NOW + 20 * MINUTE)) == 100
+    for item in bench.stored():
+        bench.store.delete(
+            decode_pull_message(item).message.key,
+            reservation_id=decode_pull_message(item).reservation_id,
+            now=NOW + 20 * MINUTE,
+        )
+    # When nothing is left, then the next look finds that out, and those after it are one query
+    assert bench.reserve(now=NOW + 21 * MINUTE) == []
+    bench.client.calls.clear()
+    assert bench.reserve(now=NOW + 22 * MINUTE) == []
+    assert [operation for operation, _ in bench.client.calls] == ["query"]
+    # And what is posted late is posted to where they look
+    late = bench.put(1)
+    assert ids(bench.reserve(now=NOW + 22 * MINUTE)) == [late[0].message_id]
+
+
+def test_nothing_goes_to_other_shards_when_their_mark_cannot_be_written_or_ends_soon(bench: Bench) -> None:
+    # Given a service that does not take the mark
+    bench.store.put([message(queue_uid=LINE) for _ in range(100)])
+    bench.client.next("put_item", aws.fails)
+    bench.store.put([message(queue_uid=LINE) for _ in range(100)])
+    assert len(partitions(bench)) == 1
+    # When it does, and ten minutes go by in which this environment posts little
+    bench.store.put([message(queue_uid=LINE) for _ in range(100)])
+    assert len(partitions(bench)) > 1
+    before = bench.places()
+    bench.clock.advance(seconds=9.5 * 60)
+    bench.store.put([message(queue_uid=LINE) for _ in range(20)])
+    # Then its messages go to the first shard again before the mark ends
+    new = set(bench.places()) - set(before)
+    items = bench.tables.scan(TableName=aws.PULL_TABLE)["Items"]
+    assert {each["pk"]["S"].rpartition("~")[2] for each in items if each["sk"]["S"] in new} == {"0"}
+
+
+def test_consumers_that_meet_look_into_a_shard_of_their_own(bench: Bench) -> None:
+    # Given a spread queue and a consumer that has met another
+    given = posted_fast(bench, 400)
+    bench.clock.jitter_value = 0.4
+
+    def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        bench.tables.delete_item(TableName=aws.PULL_TABLE, Key=parameters["Key"])
+        return real(**parameters)
+
+    bench.client.next("update_item", too_late)
+    assert len(bench.reserve(10)) == 10
+    # When it reserves again, then it reads one shard
+    bench.client.calls.clear()
+    assert len(bench.reserve(10)) == 10
+    assert bench.client.count("query") <= 2
+    # And when that is empty, all others: nothing is left behind
+    while bench.reserve(50):
+        pass
+    assert {decode_pull_message(each).reserved_count for each in bench.stored()} == {1}
+    assert len(bench.stored()) == len(given) - 1

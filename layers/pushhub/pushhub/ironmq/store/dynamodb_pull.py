@@ -142,27 +142,30 @@ class DynamoDBPullStore:
         self._threads = threads
         self._crowds: dict[tuple[str, str], _Crowd] = {}
         self._table = Table(client, table, clock)
-        self._places = PullPlaces(self._table)
+        self._places = PullPlaces(self._table, clock)
 
     def put(self, messages: Sequence[Message]) -> None:
         """Stored all or none, then given their places: only a call that fails between the two can leave some of them in
         the queue.
         """
         for start in range(0, len(messages), _PUTS_PER_CALL):
-            items = [
-                encode_pull_item(each, place=first_place(each)) for each in messages[start : start + _PUTS_PER_CALL]
-            ]
+            items = [self._entering(each, first_place(each)) for each in messages[start : start + _PUTS_PER_CALL]]
             self._places.enter(self._put_alone(items[0]) if len(items) == 1 else self._put_together(items))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         # A message that is moved here again, after it was consumed, gets a place of its own.
         place = first_place(message, secrets.token_hex(4))
-        item = encode_pull_item(message, place=place, reserved_count=reserved_count)
+        item = self._entering(message, place, reserved_count=reserved_count)
         (stored,) = self._put_alone(item)
         if stored is not item and decode_pull_message(stored).message.cause != message.cause:
             return Once.TAKEN
         self._places.enter([stored])
         return Once.STORED if stored is item else Once.KNOWN
+
+    def _entering(self, message: Message, place: str, *, reserved_count: int = 0) -> Item:
+        """The item of a message that enters its queue."""
+        shard = self._places.shard_for(message.project, message.queue_uid, message.message_id)
+        return encode_pull_item(message, place=place, reserved_count=reserved_count, shard=shard)
 
     def _put_alone(self, item: Item) -> list[Item]:
         """The item as it is stored now: the one given, or that of an earlier call, which may have been cut off before
@@ -245,10 +248,11 @@ class DynamoDBPullStore:
         consumers come to have one each.
         """
         most = max(_FEWEST_SLICES, min(_MOST_SLICES, _CROWDED_ENTRIES // call.wanted))
-        seen = list(islice(self._candidates(call, most * call.wanted), most * call.wanted))
-        slices = 1 << max(0, min(most, len(seen) // call.wanted).bit_length() - 1)
         crowd = self._crowds.get((call.project_id, call.pull_uid))
-        start = crowd.lane % slices if crowd else 0
+        lane = crowd.lane if crowd else None
+        seen = list(islice(self._candidates(call, most * call.wanted, lane=lane), most * call.wanted))
+        slices = 1 << max(0, min(most, len(seen) // call.wanted).bit_length() - 1)
+        start = lane % slices if lane else 0
         cut: dict[int, list[Candidate]] = {}
         for each in seen:
             cut.setdefault(zlib.crc32(each.message_id.encode()) % slices, []).append(each)
@@ -441,10 +445,10 @@ class DynamoDBPullStore:
                 break
         return items
 
-    def _candidates(self, call: _Reserving, first_page: int) -> Iterator[Candidate]:
+    def _candidates(self, call: _Reserving, first_page: int, *, lane: int | None = None) -> Iterator[Candidate]:
         """Available messages in order, read as they are asked for; expired ones are set aside."""
         now = self._now(call)
-        for each in self._places.front(call.project_id, call.pull_uid, now=now, first_page=first_page):
+        for each in self._places.front(call.project_id, call.pull_uid, now=now, first_page=first_page, lane=lane):
             if each.expires_at <= now:
                 call.expired.append(each)
             elif each.place not in call.missed:

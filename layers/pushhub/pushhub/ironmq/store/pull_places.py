@@ -6,14 +6,24 @@ the new one is written, then the old one is deleted. No place is used twice. So 
 does not stand is out of date for good, and while a message lives there is always an entry that leads to it: at the
 place where it stands or, if whoever moved it was cut off, where it stood before. Who meets an entry that is out of date
 mends it.
+
+A queue's entries lie in one partition, until an environment posts many messages to it. Then it leaves a mark before the
+first place, good for ten minutes, and places go to eight partitions by the hash of the message's id. Who looks for
+messages sees the mark in the look it takes anyway, and merges the fronts of all. A mark whose time is over goes once
+nothing is left in the other partitions, and nothing goes there for a minute before.
 """
 
 from __future__ import annotations
 
 import heapq
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeVar
 
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.ironmq.store._pull_items import (
     AVAILABLE,
@@ -26,8 +36,30 @@ from pushhub.ironmq.store._pull_items import (
     shard_key,
 )
 
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+
+_T = TypeVar("_T")
+
 _PAGE = 1000
 """Entries read at once behind the first page, and messages come back that are considered together."""
+SHARDS = 8
+"""Parts of the entries of a queue that is posted to fast: each takes 1,000 writes a second, which are 250 messages'."""
+MARK = "!"
+"""Sort key, before all places, of the item that tells consumers of shards other than the first, and until when (at
+least) messages go there."""
+_BUSY = 200
+"""Messages that an environment has posted to a queue within :data:`_BUSY_WITHIN_MS` when it begins to use all
+shards."""
+_BUSY_WITHIN_MS = 10_000
+_MARKED_MS = 600_000
+_SURE_MS = 60_000
+"""How long before a mark's time is over its queue's posts go to the first shard again: longer than any call, and than
+clocks differ."""
+_MARK_KEPT_S = 40 * 86_400
+"""Longer than any message."""
+_QUEUES = 1_000
+"""Queues of which something is remembered; more are forgotten and found out again."""
 
 
 class PullPlaces:
@@ -35,10 +67,15 @@ class PullPlaces:
 
     Args:
         table: The table of pull queues.
+        clock: Tells how fast this environment posts.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
+        self._clock = clock
+        self._posted: dict[tuple[str, str], tuple[int, int]] = {}
+        self._marked: dict[tuple[str, str], int] = {}
+        self._seen_spread: dict[tuple[str, str], bool] = {}
 
     def enter(self, items: Sequence[Item]) -> None:
         """Write entries where messages stand now, given their items. Once a message is stored, this makes it one of its
@@ -71,7 +108,39 @@ class PullPlaces:
             [{"pk": shard_key(project_id, pull_uid, each.shard), "sk": text(each.place)} for each in candidates]
         )
 
-    def front(self, project_id: str, pull_uid: str, *, now: int, first_page: int) -> Iterator[Candidate]:
+    def shard_for(self, project_id: str, pull_uid: str, message_id: str) -> int:
+        """The shard for the place of a new message: the first, unless this environment posts many to the queue."""
+        return zlib.crc32(message_id.encode()) % SHARDS if self._spreads((project_id, pull_uid)) else 0
+
+    def _spreads(self, queue: tuple[str, str]) -> bool:
+        """Whether a message may go to any shard now, as consumers are sure to see the mark that sends them there."""
+        now = self._clock.now()
+        began, count = self._posted.get(queue, (now, 0))
+        if now - began > _BUSY_WITHIN_MS:
+            began, count = now, 0
+        _remember(self._posted, queue, (began, count + 1))
+        if count + 1 >= _BUSY and self._marked.get(queue, 0) - now < _MARKED_MS // 2:
+            with suppress(Unavailable):
+                _remember(self._marked, queue, self._mark(queue, now + _MARKED_MS))
+        return now < self._marked.get(queue, 0) - _SURE_MS
+
+    def _mark(self, queue: tuple[str, str], until: int) -> int:
+        """Tell consumers that messages go to all shards until then; until when they do, which may be later."""
+        mark = _mark_key(*queue) | {"until": number(until), "ttl": number(until // 1000 + _MARK_KEPT_S)}
+        try:
+            self._table.put(
+                mark,
+                ConditionExpression="attribute_not_exists(pk) OR #until < :until",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":until": mark["until"]},
+            )
+        except ConditionRefused as refused:
+            return int(refused.stored["until"]["N"])
+        return until
+
+    def front(
+        self, project_id: str, pull_uid: str, *, now: int, first_page: int, lane: int | None = None
+    ) -> Iterator[Candidate]:
         """Messages that nobody holds, in the order of the queue, read as they are asked for; expired ones among them.
 
         Args:
@@ -79,37 +148,93 @@ class PullPlaces:
             pull_uid: Generation of its messages.
             now: Epoch milliseconds.
             first_page: How many are likely to be asked for.
+            lane: Look into one shard only, picked by this, if it has any and the queue is known to have several.
         """
-        # One look shows a short queue whole: those that nobody has held, then those that came back.
-        look = self._read(project_id, pull_uid, AVAILABLE, away_before(now), first_page)
-        new = [each for each in look if each.place < AWAY]
-        back = look[len(new) :]
-        if len(look) == first_page:
+        if lane is not None and (project_id, pull_uid) in self._seen_spread:
+            found, _ = self._look(project_id, pull_uid, lane % SHARDS, now, first_page)
+            first = next(found, None)
+            if first is not None:
+                return chain([first], found)
+        found, until = self._look(project_id, pull_uid, 0, now, first_page)
+        if until is None:
+            self._seen_spread.pop((project_id, pull_uid), None)
+            return found
+        _remember(self._seen_spread, (project_id, pull_uid), True)
+        others = [self._look(project_id, pull_uid, shard, now, first_page)[0] for shard in range(1, SHARDS)]
+        all_found = heapq.merge(found, *others, key=_rank)
+        first = next(all_found, None)
+        if first is None:
+            self._unmark(project_id, pull_uid, until, now)
+            return iter(())
+        return chain([first], all_found)
+
+    def _unmark(self, project_id: str, pull_uid: str, until: int, now: int) -> None:
+        """Once its time is over and no other shard has any entry, whenever it is for, consumers need to look into one
+        only.
+        """
+        if now <= until or any(self._holds_any(project_id, pull_uid, shard) for shard in range(1, SHARDS)):
+            return
+        with suppress(ConditionRefused):
+            self._table.delete(
+                _mark_key(project_id, pull_uid),
+                ConditionExpression="#until = :until",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":until": number(until)},
+            )
+
+    def _holds_any(self, project_id: str, pull_uid: str, shard: int) -> bool:
+        pages = self._table.pages(
+            Select="COUNT",
+            ConsistentRead=True,
+            Limit=1,
+            KeyConditionExpression="pk = :shard",
+            ExpressionAttributeValues={":shard": shard_key(project_id, pull_uid, shard)},
+        )
+        return any(page["Count"] for page in pages)
+
+    def _look(
+        self, project_id: str, pull_uid: str, shard: int, now: int, first_page: int
+    ) -> tuple[Iterator[Candidate], int | None]:
+        """The front of a shard; and until when there are others, None when there are none (the first shard knows)."""
+        # One look shows a short queue whole: its mark, those that nobody has held, then those that came back.
+        look = self._read(shard_key(project_id, pull_uid, shard), MARK, away_before(now), first_page)
+        cut = len(look) == first_page
+        until: int | None = None
+        if look and look[0]["sk"]["S"] == MARK:
+            until = int(look.pop(0)["until"]["N"])
+        candidates = [decode_candidate(each) for each in look]
+        new = [each for each in candidates if each.place < AWAY]
+        back = candidates[len(new) :]
+        more = cut and not back
+        if cut:
             # What came back is read first and whole, because its order is not the queue's.
-            back = self._read(project_id, pull_uid, AWAY, away_before(now), _PAGE)
-        waiting = self._waiting(project_id, pull_uid, new, more=len(new) == first_page)
-        return heapq.merge(sorted(back, key=_rank), waiting, key=_rank)
+            read = self._read(shard_key(project_id, pull_uid, shard), AWAY, away_before(now), _PAGE)
+            back = [decode_candidate(each) for each in read]
+        waiting = self._waiting(project_id, pull_uid, shard, new, more=more)
+        return heapq.merge(sorted(back, key=_rank), waiting, key=_rank), until
 
     def count(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
         """Messages in the queue; counting ends at ``at_most``. Reads 1 MB (some 8,000 messages) a call."""
         bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
-        pages = self._table.pages(
-            **bound,
-            Select="COUNT",
-            ConsistentRead=True,
-            KeyConditionExpression="pk = :shard",
-            FilterExpression="expires_at > :now",
-            ExpressionAttributeValues={":shard": shard_key(project_id, pull_uid, 0), ":now": number(now)},
-        )
+        shards = SHARDS if self._table.get(_mark_key(project_id, pull_uid)) else 1
         count = 0
-        for page in pages:
-            count += page["Count"]
-            if at_most is not None and count >= at_most:
-                return at_most
+        for shard in range(shards):
+            pages = self._table.pages(
+                **bound,
+                Select="COUNT",
+                ConsistentRead=True,
+                KeyConditionExpression="pk = :shard",
+                FilterExpression="expires_at > :now",
+                ExpressionAttributeValues={":shard": shard_key(project_id, pull_uid, shard), ":now": number(now)},
+            )
+            for page in pages:
+                count += page["Count"]
+                if at_most is not None and count >= at_most:
+                    return at_most
         return count
 
     def _waiting(
-        self, project_id: str, pull_uid: str, first: Sequence[Candidate], *, more: bool
+        self, project_id: str, pull_uid: str, shard: int, first: Sequence[Candidate], *, more: bool
     ) -> Iterator[Candidate]:
         found = first
         while True:
@@ -117,21 +242,33 @@ class PullPlaces:
             if not more:
                 return
             # "!" sorts before every character of a place, so nothing lies between the last one read and this.
-            found = self._read(project_id, pull_uid, f"{found[-1].place}!", AWAY, _PAGE)
+            after = f"{found[-1].place}!" if found else AVAILABLE
+            read = self._read(shard_key(project_id, pull_uid, shard), after, AWAY, _PAGE)
+            found = [decode_candidate(each) for each in read]
             more = len(found) == _PAGE
 
-    def _read(self, project_id: str, pull_uid: str, first: str, last: str, limit: int) -> list[Candidate]:
+    def _read(self, shard: dict[str, str], first: str, last: str, limit: int) -> list[Item]:
         items = self._table.items(
             KeyConditionExpression="pk = :shard AND sk BETWEEN :first AND :last",
             ExpressionAttributeValues={
-                ":shard": shard_key(project_id, pull_uid, 0),
+                ":shard": shard,
                 ":first": text(first),
                 ":last": text(last),
             },
             ConsistentRead=True,
             Limit=limit,
         )
-        return [decode_candidate(each) for each in islice(items, limit)]
+        return list(islice(items, limit))
+
+
+def _remember(known: dict[tuple[str, str], _T], queue: tuple[str, str], value: _T) -> None:
+    if len(known) >= _QUEUES:
+        known.clear()
+    known[queue] = value
+
+
+def _mark_key(project_id: str, pull_uid: str) -> Item:
+    return {"pk": shard_key(project_id, pull_uid, 0), "sk": text(MARK)}
 
 
 def _rank(candidate: Candidate) -> str:
