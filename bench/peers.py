@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -199,10 +200,11 @@ def measured(peer: Any, endpoint: Endpoint, options: argparse.Namespace) -> list
     endpoint.wait(lambda: posted.keys() <= endpoint.seen.keys(), 3 * WITHIN_S)
     took = max(endpoint.seen[each] for each in posted) - min(posted.values())
     p50, p95 = (f"{waits[int(share * len(waits))]:.0f}" for share in (0.5, 0.95))
+    figures = [f"{options.messages / took:.0f}", p50, p95]
+    if options.without_kills:
+        return [*figures, "", ""]
     return [
-        f"{options.messages / took:.0f}",
-        p50,
-        p95,
+        *figures,
         lost(peer, endpoint, options.messages, broker=False),
         lost(peer, endpoint, options.messages, broker=True),
     ]
@@ -223,6 +225,8 @@ def main() -> None:
     parser.add_argument("--redis", default="redis-server")
     parser.add_argument("--messages", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--only", default="", help="peers in whose name this pattern is found")
+    parser.add_argument("--without-kills", action="store_true", help="nothing is killed")
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
@@ -236,7 +240,7 @@ def main() -> None:
             ("Dramatiq, AOF", lambda: Peer("dramatiq", options.redis, careful=True)),
             ("the hub, local stack", lambda: Hub(f"{endpoint.url}/stamp")),
         ]
-        for name, make in peers:
+        for name, make in (each for each in peers if re.search(options.only, each[0])):
             with closing(make()) as peer:
                 rows.append([name, *measured(peer, endpoint, options)])
             print(rows[-1], flush=True)
