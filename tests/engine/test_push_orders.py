@@ -724,3 +724,64 @@ def test_a_run_receives_no_more_while_as_many_wait_as_there_are_threads(
     bench.work(bench.received("push", *(an_order(str(each)) for each in range(orders))))
     assert len(bench.looked_at) == orders
     assert (executor.receives > 0) is receives
+
+
+def test_whatever_the_slow_lane_does_not_take_is_kept_together() -> None:
+    # Given a slow lane that takes nothing, an order for one that is listed, and others for one that turns out slow
+    bench = Bench()
+
+    def refuse(orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
+        raise Unavailable("sqs:SendMessageBatch")
+
+    bench.queues["slow"].send_packed = refuse  # type: ignore[method-assign]
+    bench.subscribers.note_slow([("p", "u", "listed")], bench.clock.now() + 10**6)
+    bench.takes(SLOW_MS + 1, of="1")
+    orders = [an_order(str(number), to="listed" if not number else "s") for number in range(BUSY_ORDERS)]
+    batch = bench.received("push", *orders)
+    # Then all but the one that was attempted stay where they were
+    assert bench.work(batch) == {each.sqs_id for each in batch if each.order.key.message_id != "1"}
+
+
+def test_all_that_cannot_be_handed_on_is_kept_whatever_it_waits_for() -> None:
+    # Given queues that take nothing
+    def refuse(*given: object) -> None:
+        raise Unavailable("sqs")
+
+    bench = Bench()
+    batch = bench.received("retry", *(an_order(each, to=each) for each in "1234"))
+    for name in ("errors", "poll", "retry"):
+        bench.queues[name].send = bench.queues[name].send_packed = refuse  # type: ignore[method-assign, assignment]
+    bench.follow(Follow.ERROR, of="1")
+    bench.follow(Follow.LATER, 5_000, of="2")
+    bench.follow(Follow.LATER, 100_000, of="3")
+    bench.follow(Follow.POLL, 5_000, of="4")
+    assert bench.work(batch, "retry") == {each.sqs_id for each in batch}
+    # And so it is in the slow lane
+    bench = Bench()
+    batch = bench.received("slow", *(an_order(each, to=each) for each in "12"))
+    for name in ("errors", "slow"):
+        bench.queues[name].send = bench.queues[name].send_packed = refuse  # type: ignore[method-assign, assignment]
+    bench.follow(Follow.ERROR, of="1")
+    bench.takes(SLOW_MS + 1, of="2")
+    bench.follow(Follow.LATER, 5_000, of="2")
+    assert bench.work(batch, "slow") == {each.sqs_id for each in batch}
+
+
+def test_what_waits_for_a_thread_is_not_forgotten_for_what_comes_meanwhile() -> None:
+    # Given two orders for one subscriber, one of which waits, and one for another in the queue
+    bench, _ = with_meanwhile(lane=False)
+    batch = bench.received("push", an_order("1"), an_order("2"))
+    bench.queues["push"].send([(an_order("3", to="b"), 0)])
+    bench.work(batch)
+    assert sorted(each.order.key.message_id for each, _ in bench.looked_at) == ["1", "2", "3"]
+
+
+def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_since() -> None:
+    # Given ten orders in the queue, which one receive takes, and behind them the one under way once more
+    bench, executor = with_meanwhile()
+    batch = bench.received("push", an_order("1"))
+    others = [(an_order(f"1{number}", to=f"t{number}"), 0) for number in range(10)]
+    bench.queues["push"].send([*others, (an_order("1"), 0)])
+    bench.work(batch)
+    assert executor.receives == 3
+    assert len(bench.looked_at) == 11

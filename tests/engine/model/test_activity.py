@@ -108,6 +108,8 @@ def test_the_busiest_are_counted_and_of_the_others_how_many_attempts_they_had() 
     assert [*counted] == ["a", "b", *[str(number) for number in range(FREE_WRITES - 2)]]
     assert (counted["a"], left_out) == (SubscriberActivity(attempts=3), 2)
     # And as many as their attempts pay for
-    many = {f"{number:02d}": SubscriberActivity(attempts=ATTEMPTS_A_WRITE // 2) for number in range(30)}
+    many = {
+        f"{number:02d}": SubscriberActivity(attempts=ATTEMPTS_A_WRITE // 2, took_ms=-number) for number in range(30)
+    }
     counted, left_out = busiest(many)
-    assert (len(counted), left_out) == (15, 15 * ATTEMPTS_A_WRITE // 2)
+    assert ([*counted], left_out) == ([f"{number:02d}" for number in range(15)], 15 * ATTEMPTS_A_WRITE // 2)
