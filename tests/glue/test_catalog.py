@@ -20,8 +20,8 @@ TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf
     ("table", "schema"), [("records", CURATED), ("deliveries", DELIVERY), ("attempts_hourly", HOURLY)]
 )
 def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema: StructType) -> None:
-    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns:\n(.*?)\n(?:\n|  \w)", TEMPLATE, re.DOTALL)
-    columns = re.findall(r'- \{Name: (\w+), Type: "?([\w<>]+)"?\}', section)
+    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns: \[\n(.*?)\n +\]\n", TEMPLATE, re.DOTALL)
+    columns = re.findall(r'\{Name: (\w+), Type: "?([\w<>]+)"?\}', section)
     assert columns == [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
