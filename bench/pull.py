@@ -47,7 +47,7 @@ class EveryoneAtTheFront(DynamoDBPullStore):
         candidates = self._candidates(call, call.count + 10)
         while wave := list(islice(candidates, call.wanted)):
             for each in wave:
-                self._hold_all(call, [each])
+                self._take(call, [each])
 
 
 def counted(messages: int, at_a_time: int) -> str:
