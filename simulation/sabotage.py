@@ -32,7 +32,7 @@ from pushhub.engine.model.seats import Share
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.model.work import pack as pack_orders
 from pushhub.engine.resend import Resend
-from pushhub.engine.store import _queue_items, dynamodb_config, sqs_work
+from pushhub.engine.store import _queue_items, sqs_work
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
@@ -275,10 +275,12 @@ class _Nowhere:
 
 
 def _clears_unheard() -> Sequence[Change]:
-    def decode_queue(*given: Any) -> Any:
-        return replace(_queue_items.decode_queue(*given), cleared_at=0)
+    real = _queue_items.decode_queue
 
-    return [(dynamodb_config, "decode_queue", decode_queue)]
+    def decode_queue(*given: Any) -> Any:
+        return replace(real(*given), cleared_at=0)
+
+    return [(_queue_items, "decode_queue", decode_queue)]
 
 
 def _stale_queues() -> Sequence[Change]:
