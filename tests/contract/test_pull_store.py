@@ -83,6 +83,8 @@ def test_putting_again_does_not_free_a_reserved_message(pull_store: PullStore) -
     pull_store.put(pair)
     pull_store.put(alone)
     assert reserve(pull_store, 3) == []
+    # And they count once, at the latest when somebody has looked for messages a while later
+    assert reserve(pull_store, 3, now=NOW + 3_000) == []
     assert pull_store.size(PROJECT, LINE, NOW) == 3
 
 
