@@ -415,8 +415,8 @@ class DynamoDBPullStore:
 
     def _put_together(self, items: list[Item]) -> list[Item]:
         """The items as they are stored now, which is all of them or none."""
-        # Of the messages, so that a repeated call brings back nothing that was consumed meanwhile. The entries it leaves
-        # lead nowhere; who meets them mends them.
+        # Of the messages, so that a repeated call brings back nothing that was consumed meanwhile. The entries it
+        # leaves lead nowhere; who meets them mends them.
         keys = "\n".join(each["pk"]["S"] for each in items)
         token = hashlib.sha256(keys.encode()).hexdigest()[:36]
         for round_number in range(1, ROUNDS + 1):
