@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.engine.world import PROJECT
-from tests.fakes import Reply
+from tests.fakes import FakeClock, Reply
 from tests.hub.api.hub_store import Store
 from tests.web.protocols import Answer, Served
 
+from pushhub.base.times import iso_time
+from pushhub.engine.model.activity import HOUR_MS
+from pushhub.engine.model.attempt_counts import FIRST, AttemptCounts, CountedSubscriber
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Route
 
 ROUTES: dict[str, Route[Any, Any]] = {each.name: each for each in all_routes()}
 ENDPOINT = "https://a.example/in"
+_HOUR = FakeClock().now() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,14 @@ def _reserved_listed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {"queue": names["queue"]}, {"ids": [{"id": names["message"], **reservation}]}
 
 
+def _failed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    counts = AttemptCounts(minutes={(0, "503"): 1, (0, FIRST): 1}, failed_ms=70, life_ms=3_600_000)
+    if "failed" not in api.notes:
+        api.world.ports.attempt_counts.add_attempts(CountedSubscriber(PROJECT, "webhooks/app_1", "ep_1"), _HOUR, counts)
+        api.notes.add("failed")
+    return {}, {}
+
+
 def _pushed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _push(api)
     message = ask(api, "ironmq.post_messages", {"messages": [{"body": "x"}]}, queue="p").body["ids"][0]
@@ -157,6 +169,7 @@ IRONMQ = {
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
     "ironmq.simulate_policy": Good(
+        _failed,
         body={
             "policy": {"schedule": [5, 60], "retries": None, "max_attempts": None},
             "outage": [
@@ -182,9 +195,15 @@ IRONMQ = {
             "message_expiration": 3600,
             "watch": 7200,
             "compare": "no_circuit",
+            "replay": {
+                "queue": "webhooks/app_1",
+                "subscriber": "ep_1",
+                "since": iso_time(_HOUR),
+                "until": iso_time(_HOUR + 2 * HOUR_MS),
+            },
             "seed": 1,
             "oauth": "unused",
-        }
+        },
     ),
 }
 
