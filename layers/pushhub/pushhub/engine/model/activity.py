@@ -1,6 +1,6 @@
-"""How much went on in a project, and at its subscribers, hour by hour. Pure.
+"""How much a project and its subscribers did, hour by hour. Pure.
 
-A statistic for people, counted from delivery records.
+Statistics for people, counted from delivery records.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _GIVEN_UP = frozenset({RecordKind.EXHAUSTED, RecordKind.EXPIRED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What happened in some time.
+    """What happened in a period of time.
 
     Attributes:
-        accepted: Messages accepted, those that the hub made of others included.
-        delivered: Deliveries that a subscriber took, again each time it took one again.
+        accepted: Messages accepted, including those that the hub derived from other messages.
+        delivered: Deliveries that a subscriber accepted. One that is accepted again counts again.
         failed: Attempts that failed.
-        given_up: Deliveries that ended unsent: their tries were used up, or their time was over.
-        unattributed: Attempts that are not counted for the subscribers they were made at (:func:`busiest`).
+        given_up: Deliveries that ended undelivered: out of tries, or expired.
+        unattributed: Attempts not counted for the subscriber they were made to (:func:`busiest`).
     """
 
     accepted: int = 0
@@ -39,7 +39,7 @@ class Activity:
     unattributed: int = 0
 
     def __add__(self, other: Activity) -> Activity:
-        """What happened in both."""
+        """Both periods together."""
         return Activity(
             accepted=self.accepted + other.accepted,
             delivered=self.delivered + other.delivered,
@@ -51,13 +51,13 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberActivity:
-    """What happened at a subscriber in some time.
+    """What happened at a subscriber in a period of time.
 
     Attributes:
         attempts: Requests made to it.
-        delivered: Deliveries that it took, at once or by an acknowledgement.
+        delivered: Deliveries that it accepted, by its answer or by a later acknowledgement.
         failed: Attempts that failed.
-        took_ms: Milliseconds that all attempts took together.
+        took_ms: Total milliseconds of all attempts.
     """
 
     attempts: int = 0
@@ -66,7 +66,7 @@ class SubscriberActivity:
     took_ms: int = 0
 
     def __add__(self, other: SubscriberActivity) -> SubscriberActivity:
-        """What happened in both."""
+        """Both periods together."""
         return SubscriberActivity(
             attempts=self.attempts + other.attempts,
             delivered=self.delivered + other.delivered,
@@ -76,24 +76,23 @@ class SubscriberActivity:
 
 
 ATTEMPTS_A_WRITE = 20
-"""To count a subscriber's attempts is a write, which so many attempts pay for together, where there are many."""
+"""Counting a subscriber costs a write; a large batch gets one such write per this many attempts."""
 
 FREE_WRITES = 8
-"""So many subscribers of a batch are counted in any case."""
+"""This many subscribers of a batch are always counted."""
 
 
 def hour_of(record: DeliveryRecord) -> int:
-    """When the hour of a record began, epoch milliseconds."""
+    """Start of a record's hour, epoch milliseconds."""
     at = epoch_ms(record.at)
     return at - at % HOUR_MS
 
 
 def activity_of(record: DeliveryRecord) -> Activity:
-    """What one delivery record adds."""
+    """What one delivery record adds to the project's figures."""
     asked = record.kind in (RecordKind.ATTEMPT, RecordKind.POLL)
     return Activity(
-        # What is owed since later than its message was accepted has a record of acceptance of its own, marked as
-        # manual.
+        # A delivery added after its message was accepted has an acceptance record of its own, marked as manual.
         accepted=int(record.kind is RecordKind.ACCEPTED and not record.manual),
         delivered=int(record.kind in _ENDED_WELL or (asked and record.verdict == "delivered")),
         failed=int(asked and record.verdict == "failed"),
@@ -102,7 +101,7 @@ def activity_of(record: DeliveryRecord) -> Activity:
 
 
 def subscriber_activity_of(record: DeliveryRecord) -> SubscriberActivity:
-    """What one delivery record adds to its subscriber."""
+    """What one delivery record adds to its subscriber's figures."""
     asked = record.kind in (RecordKind.ATTEMPT, RecordKind.POLL)
     activity = activity_of(record)
     return SubscriberActivity(
@@ -111,10 +110,10 @@ def subscriber_activity_of(record: DeliveryRecord) -> SubscriberActivity:
 
 
 def busiest(counts: Mapping[str, SubscriberActivity]) -> tuple[Mapping[str, SubscriberActivity], int]:
-    """The subscribers whose activity is worth a write each, busy ones first, and how many attempts are left out.
+    """The subscribers whose activity is worth a write each, busiest first, and the number of attempts left out.
 
     Args:
-        counts: What happened at each subscriber, by its id.
+        counts: What happened at each subscriber, by subscriber id.
     """
     total = sum(each.attempts for each in counts.values())
     most = max(FREE_WRITES, total // ATTEMPTS_A_WRITE)

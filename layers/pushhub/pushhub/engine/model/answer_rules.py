@@ -1,9 +1,9 @@
-"""What an answer asks the hub to do besides accepting or refusing a message: come later, stop,
-or send nothing more at all. Pure.
+"""What an answer asks of the hub besides accepting or refusing a message: wait, stop, or send nothing more. Pure.
 
-Nothing of it is done unless the settings of a queue or of a subscriber say so: the waits of IronMQ and the hub protocol
-are promised on the wire. Sources: RFC 9110 (``Retry-After``: seconds or a date), Standard Webhooks (410 disables, 429,
-502 and 504 slow down), CloudEvents' web hooks (410, 429), Svix's delivery control (the header ``webhook-delivery``).
+None of this applies unless the settings of a queue or subscriber enable it, because the waits of IronMQ and of the hub
+protocol are part of their contracts. Sources: RFC 9110 (``Retry-After``: seconds or a date), Standard Webhooks (410
+disables, 429, 502 and 504 slow down), CloudEvents' web hooks (410, 429), Svix's delivery control (the header
+``webhook-delivery``).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from pushhub.base.verdict import Answer
 
 OVERLOADED = frozenset({429, 502, 503, 504})
-"""Statuses that say the subscriber, or what stands before it, has too much to do."""
+"""Statuses that say the subscriber, or a proxy in front of it, is overloaded."""
 
 SLOW_DOWN_SPREAD = 0.2
-"""Share of a slow-down's wait that is added at random, so that what was refused together does not come back
+"""Share of a slow-down's wait that is added at random, so that deliveries refused together do not come back
 together.
 """
 
 MOST_RETRY_AFTER_MS = 366 * 86_400_000
-"""A longer ``Retry-After`` counts as this: no message lives as long."""
+"""A longer ``Retry-After`` is cut to this: no message lives longer."""
 
 _SECONDS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 _LONGEST_HEADER = 64
 
 
 class Stops(StrEnum):
-    """What comes to its end with an answer."""
+    """What an answer ends."""
 
     DELIVERY = "delivery"
     """This message is not tried again at this subscriber."""
@@ -48,7 +48,7 @@ class Asked:
     """What an answer asks for.
 
     Attributes:
-        wait_ms: Milliseconds from the answer's end before which the delivery is not tried again.
+        wait_ms: Milliseconds, from the end of the answer, before the next try.
         stops: What ends, if anything.
         reason: Why it ends, in a word for states and records: ``status_410``, ``asked_to_stop`` and the like.
     """
@@ -62,22 +62,22 @@ NOTHING_ASKED = Asked()
 
 
 class OnStatus(StrEnum):
-    """What a rule makes of a status."""
+    """What a rule does with a status."""
 
     RETRY = "retry"
-    """Try again as the policy says, even where a rule that follows, or 410, would stop."""
+    """Retry as the policy says, even where a later rule, or 410, would stop."""
     STOP = "stop"
     DISABLE = "disable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusRule:
-    """What failures with a status from ``first`` to ``last`` lead to.
+    """What to do about failures with a status from ``first`` to ``last``.
 
     Attributes:
-        first: Least status; 0 stands for no answer at all.
-        last: Greatest status.
-        then: What follows.
+        first: Lowest status; 0 means no answer at all.
+        last: Highest status.
+        then: What to do.
     """
 
     first: int
@@ -87,16 +87,16 @@ class StatusRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRules:
-    """How much a queue or a subscriber lets its answers ask for; by itself nothing.
+    """Which requests in its answers a queue or subscriber obeys; none by default.
 
     Attributes:
         retry_after: Obey ``Retry-After`` on failures.
-        slow_down_s: Least seconds between a failure that speaks of overload (429, 502, 503, 504, a timeout) and the
+        slow_down_s: Minimum seconds between a failure that signals overload (429, 502, 503, 504, a timeout) and the
             next try.
         gone_disables: 410 disables the subscriber.
         delivery_header: Obey ``webhook-delivery: disable`` on every answer and ``webhook-delivery: abort-message`` on
             failures.
-        on_status: The first rule that fits a failure decides.
+        on_status: The first rule that matches a failure decides.
     """
 
     retry_after: bool = False
@@ -106,11 +106,11 @@ class AnswerRules:
     on_status: tuple[StatusRule, ...] = ()
 
     def asked(self, answer: Answer, *, failed: bool, jitter: float) -> Asked:
-        """What an answer asks for, as far as these rules let it.
+        """What an answer asks for, as far as these rules allow it.
 
         Args:
-            answer: As it came; its body is not read.
-            failed: Whether it means a failure.
+            answer: The answer; its body is not read.
+            failed: Whether it counts as a failure.
             jitter: Random number in 0..1.
         """
         header = answer.headers.get("webhook-delivery", "").strip().lower() if self.delivery_header else ""
@@ -139,18 +139,18 @@ class AnswerRules:
 
 
 NO_RULES = AnswerRules()
-"""Answers may ask for nothing."""
+"""Answers cannot ask for anything."""
 
 STANDARD_RULES = AnswerRules(retry_after=True, slow_down_s=60, gone_disables=True, delivery_header=True)
-"""What senders of webhooks are expected to obey."""
+"""What webhook senders are expected to obey."""
 
 
 def retry_after_ms(value: str, now: int) -> int | None:
-    """Milliseconds that a ``Retry-After`` asks to wait: seconds, perhaps with decimals, or a date;
-    None when it is neither.
+    """Milliseconds that a ``Retry-After`` asks to wait, given in seconds (decimals allowed) or as a date; None when it
+    is neither.
 
     Args:
-        value: The header's value; anything may stand there.
+        value: The header's value; untrusted.
         now: When the answer came, epoch milliseconds.
     """
     value = value.strip()
@@ -160,7 +160,7 @@ def retry_after_ms(value: str, now: int) -> int | None:
         return min(math.ceil(float(value) * 1000), MOST_RETRY_AFTER_MS)
     try:
         date = parsedate_to_datetime(value)
-        # RFC 9110: dates are in GMT, whether or not they say so.
+        # RFC 9110: dates are in GMT, whether they say so or not.
         wait_ms = math.ceil((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() * 1000) - now
     except (ValueError, TypeError, IndexError, OverflowError):
         return None

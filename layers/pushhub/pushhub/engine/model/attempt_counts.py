@@ -1,4 +1,4 @@
-"""What came of the attempts at a subscriber, minute by minute: counted from delivery records while it fails. Pure."""
+"""Outcomes of the attempts at a subscriber, minute by minute, counted from delivery records while it fails. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MINUTE_MS = 60_000
 GOOD, FIRST, TIMEOUT, REFUSED = "good", "first", "timeout", "refused"
 
 _TOLD_APART = frozenset({410, 429, 500, 502, 503, 504})
-"""Statuses that are counted by themselves; others by their hundred, so that an hour has few counts."""
+"""Statuses counted one by one. Others are counted by their hundred, to keep the number of counters small."""
 
 OUTCOMES = (GOOD, FIRST, TIMEOUT, REFUSED, "300", "400", *map(str, sorted(_TOLD_APART)))
-"""What is counted: attempts that succeeded, first attempts of messages, and failures by what went wrong."""
+"""What is counted: successful attempts, first attempts of messages, and failures by cause."""
 
 
 class CountedSubscriber(NamedTuple):
@@ -30,7 +30,7 @@ class CountedSubscriber(NamedTuple):
     Attributes:
         project: Owner.
         queue: Name of the queue.
-        subscriber_id: Of the subscriber.
+        subscriber_id: The subscriber.
     """
 
     project: str
@@ -40,13 +40,13 @@ class CountedSubscriber(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptCounts:
-    """The attempts at one subscriber that began within an hour.
+    """The attempts at one subscriber that began within one hour.
 
     Attributes:
-        minutes: How many, by minute of the hour (0..59) and one of :data:`OUTCOMES`.
-        good_ms: Milliseconds that those took together which succeeded.
-        failed_ms: Milliseconds that those took together which failed.
-        life_ms: How long a message lives, from its acceptance.
+        minutes: Counts by minute of the hour (0..59) and one of :data:`OUTCOMES`.
+        good_ms: Total milliseconds of the attempts that succeeded.
+        failed_ms: Total milliseconds of the attempts that failed.
+        life_ms: Lifetime of a message, from its acceptance.
     """
 
     minutes: Mapping[tuple[int, str], int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class AttemptCounts:
         )
 
     def count(self, *outcomes: str) -> int:
-        """How many attempts had one of some outcomes."""
+        """How many attempts had one of the given outcomes."""
         return sum(count for (_, outcome), count in self.minutes.items() if outcome in outcomes)
 
     @property
@@ -74,9 +74,9 @@ class AttemptCounts:
 
 
 def counts_of(records: Iterable[DeliveryRecord]) -> dict[tuple[CountedSubscriber, int], AttemptCounts]:
-    """What records tell of attempts, by subscriber and hour (its beginning, epoch milliseconds).
+    """Counts the attempts in some records, by subscriber and hour (its start, epoch milliseconds).
 
-    Tries by hand are left out, and what consumers fetch.
+    Manual tries are left out, and so are messages that consumers pull.
     """
     found: dict[tuple[CountedSubscriber, int], AttemptCounts] = {}
     for each in records:

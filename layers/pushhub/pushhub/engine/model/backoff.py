@@ -1,8 +1,8 @@
 """When to try again: one pure function per question, time and randomness passed in.
 
-Bounds and their sources: SQS holds a message back for at most 12 h from its receive; ``DelaySeconds`` goes to 900;
-IronMQ v3 allows 100 retries 86,400 s apart; the hub protocol asks for exponential back-off without end; Standard
-Webhooks and Svix publish lists of waits.
+Limits and their sources: SQS can hide a message for at most 12 h after its receive; ``DelaySeconds`` goes up to 900;
+IronMQ v3 allows 100 retries 86,400 s apart; the hub protocol asks for endless exponential back-off; Standard Webhooks
+and Svix publish lists of waits.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_VISIBILITY_MS = 43_000_000
-"""The longest an SQS message may stay invisible from its receive; 43,200 s itself is refused, hence the margin."""
+"""The longest an SQS message may stay invisible after its receive. SQS refuses 43,200 s itself, hence the margin."""
 
 MAX_DELAY_MS = 900_000
-"""``DelaySeconds`` of SQS, and the longest wait the hub keeps in a queue: longer ones are scheduled in DynamoDB."""
+"""Maximum ``DelaySeconds`` of SQS. The hub keeps no longer wait in a queue: longer ones are scheduled in DynamoDB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedDelay:
-    """IronMQ v3: the first try and ``retries`` more, the same time apart.
+    """IronMQ v3: a first try and ``retries`` more at a fixed interval.
 
     Attributes:
         retries: Tries after the first (0..100).
@@ -39,7 +39,7 @@ class FixedDelay:
 
     @property
     def holds(self) -> bool:
-        """False: a delivery whose tries are used up is exhausted."""
+        """False: a delivery that is out of tries is exhausted, not held."""
         return False
 
     def wait_ms(self, tries: int, jitter: float) -> int | None:  # noqa: ARG002 (same shape as Exponential)
@@ -49,14 +49,14 @@ class FixedDelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponential:
-    """Doubling waits up to a cap, each spread by jitter that never undercuts the wait before it.
+    """Waits that double up to a cap. Jitter never makes a wait shorter than the one before it.
 
     Attributes:
         base_s: First wait in seconds.
         cap_s: Longest wait in seconds.
-        max_attempts: Tries in total, or None for no end.
-        spread: Share of the wait that jitter may add (0..1); at most 1 keeps the waits growing.
-        holds: A delivery whose tries are used up is held for a person instead of being exhausted.
+        max_attempts: Tries in total; None for no limit.
+        spread: Largest share of the wait that jitter may add (0..1); at most 1, so that waits keep growing.
+        holds: Whether a delivery that is out of tries is held for a person instead of exhausted.
     """
 
     base_s: float
@@ -67,7 +67,7 @@ class Exponential:
 
     @property
     def max_tries(self) -> int | None:
-        """Tries in total, None for no end."""
+        """Tries in total; None for no limit."""
         return self.max_attempts
 
     def wait_ms(self, tries: int, jitter: float) -> int | None:
@@ -86,13 +86,13 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A list of waits, each spread at random so that deliveries which failed together do not come back together.
+    """A list of waits, each randomized so that deliveries that failed together do not come back together.
 
     Attributes:
-        waits_s: Seconds to wait after failed try 1, 2 and so on; after one more failure there is no further try. An
-            empty list means one try.
-        spread: Least and greatest factor of a wait.
-        holds: A delivery whose tries are used up is held for a person instead of being exhausted.
+        waits_s: Seconds to wait after failed try 1, 2 and so on; one more failure is the last. An empty list means a
+            single try.
+        spread: Smallest and largest factor applied to a wait.
+        holds: Whether a delivery that is out of tries is held for a person instead of exhausted.
 
     Raises:
         ValueError: A wait or a factor is negative, or the factors are in the wrong order.
@@ -133,22 +133,22 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "svix": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 36_000)),
     "standard-webhooks": Schedule(waits_s=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)),
 }
-"""Published lists of waits by the names they are asked for: Svix's (8 tries in about 28 hours.
+"""Published lists of waits, by name: Svix's (8 tries in about 28 hours).
 
-Its open-source server's default) and the one that Standard Webhooks recommends (10 tries in about 76 hours; its
-specification, "Retry schedule").
+Svix's is the default of its open-source server; the other is what Standard Webhooks recommends (10 tries in about 76
+hours; its specification, "Retry schedule").
 """
 
 
 def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:
     """How long to hide a received SQS message, in whole seconds.
 
-    Rounded up so that the message never comes back before its time, and clamped to what is left of the twelve hours
-    from its receive; a message that comes back early is held back again.
+    Rounded up so that the message never comes back early, and capped at what is left of the twelve hours since its
+    receive. A message that comes back early because of that cap is hidden again.
 
     Args:
         wait_ms: Milliseconds still to wait.
-        received_at: When SQS handed the message over, epoch milliseconds.
+        received_at: When SQS delivered the message to us, epoch milliseconds.
         now: Epoch milliseconds.
     """
     left = MAX_VISIBILITY_MS - max(0, now - received_at)

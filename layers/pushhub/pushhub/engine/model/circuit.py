@@ -1,4 +1,4 @@
-r"""The circuit of a subscriber: when it is open, one attempt at a time finds out whether the subscriber is back.
+r"""The circuit breaker of a subscriber: while it is open, single probes find out whether the subscriber is back.
 
 Pure, no clock, no I/O.
 
@@ -10,12 +10,12 @@ Pure, no clock, no I/O.
       |         (again)            |_____________ a run of failures _________|  |
       |__________________ nothing waits any more ______________________________|
 
-While it is open, what is owed to the subscriber waits on the subscriber: it is not tried one by one. While it ramps,
-new messages go out as always and what waited follows behind them, twice as much each minute.
+While the circuit is open, deliveries wait in the subscriber's backlog and are not attempted one by one. While it ramps,
+new messages go out as usual and the backlog follows behind them, twice as much each minute.
 
-Beside this, days of nothing but failure end in the subscriber's being disabled, after three warnings; one success
-starts them anew. Svix counts such days only if failures are at least 12 hours apart; the same is reached here by
-warnings that are a tenth of the time apart at least.
+Separately, a subscriber that does nothing but fail for days is disabled, after three warnings; one success resets the
+count. Svix counts such days only if failures are at least 12 hours apart; here the same is achieved by keeping warnings
+at least a tenth of the whole time apart.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 WARNINGS = (50, 70, 90)
-"""Percent of the time until it is disabled at which a failing subscriber is warned of."""
+"""A failing subscriber triggers a warning at each of these percentages of the time until it is disabled."""
 
 FIRST_RELEASE = 10
-"""How many of those that waited are sent in the first minute of a ramp; twice as many in each that follows."""
+"""Waiting deliveries sent in the first minute of a ramp; the number doubles each minute."""
 
 MOST_RELEASED = 5_000
-"""How many are sent in a minute at most."""
+"""Waiting deliveries sent per minute at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class SubscriberKey:
         project: Owner.
         queue: Name of the queue.
         queue_uid: Its generation.
-        subscriber_id: Of the subscriber.
+        subscriber_id: The subscriber.
     """
 
     project: str
@@ -55,13 +55,13 @@ class Circuit:
     """How a queue protects its subscribers, and itself from them.
 
     Attributes:
-        failures: So many in a row open the circuit. Each execution environment counts its own.
-        share: So large a share of failures opens it too (0..1) ...
-        least: ... of at least so many attempts ...
-        window_s: ... within so many seconds.
-        probe_s: Seconds until the first probe; each that fails doubles them ...
-        most_probe_s: ... up to so many.
-        disable_after_s: Seconds of nothing but failure after which the subscriber is disabled; None for never.
+        failures: Consecutive failures that open the circuit. Each execution environment counts its own.
+        share: It also opens when this share of attempts fails (0..1) ...
+        least: ... out of at least this many attempts ...
+        window_s: ... within this many seconds.
+        probe_s: Seconds until the first probe; each failed probe doubles the wait ...
+        most_probe_s: ... up to this many seconds.
+        disable_after_s: Seconds of uninterrupted failure after which the subscriber is disabled; None for never.
     """
 
     failures: int = 5
@@ -73,7 +73,7 @@ class Circuit:
     disable_after_s: int | None = 432_000
 
     def probe_wait_ms(self, probes: int) -> int:
-        """Milliseconds until the next probe, after so many that failed."""
+        """Milliseconds until the next probe, after this many failed ones."""
         return min(self.most_probe_s, self.probe_s << min(probes, 30)) * 1000
 
 
@@ -91,15 +91,15 @@ class Health:
 
     Attributes:
         key: The subscriber.
-        state: Of its circuit.
+        state: State of its circuit.
         changed_at: When that state was entered.
-        probe_at: While it is open: from when on one attempt may be made.
-        probes: While it is open: probes that failed.
-        ramped: While it ramps: minutes so far.
-        failing_since: When the first failure since the last success was; None after a success.
-        warnings: How many warnings were given since then.
-        warned_at: When the last of them was given.
-        version: Raised by one with each change; 0 means never stored. Guards every write.
+        probe_at: While open: when the next attempt may be made.
+        probes: While open: how many probes failed.
+        ramped: While ramping: minutes so far.
+        failing_since: First failure since the last success; None after a success.
+        warnings: Warnings given since then.
+        warned_at: When the last warning was given.
+        version: Incremented by each change; 0 means never stored. Guards every write.
     """
 
     key: SubscriberKey
@@ -115,22 +115,22 @@ class Health:
 
     @property
     def well(self) -> bool:
-        """Nothing is to be changed by a success."""
+        """Whether a success would change nothing."""
         return self.state is not CircuitState.OPEN and self.failing_since is None
 
     @property
     def release(self) -> int:
-        """How many of those that waited may be sent in the next minute of the ramp."""
+        """How many waiting deliveries may be sent in the next minute of the ramp."""
         return min(MOST_RELEASED, FIRST_RELEASE << min(self.ramped, 20))
 
 
 def claimed(health: Health, now: int, *, for_ms: int) -> Health | None:
-    """The health of an open circuit with its probe taken by whoever stores it; None when none is due.
+    """The health of an open circuit with its probe claimed by whoever stores it; None when no probe is due.
 
     Args:
         health: As stored.
         now: Epoch milliseconds.
-        for_ms: Milliseconds after which another one may be made, should nothing be heard of this one.
+        for_ms: Milliseconds after which another probe may be made if the outcome of this one is never reported.
     """
     if health.state is not CircuitState.OPEN or now < health.probe_at:
         return None
@@ -138,14 +138,14 @@ def claimed(health: Health, now: int, *, for_ms: int) -> Health | None:
 
 
 def failed(health: Health, circuit: Circuit, now: int, *, tripped: bool, probe: bool) -> Health:
-    """The health after a failure; the very same one when it says nothing new.
+    """The health after a failure; the same object when nothing changes.
 
     Args:
         health: As stored.
         circuit: Its settings.
-        now: When the failure was, epoch milliseconds.
-        tripped: It was one too many.
-        probe: It was the probe.
+        now: When the failure happened, epoch milliseconds.
+        tripped: Whether this failure was one too many.
+        probe: Whether this attempt was the probe.
     """
     after = replace(health, failing_since=now) if health.failing_since is None else health
     if health.state is CircuitState.OPEN:
@@ -165,7 +165,7 @@ def failed(health: Health, circuit: Circuit, now: int, *, tripped: bool, probe: 
 
 
 def succeeded(health: Health, now: int) -> Health:
-    """The health after a success; the very same one when it says nothing new."""
+    """The health after a success; the same object when nothing changes."""
     if health.well:
         return health
     after = replace(health, failing_since=None, warnings=0, warned_at=0, version=health.version + 1)
@@ -175,13 +175,12 @@ def succeeded(health: Health, now: int) -> Health:
 
 
 def due_warning(health: Health, circuit: Circuit, now: int) -> int | None:
-    """How many percent of its time a failing subscriber has used up, if a warning of it is due;
-    100 if it is to be disabled.
+    """Percentage of its time that a failing subscriber has used up, if a warning is due; 100 if it is to be disabled.
 
     Args:
-        health: As stored, or as it becomes.
+        health: As stored, or as it is about to be.
         circuit: Its settings.
-        now: When the last failure was, epoch milliseconds.
+        now: When the last failure happened, epoch milliseconds.
     """
     if health.failing_since is None or circuit.disable_after_s is None:
         return None
@@ -192,8 +191,8 @@ def due_warning(health: Health, circuit: Circuit, now: int) -> int | None:
 
 
 def warned(health: Health, now: int) -> Health:
-    """The health after the due warning was given; after the last one the subscriber is disabled,
-    and nothing is known of it any more.
+    """The health after the due warning was given. After the last warning the subscriber is disabled and its health
+    starts afresh.
     """
     if health.warnings == len(WARNINGS):
         return reset(health, now)
@@ -201,18 +200,18 @@ def warned(health: Health, now: int) -> Health:
 
 
 def reset(health: Health, now: int) -> Health:
-    """The health of a subscriber that starts anew: it was disabled or enabled, or has another URL.
+    """The health of a subscriber that starts afresh: it was disabled or enabled, or its URL changed.
 
-    What waits on it is looked at soon.
+    Its backlog is looked at soon.
     """
     return Health(key=health.key, changed_at=now, version=health.version + 1)
 
 
 def ramped(health: Health) -> Health:
-    """The health after a minute's share of those that waited was sent."""
+    """The health after a minute's share of the backlog was sent."""
     return replace(health, ramped=health.ramped + 1, version=health.version + 1)
 
 
 def drained(health: Health, now: int) -> Health:
-    """The health of a ramping circuit when nothing waits any more."""
+    """The health of a ramping circuit whose backlog is empty."""
     return replace(health, state=CircuitState.CLOSED, changed_at=now, ramped=0, version=health.version + 1)

@@ -1,6 +1,6 @@
 """What deliveries cost at list prices, estimated from counts. Pure.
 
-The same rules and prices as the delivery report's (``glue_jobs/delivery_report/usage.py``, ``list_prices.py``): a test
+Same rules and prices as the delivery report (``glue_jobs/delivery_report/usage.py``, ``list_prices.py``); a test
 compares the two.
 """
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What was done for messages of one push queue with one subscriber, bodies in the table.
+    """Work done for the messages of one push queue with one subscriber, with bodies in the table.
 
     Attributes:
-        messages: Accepted.
-        body_bytes: Of each.
+        messages: Messages accepted.
+        body_bytes: Bytes per body.
         attempts: Requests made.
-        retries: Those beyond the first of each message.
-        changes: Writes of deliveries: attempts, and ends without one.
-        scheduled: Waits that are spent in DynamoDB.
-        busy_ms: Milliseconds that all requests took together.
+        retries: Requests beyond the first of each message.
+        changes: Writes of deliveries: attempts, and ends without an attempt.
+        scheduled: Waits spent in DynamoDB.
+        busy_ms: Total milliseconds of all requests.
     """
 
     messages: float
@@ -38,7 +38,7 @@ class Counts:
 
     @property
     def inline_bytes(self) -> float:
-        """Bytes of all bodies."""
+        """Total bytes of all bodies."""
         return self.messages * self.body_bytes
 
 
@@ -66,9 +66,9 @@ UNITS: Final[Mapping[str, Callable[[Counts], float]]] = {
     "s3_put": lambda of: (of.messages + of.changes) / 100,
     "data_out_gb": lambda of: of.attempts * of.body_bytes / 1_073_741_824,
 }
-"""How many units are used. Posts of many messages cost less than this says: each message counts as a request."""
+"""Units used. Posts of several messages cost less than this says, because each message counts as a request here."""
 
 
 def dollars(counts: Counts) -> float:
-    """What all of it costs."""
+    """Total cost in US dollars."""
     return sum(PRICES[name] * units(counts) for name, units in UNITS.items())

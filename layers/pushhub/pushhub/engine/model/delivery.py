@@ -11,13 +11,13 @@ r"""The delivery state machine: given a delivery and what happened, the next del
     any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
 
 Hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``);
-HELD instead of EXHAUSTED when the policy says so, until :func:`resume`; a postponing answer leaves it PENDING with a
-later due time. Beside all this, a person may ask for one try (:func:`ask_for_try`), also of a delivery that has ended:
+HELD instead of EXHAUSTED when the policy says so, until :func:`resume`; an answer that postpones leaves it PENDING with
+a later due time. Independently, a person may ask for one try (:func:`ask_for_try`), even of a delivery that has ended:
 success makes it DELIVERED, failure leaves it as it was.
 
-Rules and sources: IronMQ v3 makes ``retries + 1`` tries, spaced ``retries_delay`` after the end of the try; unicast
-asks the next subscriber at once and a whole round is one try; a 202 reserves for ``retries_delay`` and stops the round;
-an un-acked 202 is a failed try.
+Rules and sources: IronMQ v3 makes ``retries + 1`` tries, each ``retries_delay`` after the end of the one before;
+unicast asks the next subscriber immediately, and a whole round counts as one try; a 202 reserves for ``retries_delay``
+and stops the round; a 202 that is not acknowledged is a failed try.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class DeliveryState(StrEnum):
     RETRYING = "retrying"
     RESERVED = "reserved"
     POLLING = "polling"
-    """The subscriber works on it; its ``update_url`` is asked from ``due_at`` on (hub protocol)."""
+    """The subscriber is working on it; its ``update_url`` is polled from ``due_at`` on (hub protocol)."""
     HELD = "held"
-    """Failed and not tried again until a person decides (hub protocol)."""
+    """Failed, and not retried until a person decides (hub protocol)."""
     DELIVERED = "delivered"
     ACKNOWLEDGED = "acknowledged"
     EXHAUSTED = "exhausted"
@@ -64,10 +64,10 @@ SETTLED = frozenset(
         DeliveryState.CANCELLED,
     }
 )
-"""States that never change again, unless a person asks for a try and it succeeds."""
+"""Final states, unless a person asks for a try and it succeeds."""
 
 STATUS_TEXT_BYTES = 100_000
-"""Bytes of UTF-8 that the texts of all of a delivery's statuses may take together: a stored item ends at 400 KB,
+"""Maximum total size of the texts in a delivery's statuses, in bytes of UTF-8. A DynamoDB item is limited to 400 KB,
 and a unicast queue may have some 1,700 subscribers.
 """
 
@@ -77,7 +77,7 @@ class Attempt:
     """The last attempt of a delivery, as its record shows it.
 
     Attributes:
-        number: Counts every request made for the delivery, from 1.
+        number: Number of the request among all made for the delivery, from 1.
         subscriber_id: Who was asked.
         verdict: What the answer meant.
         status_code: HTTP status, 0 when none came.
@@ -86,13 +86,13 @@ class Attempt:
         finished_at: Epoch milliseconds.
         bytes_out: Bytes of the request body.
         bytes_in: Bytes of the answer's body.
-        wait_before_ms: From the end of the attempt before (or from acceptance) to the start of this one.
+        wait_before_ms: From the end of the previous attempt (or from acceptance) to the start of this one.
         wait_after_ms: Until the next look at the delivery; None when there is none.
-        subscriber: Name of the subscriber asked; empty when it has none or is not known.
-        dialect: What it was sent, see :func:`pushhub.engine.model.queue.dialect_of`.
-        tries_max: Tries the retry policy allowed then, None for no end or not known.
-        poll: It asked the ``update_url`` of an earlier answer (hub protocol).
-        manual: A person asked for it.
+        subscriber: Name of the subscriber asked; empty when it has none or is unknown.
+        dialect: Dialect it was sent in, see :func:`pushhub.engine.model.queue.dialect_of`.
+        tries_max: Tries the retry policy allowed at the time; None for no limit, or unknown.
+        poll: Whether it polled the ``update_url`` of an earlier answer (hub protocol).
+        manual: Whether a person asked for it.
     """
 
     number: int
@@ -115,15 +115,15 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetStatus:
-    """What one subscriber last answered (IronMQ push status).
+    """The last answer of one subscriber (IronMQ push status).
 
     Attributes:
         tries: Requests made to it for this delivery.
         status_code: Its last status, 0 when no answer came, None before the first try.
-        message: One line about it.
-        last_try_at: Epoch milliseconds of its last request's end.
-        name: Name of the subscriber as it was asked last; None when that is not known.
-        url: Its URL then.
+        message: One line describing it.
+        last_try_at: End of its last request, epoch milliseconds.
+        name: The subscriber's name at its last request; None when unknown.
+        url: Its URL at that time.
     """
 
     tries: int = 0
@@ -141,31 +141,30 @@ class Delivery:
     Attributes:
         project: Owner.
         queue: Queue name.
-        queue_uid: Queue generation.
+        queue_uid: Generation of the queue.
         message_id: The message.
         subscriber_id: The subscriber owed, ``*`` for unicast.
         targets: Subscribers to ask in turn; one except for unicast.
         accepted_at: Epoch milliseconds of the message's acceptance.
         expires_at: Epoch milliseconds of the message's expiry.
         state: Where it stands.
-        due_at: Epoch milliseconds of the next look at it: next try, or end of the reservation. None when settled.
+        due_at: Epoch milliseconds of the next step: the next try, or the end of the reservation. None when settled.
         tries: Tries used up (unicast: whole rounds).
         attempts: Requests made.
         cursor: Index into ``targets`` of the next one to ask in this round.
         acknowledged_attempt: Number of the attempt that was acknowledged.
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
-        update_url: Where to ask what became of it, once the subscriber answered asynchronously (hub protocol).
-        deferrals: Postponing answers so far, since a person last had it tried (hub protocol).
+        update_url: Where to poll for the outcome, once the subscriber answered asynchronously (hub protocol).
+        deferrals: Answers that postponed it, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
-        asked_at: When a person asked for a try that was not made yet, epoch milliseconds; None when there is none.
-        added: It was not owed when its message was accepted, but since its first version.
-        order_key: Where order is promised: see :class:`pushhub.engine.model.message.Ordering`.
-        sequence: Its message's place there.
-        reason: Why it ended, where its state alone does not say it: ``status_410``, ``subscriber_disabled`` and the
-            like.
-        scheduled: Waits in the schedule rather than in a queue.
-        version: Raised by one with each change; 0 means never stored. Guards every write.
+        asked_at: When a person asked for a try that is still to be made, epoch milliseconds; None when there is none.
+        added: Whether it was added after its message was accepted; set from its first version on.
+        order_key: For ordered delivery: see :class:`pushhub.engine.model.message.Ordering`.
+        sequence: Position of its message in that order.
+        reason: Why it ended, where the state alone does not say: ``status_410``, ``subscriber_disabled`` and the like.
+        scheduled: Whether it waits in the schedule rather than in a queue.
+        version: Incremented by each change; 0 means never stored. Guards every write.
     """
 
     project: str
@@ -202,19 +201,19 @@ class Delivery:
 
     @property
     def key(self) -> DeliveryKey:
-        """What it is found by."""
+        """The key it is stored under."""
         return DeliveryKey(self.project, self.queue_uid, self.message_id, self.subscriber_id)
 
     @property
     def settled(self) -> bool:
-        """Nothing will change any more."""
+        """Whether it has reached a final state."""
         return self.state in SETTLED
 
     @property
     def wakes_at(self) -> int | None:
-        """When there is something to be done next, epoch milliseconds: at its due time, or when it expires.
+        """When the next step is due, epoch milliseconds: at its due time, or when it expires.
 
-        A reservation outlasts the message.
+        A reservation may outlast the message.
         """
         if self.due_at is None or self.state is DeliveryState.RESERVED:
             return self.due_at
@@ -226,12 +225,12 @@ class Delivery:
         return self.targets[self.cursor]
 
     def status(self, subscriber_id: str) -> TargetStatus:
-        """What that subscriber last answered; an empty status before its first try."""
+        """The last answer of that subscriber; an empty status before its first try."""
         return self.statuses.get(subscriber_id, TargetStatus())
 
 
 class Step(StrEnum):
-    """What to do with a delivery that is looked at."""
+    """What to do with a delivery next."""
 
     ATTEMPT = "attempt"
     ASKED_TRY = "asked_try"
@@ -243,7 +242,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """What is to be done with a delivery now.
+    """The next step of a delivery.
 
     Attributes:
         step: What to do.
@@ -257,9 +256,9 @@ class NextStep:
 
 
 def opening(message: Message, subscriber_id: str) -> Delivery:
-    """The delivery as it stands when its message was just accepted.
+    """The delivery of a message that was just accepted.
 
-    Unicast starts with another subscriber for each message, so that they share the load.
+    Unicast starts each message at a different subscriber, to share the load.
 
     Args:
         message: The accepted message.
@@ -285,7 +284,7 @@ def opening(message: Message, subscriber_id: str) -> Delivery:
 
 
 def next_step(delivery: Delivery, policy: RetryPolicy, now: int) -> NextStep:
-    """What is to be done with a delivery now. Safe to ask at any time and any number of times.
+    """The step that is due now. Safe to call at any time and any number of times.
 
     Args:
         delivery: As stored.
@@ -323,21 +322,21 @@ def after_attempt(
     update_url: str | None = None,
     asked: Asked = NOTHING_ASKED,
 ) -> Delivery:
-    """The delivery after an attempt on its current target.
+    """The delivery after an attempt at its current target.
 
     Args:
         delivery: As it was when the attempt began; not settled.
         answer: What came back.
         verdict: What that means in the subscriber's dialect.
         policy: Retry policy.
-        reserve_ms: How long a 202 reserves, or how long an answer that polls or postpones asks to wait; milliseconds.
+        reserve_ms: Milliseconds that a 202 reserves, or that a polling or postponing answer asks to wait.
         jitter: Random number in 0..1.
         subscriber: Name of the subscriber asked.
-        url: Its URL; None leaves open who was asked.
-        dialect: What it was sent, for the record.
-        update_url: With ``Verdict.POLL``: where to ask next.
-        asked: What the answer asks for. In unicast, who is disabled stops nothing while others can be asked, and only
-            the wait that the last one of a round asks for counts.
+        url: Its URL; None leaves the status without name and URL.
+        dialect: Dialect it was sent in, for the record.
+        update_url: With ``Verdict.POLL``: where to poll next.
+        asked: What the answer asks for. In unicast, disabling a subscriber stops nothing while others can be asked, and
+            only the wait requested by the last one of a round counts.
     """
     failed = verdict is Verdict.FAILED
     stopped = asked.stops is Stops.DELIVERY or (asked.stops is Stops.SUBSCRIBER and len(delivery.targets) == 1)
@@ -351,7 +350,7 @@ def after_attempt(
     elif verdict is Verdict.RESERVED:
         state, due_at = DeliveryState.RESERVED, answer.finished_at + reserve_ms
     elif verdict is Verdict.POLL:
-        # The work was accepted: failures before it no longer count, and it is never posted again.
+        # The subscriber accepted the work: earlier failures no longer count, and it is never posted again.
         state, due_at, tries, asks_at = DeliveryState.POLLING, answer.finished_at + reserve_ms, 0, update_url
     elif verdict is Verdict.POSTPONED:
         state, due_at = DeliveryState.PENDING, answer.finished_at + reserve_ms
@@ -396,7 +395,7 @@ def _with_attempt(
     url: str | None = None,
     manual: bool = False,
 ) -> Delivery:
-    """``delivery`` with one attempt more on its books; its state is the caller's to set."""
+    """``delivery`` with one more attempt recorded; the caller sets the state."""
     before = delivery.last.finished_at if delivery.last else delivery.accepted_at
     old = delivery.status(target)
     status = TargetStatus(
@@ -433,22 +432,23 @@ def _with_attempt(
 
 
 def _share(text: str, targets: int) -> str:
-    """As much of a text as one of so many targets may keep."""
+    """A text cut to the share that one of this many targets may store."""
     return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
 
 
 def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:
-    """The delivery with an attempt during which it changed; None when there is nothing to write.
+    """The delivery with an attempt recorded that finished after the delivery changed; None when there is nothing to
+    write.
 
-    Three things can have happened: the subscriber acknowledged before it answered (the attempt goes on the books, the
+    Three things can have happened: the subscriber acknowledged before it answered (the attempt is recorded, the
     acknowledgement stands); a duplicate of the same work was recorded first (success still counts, a second failure
-    does not); the delivery was settled otherwise (nothing).
+    does not); the delivery was settled in another way (nothing is recorded).
 
     Args:
         current: As stored now.
         begun: As it was when the attempt began.
         answer: What came back.
-        verdict: What that means.
+        verdict: What the answer means.
     """
     acknowledged_this = current.acknowledged_attempt == begun.attempts + 1 == current.attempts + 1
     if current.state is DeliveryState.ACKNOWLEDGED and acknowledged_this:
@@ -476,20 +476,19 @@ def acknowledge(
 ) -> Delivery:
     """The delivery after a subscriber acknowledged one of its attempts.
 
-    The reservation that goes with ``attempt`` was checked by the caller. It is good while the attempt is still open,
-    and after it until the next try is due, whatever the answer's status was; then it is superseded.
+    The caller has already checked the reservation that belongs to ``attempt``. It is valid while the attempt is in
+    progress, and afterwards until the next try is due, whatever status the answer had; after that it is superseded.
 
     Args:
         delivery: As stored.
-        subscriber_id: Who acknowledges.
+        subscriber_id: The subscriber that acknowledges.
         attempt: Number of the attempt whose reservation was shown.
         now: Epoch milliseconds.
-        name: The subscriber's name as it is now, for an attempt that is still open; None when the subscriber was
-            removed.
+        name: The subscriber's current name, for an attempt still in progress; None when the subscriber was removed.
         url: Its URL.
 
     Returns:
-        The acknowledged delivery, or the very same one when it was acknowledged or delivered by this attempt before.
+        The acknowledged delivery, or the same object if this attempt had already acknowledged or delivered it.
 
     Raises:
         Forbidden: The reservation timed out or was superseded.
@@ -524,14 +523,14 @@ def acknowledge(
 
 
 def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") -> Delivery:
-    """The delivery settled without an attempt: expired, cancelled, or exhausted by an un-acked 202;
-    or left to a person.
+    """The delivery settled without an attempt (expired, cancelled, or exhausted by a 202 that was never acknowledged),
+    or held for a person.
 
     Args:
         delivery: As stored; not settled.
         state: One of the settled states, or ``HELD``.
         now: Epoch milliseconds.
-        reason: Why, where the state alone does not say it.
+        reason: Why, where the state alone does not say.
     """
     return replace(
         delivery,
@@ -549,19 +548,19 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
 def without_target(
     delivery: Delivery, here: Collection[str], policy: RetryPolicy, *, now: int, jitter: float, reason: str
 ) -> Delivery:
-    """The delivery whose next subscriber was removed or disabled: nobody was asked, so no attempt is counted.
+    """The delivery whose next subscriber was removed or disabled. Nobody was asked, so no attempt is counted.
 
     Args:
         delivery: As stored; due now.
-        here: Ids of the subscribers that the queue may push to.
+        here: Ids of the subscribers that the queue can push to.
         policy: Retry policy.
         now: Epoch milliseconds.
         jitter: Random number in 0..1.
-        reason: Why that subscriber is not asked: it ends the delivery when no other is left, or no try.
+        reason: Why that subscriber is not asked; recorded if the delivery ends because no subscriber or no try is left.
 
     Returns:
-        The delivery with another subscriber next, which is no change to store (its version stays); or with its round
-        over; or exhausted, because nobody is left or no try is.
+        The delivery with another subscriber next, which needs no write (its version stays the same); or with its round
+        over; or exhausted, because no subscriber or no try is left.
     """
     rest = range(delivery.cursor + 1, len(delivery.targets))
     following = next((each for each in rest if delivery.targets[each] in here), None)
@@ -569,7 +568,7 @@ def without_target(
         return replace(delivery, cursor=following)
     if not any(each in here for each in delivery.targets):
         return close(delivery, DeliveryState.EXHAUSTED, now, reason)
-    # Those asked before it in this round failed.
+    # The subscribers asked earlier in this round failed.
     tries = delivery.tries + 1
     wait = policy.wait_ms(tries, jitter)
     if wait is None:
@@ -587,9 +586,9 @@ def without_target(
 
 
 def resume(delivery: Delivery, now: int) -> Delivery:
-    """The delivery due at once because a person wants it tried now; one that waited for a person starts its tries anew.
+    """The delivery made due at once because a person wants it tried now; a held one gets all its tries again.
 
-    It waits in the schedule until then, so that nothing but this one write is needed for it to be tried.
+    It waits in the schedule until then, so this single write is enough to get it tried.
 
     Args:
         delivery: As stored; not settled.
@@ -614,20 +613,20 @@ def resume(delivery: Delivery, now: int) -> Delivery:
 
 
 def ask_for_try(delivery: Delivery, now: int) -> Delivery:
-    """The delivery with one try asked for by a person, beside its automatic ones and also when those are over.
+    """The delivery with a manual try requested, in addition to its automatic tries and possible even after those are
+    over.
 
-    The try is made at once. It is not repeated when it fails, and it uses up none of the automatic tries.
+    The try is made at once. It is not repeated if it fails, and it uses up none of the automatic tries.
 
     Args:
-        delivery: As stored, or as it opens.
+        delivery: As stored, or newly opened.
         now: Epoch milliseconds.
 
     Returns:
-        The delivery to store, or the very same one when a try is asked for already.
+        The delivery to store, or the same object if a try is already requested.
 
     Raises:
-        Forbidden: Its time is over, its owner deleted it, it is owed to any one of several, or its subscriber works on
-            it.
+        Forbidden: It expired, its owner deleted it, it is a unicast delivery, or its subscriber is working on it.
     """
     over = delivery.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED) or now >= delivery.expires_at
     if over or len(delivery.targets) > 1 or delivery.subscriber_id != delivery.targets[0] or delivery.update_url:
@@ -638,12 +637,12 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
 
 
 def added(message: Message, subscriber_id: str, *, due_at: int | None) -> Delivery:
-    """A delivery of a message to a subscriber that it was not owed to when it was accepted; not stored yet.
+    """A delivery of a message to a subscriber it was not originally owed to; not stored yet.
 
     Args:
         message: The message.
         subscriber_id: A subscriber of its queue, not among ``message.delivery_subscribers``.
-        due_at: When its automatic tries begin, epoch milliseconds; None if it has none.
+        due_at: When its automatic tries begin, epoch milliseconds; None if it gets none.
     """
     return Delivery(
         project=message.project,
@@ -669,16 +668,16 @@ def after_asked_try(
     url: str | None = None,
     dialect: str = "raw",
 ) -> Delivery:
-    """The delivery after the try that a person asked for: delivered, or as it was but for the attempt on its books.
+    """The delivery after a manual try: delivered, or unchanged except that the attempt is recorded.
 
     Args:
-        delivery: As it is stored now; a try is asked for.
+        delivery: As stored now; a manual try is pending.
         answer: What came back.
-        verdict: What that means; anything but a delivery changes nothing.
+        verdict: What the answer means; only a success changes the state.
         asked: What the answer asks for: it may end the automatic tries too.
         subscriber: Name of the subscriber asked.
         url: Its URL.
-        dialect: What it was sent.
+        dialect: Dialect it was sent in.
     """
     attempted = _with_attempt(
         delivery,
@@ -703,12 +702,12 @@ def after_asked_try(
 
 
 def without_asked_try(delivery: Delivery, now: int, reason: str) -> Delivery:
-    """The delivery whose asked-for try cannot be made, as its subscriber was removed or disabled.
+    """The delivery whose manual try cannot be made because its subscriber was removed or disabled.
 
     Args:
-        delivery: As stored; a try is asked for.
+        delivery: As stored; a manual try is pending.
         now: Epoch milliseconds.
-        reason: Why; it ends a delivery that has no automatic tries.
+        reason: Why; also ends a delivery that has no automatic tries.
     """
     if _without_automatic_tries(delivery):
         return close(delivery, DeliveryState.EXHAUSTED, now, reason)
@@ -720,8 +719,8 @@ def _without_automatic_tries(delivery: Delivery) -> bool:
 
 
 def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
-    """Whether an attempt goes on the books as usual although its delivery changed:
-    automatic tries and asked-for ones are independent.
+    """Whether an attempt is recorded as usual although its delivery changed: automatic and manual tries are
+    independent.
 
     Args:
         current: As stored now.
@@ -734,12 +733,12 @@ def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
 
 
 def schedule(delivery: Delivery) -> Delivery:
-    """The delivery about to be stored with its wait spent in the schedule; does not raise the version by itself."""
+    """The delivery with its wait moved to the schedule, about to be stored; the version is not changed here."""
     return replace(delivery, scheduled=True)
 
 
 def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:
-    """Retries left as IronMQ v3 counts them: unchanged by the first try, one less per retry, 0 at the end."""
+    """Retries left as IronMQ v3 counts them: unchanged by the first try, one less for each retry, 0 at the end."""
     if policy.max_tries is None:
         return 0
     if delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED):

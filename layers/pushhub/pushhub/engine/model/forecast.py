@@ -1,4 +1,4 @@
-"""What a policy is tried against, and what came of it: the values that the policy simulator takes and gives. Pure."""
+"""Input and output of the policy simulator: what a policy is tested against, and the outcome. Pure."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 MINUTE_MS: Final = 60_000
 POINTS: Final = 240
-"""Points of a series at most."""
+"""Maximum number of points in a series."""
 
 STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440)
-"""Minutes that a point of a series may stand for."""
+"""Lengths, in minutes, that a point of a series may have."""
 
 PERCENTS: Final = (50, 90, 99, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A policy, and what it is tried against.
+    """A policy, and the conditions it is tested under.
 
     Attributes:
-        policy: When a failed try is repeated.
+        policy: When failed tries are repeated.
         rules: What answers may ask for.
-        circuit: How the subscriber is protected; None for not at all.
-        rate_limit: Requests a second that it wants at most; None for no limit.
-        timeout_s: Seconds that it has for an answer.
-        endpoint: What it does when.
-        rate: Messages a second.
-        duration_ms: For how long messages come.
-        life_ms: How long a message lives.
-        watch_ms: How long to look on; never shorter than messages come.
+        circuit: How the subscriber is protected; None for no protection.
+        rate_limit: Maximum requests per second; None for no limit.
+        timeout_s: Seconds allowed for an answer.
+        endpoint: How the endpoint behaves over time.
+        rate: Messages per second.
+        duration_ms: How long messages keep coming.
+        life_ms: Lifetime of a message.
+        watch_ms: How long to simulate; at least ``duration_ms``.
         body_bytes: Size of a message's body, for the cost.
-        seed: Decides the waits' random parts.
+        seed: Seeds the random part of the waits.
     """
 
     policy: RetryPolicy
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def messages(self) -> int:
-        """How many are accepted: one at the start at least, the others evenly behind it."""
+        """Number of messages accepted: at least one at the start, the rest spread evenly after it."""
         return max(1, round(self.rate * self.duration_ms / 1000))
 
 
@@ -69,9 +69,9 @@ class Series:
     """Attempts over time.
 
     Attributes:
-        every_ms: What one point stands for.
-        attempts: Attempts that began in it.
-        failed: Those of them that failed.
+        every_ms: Length of one point.
+        attempts: Attempts begun within each point.
+        failed: How many of those failed.
     """
 
     every_ms: int
@@ -81,28 +81,27 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What came of it. Every message is counted in one of the first six figures but ``accepted``, which is their sum.
+    """The outcome. ``accepted`` is the sum of the five figures that follow it; every message is in one of those.
 
     Attributes:
         accepted: Messages.
-        delivered: Of those.
-        expired: Lost because their time was over.
-        given_up: Tries used up, or ended by an answer, or by the subscriber's being disabled: they go to the error
-            queue, if there is one.
-        held: Tries used up, and left to a person (hub protocol).
-        waiting: Still on their way when the look ended.
+        delivered: Messages delivered.
+        expired: Messages lost because they expired.
+        given_up: Messages out of tries, ended by an answer, or ended because the subscriber was disabled. They go to
+            the error queue, if there is one.
+        held: Messages out of tries and held for a person (hub protocol).
+        waiting: Messages still on their way when the simulation ended.
         attempts: Requests made.
-        failed: Those of them that failed.
+        failed: Requests that failed.
         retries: Requests beyond the first for each message.
         peak: Attempts in the busiest minute.
-        delays_ms: Time from acceptance to the attempt that delivered: what half, 90 %, 99 % and all of those delivered
-            stayed within; None if nothing was delivered.
+        delays_ms: Time from acceptance to the successful attempt: its 50th, 90th and 99th percentile and its maximum;
+            None if nothing was delivered.
         series: Attempts over time.
         opened: How often the circuit opened.
         disabled_at_ms: When the subscriber was disabled, from the start; None if it was not.
         dollars: Cost, estimated from list prices.
-        sample: How many messages of the plan one message of the simulation stood for; 1 if each was simulated by
-            itself.
+        sample: How many real messages each simulated message stands for; 1 if each was simulated individually.
     """
 
     accepted: int
@@ -124,14 +123,14 @@ class Forecast:
 
 
 class PerMinute:
-    """Counts by minute of what is spread evenly over spans of time, however long those are."""
+    """Counts per minute of events spread evenly over time spans of any length."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[int, float] = defaultdict(float)
         self._changes: defaultdict[int, float] = defaultdict(float)
 
     def add(self, at_ms: int, span_ms: int, count: int) -> None:
-        """Count so many that happen from a time on within a span."""
+        """Count this many events, spread evenly over a span that starts at a given time."""
         ends_ms = at_ms + max(span_ms, 1)
         first, last = at_ms // MINUTE_MS, (ends_ms - 1) // MINUTE_MS
         if first == last:
@@ -140,12 +139,12 @@ class PerMinute:
         rate = count / span_ms
         self._counts[first] += rate * ((first + 1) * MINUTE_MS - at_ms)
         self._counts[last] += rate * (ends_ms - last * MINUTE_MS)
-        # The minutes in between are full: only where that begins and ends is noted.
+        # The minutes in between get the full rate, so only its start and end are noted.
         self._changes[first + 1] += rate * MINUTE_MS
         self._changes[last] -= rate * MINUTE_MS
 
     def counts(self) -> list[float]:
-        """The count of each minute, from the first one to the last in which something happened."""
+        """The count of each minute, from the first one to the last that has any."""
         level, counts = 0.0, []
         for minute in range(max(self._counts, default=-1) + 1):
             level += self._changes.get(minute, 0.0)
@@ -155,19 +154,19 @@ class PerMinute:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts as they grow. All weighted: a lot of messages counts as many.
+    """Running totals. All are weighted: a batch of messages counts as many.
 
     Attributes:
-        ended: Messages by what became of them.
+        ended: Messages by outcome.
         attempts: Requests made.
-        failed: Those that failed.
-        attempted: Messages that were attempted at least once.
+        failed: Requests that failed.
+        attempted: Messages with at least one attempt.
         closed: Ends without an attempt.
-        scheduled: Waits that are spent in DynamoDB.
-        busy_ms: Milliseconds that all requests took together.
-        delays: Delays in milliseconds, and how many messages had them.
+        scheduled: Waits spent in DynamoDB.
+        busy_ms: Total milliseconds of all requests.
+        delays: Delays in milliseconds, each with its number of messages.
         per_minute: Attempts by minute.
-        failed_per_minute: The same of those that failed.
+        failed_per_minute: Failed attempts by minute.
         opened: How often the circuit opened.
         disabled_at_ms: When the subscriber was disabled.
     """
@@ -186,7 +185,7 @@ class Tally:
     disabled_at_ms: int | None = None
 
     def attempt(self, at_ms: int, span_ms: int, count: int, *, failed: bool, took_ms: int) -> None:
-        """Count attempts that began evenly within a span of time."""
+        """Count attempts that began evenly spread over a time span."""
         self.attempts += count
         self.busy_ms += count * took_ms
         if failed:
@@ -228,7 +227,7 @@ class Tally:
 
 
 def _series(attempts: Sequence[float], failed: Sequence[float], least: int) -> Series:
-    """The series of counts by minute, over so many minutes at least."""
+    """The series of counts per minute, covering at least this many minutes."""
     minutes = max(len(attempts), least, 1)
     step = next((each for each in STEPS if minutes <= each * POINTS), STEPS[-1])
 
@@ -239,10 +238,10 @@ def _series(attempts: Sequence[float], failed: Sequence[float], least: int) -> S
 
 
 def percentiles(delays: Sequence[tuple[int, int]]) -> tuple[int, ...] | None:
-    """What so many percent of the messages stayed within, for each of :data:`PERCENTS`; None of no messages.
+    """The delays at each of :data:`PERCENTS`; None if there are no messages.
 
     Args:
-        delays: Milliseconds, and how many messages had them.
+        delays: Delays in milliseconds, each with its number of messages.
     """
     if not delays:
         return None

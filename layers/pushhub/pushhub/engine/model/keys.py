@@ -1,17 +1,17 @@
-"""What messages and deliveries are found by."""
+"""Keys of messages and deliveries."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 LISTED = "~"
-"""How the ``uid`` of a queue's generation begins whose messages can be listed: they are kept together,
-in the order of their ids. Owners' queues have none.
+"""Prefix of the ``uid`` of a queue generation whose messages can be listed: they are stored together, in the order of
+their ids. Owners' queues never have it.
 """
 
 
 class MessageKey(NamedTuple):
-    """Unique in the hub. Ids that the hub derives may occur in two queues, hence the queue's generation.
+    """Unique in the hub. Ids derived by the hub may occur in two queues, hence the queue's generation.
 
     Attributes:
         project: Owner.

@@ -1,4 +1,4 @@
-"""A message as a producer posted it, and where its bytes lie."""
+"""A message as a producer posted it, and where its body is stored."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_HOPS = 10
-"""How many queues a message may pass before it is taken for a loop."""
+"""How many queues a message may pass through before it is treated as a loop."""
 
 KEPT_AFTER_EXPIRY_MS = 86_400_000
-"""How long a message and its deliveries are kept after the message's expiry at least.
+"""How long, at least, a message and its deliveries are kept after the message expires.
 
-Then they go, each by itself, in the course of two days.
+They are then removed one by one over the course of two days.
 """
 
 DESCENDANTS = 1_000
-"""How many messages may come of one that a producer posted, unless the hub is set up otherwise:
-copies in other queues, and their copies.
+"""How many messages may derive from one that a producer posted (copies in other queues, and copies of those), unless
+the hub is configured otherwise.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyRef:
-    """Where a claim-checked body lies in the bodies bucket: one object may hold the bodies of a whole post.
+    """Where a claim-checked body is stored in the bodies bucket; one object may hold the bodies of a whole post.
 
     Attributes:
         key: Object key.
@@ -42,13 +42,13 @@ class BodyRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering:
-    """The place of a message among those of one ordering key, which each subscriber gets one after the other.
+    """The position of a message among those with the same ordering key, which each subscriber gets one after the other.
 
     Attributes:
         key: The ordering key, unique in the queue's generation.
-        sequence: Its number within the key, from 1; 0 until it is stored, which gives it its place.
-        previous: By the ``subscriber_id`` of each delivery: the message of this key that goes before it there. One that
-            has none is the first.
+        sequence: Its number within the key, from 1; 0 until it is stored, which assigns the number.
+        previous: By the ``subscriber_id`` of each delivery: the message of this key that goes before it there; missing
+            for the first message.
     """
 
     key: str
@@ -58,15 +58,15 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage:
-    """What a producer asks to post, already checked by its dialect.
+    """A message that a producer wants to post, already validated by its protocol.
 
     Attributes:
         body: The exact bytes to deliver.
         delay_s: Seconds before the message becomes available or is pushed (0..604800).
         headers: Per-message headers (IronMQ ``push_headers``) sent with every push.
         hops: How many hub queues the message has passed on its way here.
-        descendants: How many messages may come of it, if fewer than of a message that a producer posts.
-        order_key: Messages of a push queue with the same one are delivered in order; None for no order.
+        descendants: How many messages may derive from it, if fewer than from a message that a producer posts.
+        order_key: Messages of a push queue with the same key are delivered in order; None for no order.
     """
 
     body: bytes
@@ -79,27 +79,27 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """An accepted message. It never changes; what happens to it lives in its deliveries.
+    """An accepted message. It never changes; everything that happens to it is stored in its deliveries.
 
     Attributes:
         project: Owner.
         queue: Name of the queue it was posted to.
-        queue_uid: Generation of that queue (a queue deleted and made again has another).
+        queue_uid: Generation of that queue (a queue deleted and created again has another).
         message_id: See :mod:`pushhub.base.ids`.
-        body: The bytes, or None when they lie at ``body_ref``.
-        body_ref: Claim-check, or None when the bytes are in ``body``.
+        body: The bytes, or None when they are stored at ``body_ref``.
+        body_ref: Claim check, or None when the bytes are in ``body``.
         body_size: Length of the body in bytes.
         headers: Per-message headers.
         accepted_at: Epoch milliseconds of acceptance.
         due_at: Epoch milliseconds from which it may be delivered (``accepted_at`` + delay).
         expires_at: Epoch milliseconds from which it counts as expired.
-        subscriber_ids: Whom it is owed to, in the order of the queue's subscribers at acceptance; empty on pull queues.
-        unicast: One of ``subscriber_ids`` is enough.
+        subscriber_ids: The subscribers it is owed to, in the order of the queue at acceptance; empty on pull queues.
+        unicast: Delivery to one of ``subscriber_ids`` is enough.
         hops: See :class:`NewMessage`.
-        root: Id of the accepted message that this one descends from; None when it is no descendant.
-        descendants: How many messages may come of it in all.
-        ordering: Its place among messages that are delivered in order; None for no order.
-        cause: Set on messages the hub itself made: what they were made for, so that making them twice is noticed.
+        root: Id of the accepted message that this one descends from; None when it is not a descendant.
+        descendants: How many messages may derive from it in total.
+        ordering: Its position among messages delivered in order; None for no order.
+        cause: Set on messages made by the hub itself: what they were made for, so that making one twice is noticed.
     """
 
     project: str
@@ -123,7 +123,7 @@ class Message:
 
     @property
     def key(self) -> MessageKey:
-        """What it is found by."""
+        """The key it is stored under."""
         return MessageKey(self.project, self.queue_uid, self.message_id)
 
     def delivery_key(self, subscriber_id: str) -> DeliveryKey:
@@ -132,7 +132,7 @@ class Message:
 
     @property
     def root_id(self) -> str:
-        """Id of the accepted message that this one's descendants count for: the one it descends from, or itself."""
+        """Id of the message that this one's descendants count against: the one it descends from, or its own."""
         return self.root or self.message_id
 
     @property
@@ -141,10 +141,11 @@ class Message:
         return ("*",) if self.unicast else self.subscriber_ids
 
     def allowance(self, subscriber_id: str) -> int:
-        """How many messages may come of one of its deliveries, the copy that the delivery itself may make included.
+        """How many messages may derive from one of its deliveries, including the copy that the delivery itself may
+        make.
 
-        The deliveries share what the message may lead to, so that queues which feed each other make a bounded number of
-        copies in all, however many subscribers they have. No count is kept anywhere.
+        The deliveries share the message's allowance, so queues that feed each other make a bounded number of copies in
+        total, however many subscribers they have. No counter is needed.
 
         Args:
             subscriber_id: One of :attr:`delivery_subscribers`.

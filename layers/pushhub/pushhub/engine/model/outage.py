@@ -1,4 +1,4 @@
-"""What an endpoint does while it is in trouble, as data: windows of time, and its answer to each attempt in them.
+"""How an endpoint in trouble behaves, as data: time windows, and the answer to each attempt within them.
 
 Pure.
 """
@@ -11,25 +11,25 @@ from enum import StrEnum
 from pushhub.base.verdict import Answer
 
 REFUSED_MS = 20
-"""How long a refused connection takes."""
+"""Milliseconds until a connection is refused."""
 
 
 class Trouble(StrEnum):
     """What goes wrong."""
 
     TIMES_OUT = "times_out"
-    """Nothing comes back until the hub gives up."""
+    """No answer before the hub times out."""
     REFUSES = "refuses"
     """The connection is refused."""
     ANSWERS = "answers"
-    """It answers with a status that is no success."""
+    """It answers with an error status."""
     SLOW = "slow"
-    """It succeeds, but takes its time; longer than the timeout, and it times out."""
+    """It succeeds, but slowly; if slower than the timeout, it times out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """One time of trouble. All times are milliseconds from the start.
+    """One period of trouble. All times are milliseconds from the start.
 
     Attributes:
         begins: Its first moment.
@@ -37,10 +37,10 @@ class Window:
         trouble: What goes wrong.
         status: With ``ANSWERS``: the status.
         retry_after_s: With ``ANSWERS``: seconds in its ``Retry-After``; None for no such header.
-        takes_ms: How long an answer takes; what refuses or times out has times of its own.
-        share: Which part of the attempts meets it (0..1); the others go well.
-        down_ms: How long it lasts at a time, if it comes and goes; 0 for all the time.
-        up_ms: How long it is over in between.
+        takes_ms: How long an answer takes; refusals and timeouts have their own durations.
+        share: Share of attempts that are affected (0..1); the others succeed.
+        down_ms: For intermittent trouble, how long each period lasts; 0 for continuous trouble.
+        up_ms: How long the pauses between last.
     """
 
     begins: int
@@ -54,7 +54,7 @@ class Window:
     up_ms: int = 0
 
     def meets(self, at: int, span_ms: int) -> float:
-        """Which part of attempts meets the trouble that begin evenly within a span of time.
+        """The affected share of attempts that begin evenly spread over a span of time.
 
         With no span, all begin at once.
         """
@@ -65,7 +65,7 @@ class Window:
         return self.share * (self._down_before(end) - self._down_before(first)) / least_ms
 
     def _down_before(self, at: int) -> int:
-        """For how long there was trouble up to a time in the window."""
+        """Total time of trouble in the window up to a given time."""
         passed = at - self.begins
         if not self.down_ms:
             return passed
@@ -73,7 +73,7 @@ class Window:
         return cycles * self.down_ms + min(rest, self.down_ms)
 
     def fails_after_ms(self, timeout_ms: int) -> int | None:
-        """How long an attempt takes to fail here; None where it succeeds."""
+        """How long an attempt takes to fail here; None if it succeeds."""
         match self.trouble:
             case Trouble.TIMES_OUT:
                 return timeout_ms
@@ -85,7 +85,7 @@ class Window:
                 return timeout_ms if self.takes_ms >= timeout_ms else None
 
     def answer(self, started_at: int, timeout_ms: int) -> Answer:
-        """What an attempt meets that begins then, epoch milliseconds."""
+        """The answer to an attempt that begins at the given time, epoch milliseconds."""
         if self.trouble is Trouble.REFUSES:
             finished_at = started_at + min(REFUSED_MS, timeout_ms)
             return _answer(started_at, finished_at, message="Connection refused", error_class="connect")
@@ -98,19 +98,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An endpoint with its times of trouble.
+    """An endpoint with its periods of trouble.
 
     Attributes:
-        windows: Where several hold at a time, the first counts.
-        takes_ms: How long its answer takes when all is well.
+        windows: Where several overlap, the first one counts.
+        takes_ms: How long an answer takes when nothing is wrong.
     """
 
     windows: tuple[Window, ...] = ()
     takes_ms: int = 50
 
     def troubles(self, at: int, span_ms: int) -> list[tuple[Window, float]]:
-        """The windows that attempts meet which begin evenly within a span of time,
-        and which part of those that are left meets each.
+        """The windows that affect attempts begun evenly over a span of time, each with its share of the attempts not
+        yet taken by an earlier window.
         """
         met: list[tuple[Window, float]] = []
         left = 1.0
@@ -124,7 +124,7 @@ class Endpoint:
         return met
 
     def well(self, started_at: int, timeout_ms: int) -> Answer:
-        """Its answer when all is well to an attempt that begins then, epoch milliseconds."""
+        """The answer, when nothing is wrong, to an attempt that begins at the given time, epoch milliseconds."""
         if self.takes_ms >= timeout_ms:
             return _answer(started_at, started_at + timeout_ms, message="Timed out", error_class="timeout")
         return _answer(started_at, started_at + self.takes_ms, status_code=200)

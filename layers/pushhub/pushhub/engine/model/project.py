@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A tenant. Owns its tokens, queues and messages.
+    """A tenant. It owns tokens, queues and messages.
 
     Attributes:
         project_id: 24 hex characters.
-        name: For people.
+        name: For display.
         created_at: Epoch milliseconds.
-        allowed_targets: Hosts or networks behind the egress guard that this project may push to all the same.
+        allowed_targets: Hosts or networks that this project may push to although the egress guard blocks them.
     """
 
     project_id: str
@@ -24,13 +24,13 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectToken:
-    """A token of a project, as far as the hub knows it.
+    """What the hub stores about a project's token.
 
     Attributes:
-        token_hash: SHA-256 of it, in hex.
-        label: For people.
+        token_hash: SHA-256 of the token, in hex.
+        label: For display.
         created_at: Epoch milliseconds.
-        expires_at: Epoch milliseconds from which it no longer acts; None for never.
+        expires_at: When it stops working, epoch milliseconds; None for never.
     """
 
     token_hash: str
@@ -40,5 +40,5 @@ class ProjectToken:
 
     @property
     def token_id(self) -> str:
-        """What people call it by: the first 12 characters of its hash."""
+        """Short id for people: the first 12 characters of its hash."""
         return self.token_hash[:12]

@@ -1,4 +1,4 @@
-"""Queues and subscribers: the settings an owner gives the hub."""
+"""Queues and subscribers: the settings that owners configure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def dialect_of(queue: str) -> str:
-    """What the subscribers of a queue are sent, in the word of the delivery records.
+    """The dialect that a queue's subscribers are sent, as delivery records name it.
 
-    Internal queues are named ``<protocol>/...``; names of owners' queues never hold a slash, and their subscribers are
-    sent the body as it is (``raw``).
+    Internal queues are named ``<protocol>/...``. Names of owners' queues never contain a slash, and their subscribers
+    get the body unchanged (``raw``).
     """
     protocol, slash, _ = queue.partition("/")
     return protocol if slash else "raw"
@@ -36,20 +36,20 @@ class QueueType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscriber:
-    """Where a push queue delivers.
+    """A destination of a push queue.
 
     Attributes:
         subscriber_id: The hub's own id (12 hex), kept when the subscriber is updated by name.
-        name: The owner's name for it; may be empty (IronMQ clients exist that send none).
-        url: Its scheme tells its kind, see :class:`pushhub.engine.target.Target`.
+        name: The owner's name for it; may be empty (some IronMQ clients send none).
+        url: Its scheme determines its kind, see :class:`pushhub.engine.target.Target`.
         headers: Sent with each push.
         timeout_s: Seconds to wait for the whole answer (1..180).
-        retry: Its own retry policy; None leaves it to the queue's. Not used in unicast, where a try is a round of all
+        retry: Its own retry policy; None uses the queue's. Not used in unicast, where a try is a round of all
             subscribers.
-        rules: What its answers may ask for; None leaves it to the queue's.
-        limits: What it is sent at most. Not used in unicast.
-        disabled: Nothing is sent to it: what is owed to it ends when its time comes.
-        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: what it is sent is not
+        rules: What its answers may ask for; None uses the queue's.
+        limits: Maximum rate and concurrency. Not used in unicast.
+        disabled: Nothing is sent to it; its deliveries end when they fall due.
+        sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: requests to it are not
             signed.
     """
 
@@ -74,9 +74,9 @@ class PushSettings:
         retries: Tries after the first one (0..100).
         retries_delay: Seconds between tries, and how long a 202 reserves (3..86400).
         error_queue: Name of the error queue; empty means none.
-        retry: The retry policy; None for ``retries`` tries ``retries_delay`` apart.
+        retry: The retry policy; None means ``retries`` retries ``retries_delay`` apart.
         rules: What answers may ask for.
-        circuit: How its subscribers are protected when they fail; None for not at all: each delivery keeps its own
+        circuit: How failing subscribers are protected; None for no protection: each delivery then follows its own
             waits. Not used in unicast.
     """
 
@@ -90,34 +90,34 @@ class PushSettings:
 
     @property
     def policy(self) -> RetryPolicy:
-        """The retry policy these settings stand for."""
+        """The effective retry policy."""
         return self.retry or FixedDelay(retries=self.retries, delay_s=self.retries_delay)
 
     def policy_of(self, subscriber_id: str) -> RetryPolicy:
-        """The retry policy of what is owed to a subscriber.
+        """The retry policy for deliveries to a subscriber.
 
-        Of a unicast delivery (``*``), or one whose subscriber was removed, the queue's.
+        For a unicast delivery (``*``), or a removed subscriber, the queue's.
         """
         return self.policy_for(self.subscriber(subscriber_id), subscriber_id)
 
     def policy_for(self, asked: Subscriber | None, owed: str) -> RetryPolicy:
-        """The same, where the subscriber was looked up already.
+        """Same as :meth:`policy_of`, when the subscriber has already been looked up.
 
         Args:
-            asked: The subscriber that is asked next, None when it was removed.
+            asked: The subscriber asked next; None when it was removed.
             owed: The ``subscriber_id`` of the delivery.
         """
         own = asked.retry if asked is not None and asked.subscriber_id == owed else None
         return own or self.policy
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
-        """The subscriber with that id, or None when it was removed."""
+        """The subscriber with that id; None when it was removed."""
         return next((each for each in self.subscribers if each.subscriber_id == subscriber_id), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """Where a pull queue's messages go that were reserved too often.
+    """Where a pull queue's messages go when they have been reserved too often.
 
     Attributes:
         queue_name: Target queue.
@@ -139,7 +139,7 @@ class Alert:
         direction: ``asc`` or ``desc``.
         queue: Name of the queue that gets the alert.
         snooze: Seconds of silence after an alert.
-        fired_at: When it last fired, epoch milliseconds; kept for alerts with a snooze only.
+        fired_at: When it last fired, epoch milliseconds; only kept for alerts with a snooze.
     """
 
     alert_id: str
@@ -158,18 +158,18 @@ class Queue:
     Attributes:
         project: Owner.
         name: Anything without ``/``.
-        uid: Generation: a queue deleted and made again has another, so it sees none of the old messages.
+        uid: Generation: a queue deleted and created again has another, so it sees none of the old messages.
         pull_uid: Generation of a pull queue's messages; clearing the queue starts a new one.
         type: Fixed at creation.
         message_timeout: Default reservation of a pull queue in seconds (1..86400).
         message_expiration: Seconds after which a message expires (1..2592000).
         push: Set on push queues only.
         dead_letter: Pull queues only.
-        alerts: Pull queues only, five at most.
+        alerts: Pull queues only, at most five.
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
         created_at: Epoch milliseconds.
-        version: Raised by each write; guards concurrent changes.
+        version: Incremented by each write; guards concurrent changes.
     """
 
     project: str

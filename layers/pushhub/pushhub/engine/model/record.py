@@ -1,10 +1,10 @@
-"""The delivery record: its fields, said once for everybody who writes, reads or describes them.
+"""The delivery record: the single definition of its fields for everything that writes, reads or describes them.
 
 Pure, and free of imports from the hub.
 
-The delivery report carries this file with it and reads its columns off it; the table of fields in ``docs/records.md``
-and the columns that Athena sees (``template.yaml``) are written from it by ``make record-schema``. A new field is added
-here, and nowhere else by hand but where it gets its value.
+The delivery report ships this file and takes its columns from it. ``make record-schema`` generates the field table in
+``docs/records.md`` and the Athena columns (``template.yaml``) from it. Add a new field here and where it gets its
+value, and nowhere else by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA_VERSION: Final = 2
-"""Raised when a field changes its meaning or goes; not when one is added."""
+"""Incremented when a field changes its meaning or is removed; not when one is added."""
 
 
 class RecordKind(StrEnum):
@@ -37,7 +37,7 @@ class RecordKind(StrEnum):
 
 
 def _told(column: str, kinds: str, meaning: str) -> Mapping[str, str]:
-    """What is said of a field: the type of its column in SQL, the kinds of record that have it, and what it means."""
+    """Metadata of a field: the SQL type of its column, the kinds of record that have it, and what it means."""
     return {"column": column, "kinds": kinds, "meaning": meaning}
 
 
@@ -47,7 +47,7 @@ _ASKED: Final = "attempt, poll"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRecord:
-    """One event of a message's life. Fields and units: ``docs/records.md``; None means left out."""
+    """One event in the life of a message. Fields and units: ``docs/records.md``; None means left out."""
 
     schema_version: int = field(
         default=SCHEMA_VERSION,
@@ -248,7 +248,7 @@ class DeliveryRecord:
 
     @property
     def hour(self) -> tuple[str, str]:
-        """Date and hour (UTC) of the event, as they stand in the object key."""
+        """Date and hour (UTC) of the event, as used in the object key."""
         return self.at[:10], self.at[11:13]
 
     def as_fields(self) -> dict[str, object]:
@@ -258,7 +258,7 @@ class DeliveryRecord:
 
 
 COLUMNS: Final[Mapping[str, str]] = {each.name: each.metadata["column"] for each in fields(DeliveryRecord)}
-"""The SQL type of each field, in their order."""
+"""The SQL type of each field, in field order."""
 
 REQUIRED: Final = tuple(each.name for each in fields(DeliveryRecord) if each.default is MISSING)
-"""What every record has, whatever its kind; without one of these it says nothing."""
+"""Fields that every record has, whatever its kind; a record without one of them is useless."""

@@ -1,7 +1,6 @@
-"""Delivery records: what a change of stored state says happened, as ``docs/records.md`` describes it. Pure.
+"""Delivery records: turns a change of stored state into the event described in ``docs/records.md``. Pure.
 
-A record is made from the state before and after one write and from nothing else, so replaying the write makes the same
-record.
+A record is derived only from the state before and after one write, so replaying the write produces the same record.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def record_of_acceptance(message: Message) -> DeliveryRecord:
-    """The record of a push queue's message that was just stored: what is owed to whom."""
+    """The record of a push message that was just stored: which subscribers it is owed to."""
     return DeliveryRecord(
         record_id=f"{message.queue_uid}/{message.message_id}/-/{RecordKind.ACCEPTED}/1",
         kind=RecordKind.ACCEPTED,
@@ -40,15 +39,15 @@ def record_of_acceptance(message: Message) -> DeliveryRecord:
 
 
 def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_at: int) -> DeliveryRecord | None:
-    """The record of a delivery that was written, or removed by its time to live.
+    """The record of a delivery that was written, or removed by its TTL.
 
     Args:
-        before: As stored before, None when this is its first write.
-        after: As stored now, None when it was removed.
-        changed_at: When that was, epoch milliseconds; used where the delivery itself holds no time for the event.
+        before: The previous state; None when this is its first write.
+        after: The new state; None when it was removed.
+        changed_at: Time of the change, epoch milliseconds; used where the delivery itself has no time for the event.
 
     Returns:
-        None when the change says nothing new: its version stays, or it was settled long ago and is removed.
+        None when the change is no news: the version is unchanged, or it was settled long ago and is now removed.
     """
     if after is None:
         if before is None or before.settled:
@@ -75,7 +74,7 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
 
 
 def _record_of_addition(delivery: Delivery, added_at: int) -> DeliveryRecord:
-    """What came to be owed after its message was accepted: an acceptance of its own, for this one delivery."""
+    """A delivery added after its message was accepted: an acceptance record of its own, for this one delivery."""
     owed = _delivery_event(delivery, RecordKind.ACCEPTED, number=delivery.version, at=added_at)
     return replace(
         owed,
@@ -114,7 +113,7 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
 
 
 def _delivery_event(delivery: Delivery, kind: RecordKind, *, number: int, at: int) -> DeliveryRecord:
-    """A record with the fields that every event of a push queue's delivery has."""
+    """A record with the fields common to all events of a push delivery."""
     return DeliveryRecord(
         record_id=f"{delivery.queue_uid}/{delivery.message_id}/{delivery.subscriber_id}/{kind}/{number}",
         kind=kind,

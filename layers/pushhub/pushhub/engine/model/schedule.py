@@ -1,4 +1,4 @@
-"""What the schedule holds: which delivery is to be looked at when, and how far each of its shards was read."""
+"""Contents of the schedule: which delivery is due when, and how far each shard has been read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ScheduleEntry:
     Attributes:
         key: The delivery.
         queue: Name of its queue.
-        version: Of the delivery that waits; once it has another, the entry is void.
+        version: Version of the waiting delivery; once that changes, the entry is void.
         wakes_at: Epoch milliseconds.
-        polls: Its ``update_url`` is to be asked (hub protocol).
+        polls: Whether its ``update_url`` is to be polled (hub protocol).
     """
 
     key: DeliveryKey
@@ -31,20 +31,20 @@ class ScheduleEntry:
 
     @property
     def order(self) -> WorkOrder:
-        """An order without the message, which push reads when the attempt is really made."""
+        """An order without the message, which push reads only when it really makes the attempt."""
         return WorkOrder(key=self.key, queue=self.queue, version=self.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a shard of the schedule was read.
+    """How far a shard of the schedule has been read.
 
     Attributes:
         shard: Number of the shard.
         minute: The minute being read, in minutes since the epoch.
-        after: Place of the last entry read in it; empty at its start.
-        taken_until: Until when a run reads on from here and others leave it alone, epoch milliseconds; 0 when none
-            does.
+        after: Key of the last entry read in that minute; empty at its start.
+        taken_until: Until when a run has claimed the shard and others leave it alone, epoch milliseconds; 0 when
+            unclaimed.
     """
 
     shard: int
@@ -53,5 +53,5 @@ class Position:
     taken_until: int = 0
 
     def at(self, minute: int, after: str) -> Position:
-        """The same shard, read to another place."""
+        """The same shard, read up to another place."""
         return replace(self, minute=minute, after=after)

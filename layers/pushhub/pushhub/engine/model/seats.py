@@ -1,9 +1,9 @@
-"""How execution environments share a limit: each has a seat for some seconds, and uses its part. Pure.
+"""How execution environments share a limit: each holds a seat for a few seconds and uses its share. Pure.
 
-Time is cut into epochs. Who sits in an epoch is settled before it begins, so all who sit agree on their shares without
-asking for each attempt. A newcomer sits from the next epoch on; one that is alone sits at once. Attempts in flight
-outlast an epoch: where their number is limited, a newcomer begins only when those of before are over, and one that left
-is counted until its own are.
+Time is divided into epochs. Who has a seat in an epoch is settled before it begins, so all holders agree on their
+shares without coordinating each attempt. A newcomer gets a seat from the next epoch on, or at once if it is alone.
+Attempts in flight outlast an epoch: where concurrency is limited, a newcomer starts only when the attempts of earlier
+epochs are over, and a holder that left still counts until its own attempts are over.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ EPOCH_MS = 10_000
 
 
 def epoch_of(now: int) -> int:
-    """The epoch of a time, epoch milliseconds."""
+    """The epoch that a time (epoch milliseconds) falls into."""
     return now // EPOCH_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a subscriber wants to be sent at most.
+    """The most that a subscriber wants to be sent.
 
     Attributes:
-        rate_per_s: Requests a second, on average; None for no limit.
-        concurrency: Requests at a time; None for no limit.
+        rate_per_s: Requests per second, on average; None for no limit.
+        concurrency: Concurrent requests; None for no limit.
 
     Raises:
         ValueError: A limit is not positive.
@@ -48,12 +48,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """One environment's. Numbers of epochs.
+    """The seat of one environment, in epoch numbers.
 
     Attributes:
-        first: From then on it counts.
-        begins: From then on it may attempt; never before ``first``.
-        last: Up to then it counts.
+        first: First epoch in which it counts.
+        begins: First epoch in which it may attempt; never before ``first``.
+        last: Last epoch in which it counts.
     """
 
     first: int
@@ -63,33 +63,33 @@ class Seat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """One environment's part of a limit in an epoch.
+    """One environment's share of a limit in an epoch.
 
     Attributes:
-        place: Its place among those who sit, from 0.
-        of: How many sit.
+        place: Its position among the holders, from 0.
+        of: Number of holders.
     """
 
     place: int
     of: int
 
     def rate(self, rate_per_s: float) -> float:
-        """Requests a second."""
+        """Its share of the rate, in requests per second."""
         return rate_per_s / self.of
 
     def concurrency(self, limit: int) -> int:
-        """Requests at a time, perhaps none; all shares together are the limit."""
+        """Its share of the concurrent requests, possibly none; all shares add up to the limit."""
         return limit // self.of + (self.place < limit % self.of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seats:
-    """Who shares a subscriber's limit, as stored.
+    """The environments that share a subscriber's limit, as stored.
 
     Attributes:
         key: The subscriber.
-        holders: By the environment's id.
-        version: Raised by one with each change; 0 means never stored. Guards every write.
+        holders: Seats by the environment's id.
+        version: Incremented by each change; 0 means never stored. Guards every write.
     """
 
     key: SubscriberKey
@@ -97,12 +97,12 @@ class Seats:
     version: int = 0
 
     def with_seat(self, who: str, epoch: int, *, outlasts: int) -> Seats:
-        """The seats with one for an environment, held on in this epoch and the next.
+        """The seats after an environment took or extended its seat for this epoch and the next.
 
         Args:
             who: The environment's id.
-            epoch: Now.
-            outlasts: Epochs that an attempt begun in one may reach into; 0 where their number is not limited.
+            epoch: The current epoch.
+            outlasts: Epochs that an attempt may run beyond the one it began in; 0 where concurrency is not limited.
         """
         here = {name: seat for name, seat in self.holders.items() if seat.last >= epoch}
         seat = here.pop(who, None)
@@ -115,9 +115,9 @@ class Seats:
         return replace(self, holders=here, version=self.version + 1)
 
     def share(self, who: str, epoch: int) -> Share | None:
-        """An environment's share in an epoch; None while it may not begin.
+        """An environment's share in an epoch; None while it may not attempt.
 
-        Who came first sits first, so nobody's share moves to a newcomer.
+        Seats are ordered by arrival, so a newcomer never takes over somebody's place.
         """
         sitting = sorted((seat.first, name) for name, seat in self.holders.items() if seat.first <= epoch <= seat.last)
         own = self.holders.get(who)

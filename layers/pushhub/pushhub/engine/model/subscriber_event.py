@@ -1,4 +1,4 @@
-"""What the engine finds out about a subscriber, for the protocol that it belongs to."""
+"""What the engine reports about a subscriber to the protocol it belongs to."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class SubscriberEventKind(StrEnum):
     """What happened."""
 
     FAILING = "failing"
-    """Nothing but failures came from it for so long that its owner is warned.
+    """It has done nothing but fail for so long that its owner is warned.
 
-    Each warning is the same event however often it is told.
+    A warning reported several times is still the same event.
     """
     DISABLE = "disable"
-    """It is to be disabled: it asked for it, or nothing but failures came from it for too long.
+    """It is to be disabled, because it asked for it or because it did nothing but fail for too long.
 
-    From then on ``Subscriber.disabled`` is to be True.
+    ``Subscriber.disabled`` must be True from then on.
     """
 
 
@@ -32,10 +32,9 @@ class SubscriberEvent:
         queue_uid: Its generation.
         subscriber_id: The subscriber.
         at: Epoch milliseconds.
-        reason: Why, in a word: ``status_410``, ``asked_to_disable``, ``failing``.
-        failing_since: When the first failure since the last success was, epoch milliseconds; None where that does not
-            matter.
-        percent: How much of the time is used up after which it is disabled.
+        reason: One word: ``status_410``, ``asked_to_disable``, ``failing``.
+        failing_since: First failure since the last success, epoch milliseconds; None where that is irrelevant.
+        percent: Percentage used up of the time after which it is disabled.
     """
 
     kind: SubscriberEventKind
@@ -50,6 +49,6 @@ class SubscriberEvent:
 
     @property
     def cause(self) -> str:
-        """What it is told for: the same each time it is told again, so that what follows from it can be made once."""
+        """Idempotency key of the event: the same each time it is reported, so that its effects happen once."""
         since = self.failing_since or self.at
         return f"{self.queue_uid}/{self.subscriber_id}/{self.kind}/{self.reason}/{since}/{self.percent or ''}"

@@ -1,4 +1,4 @@
-"""What travels through SQS: "look at this delivery", with what a first attempt needs so that it reads nothing else."""
+"""What travels through SQS: "look at this delivery", with all that a first attempt needs, so that it reads nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PACK_ORDERS = 10
-"""Orders that may share one SQS message."""
+"""Maximum number of orders in one SQS message."""
 
 PACK_BYTES = 60_000
-"""Size of a pack of more than one order: SQS bills each 64 KB of payload as a request."""
+"""Maximum size of a pack of several orders: SQS bills each 64 KB of payload as a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,11 @@ class WorkOrder:
     Attributes:
         key: Which delivery.
         queue: Name of its queue.
-        message: The whole message, its body or the body's claim-check included, so that a first attempt reads nothing
-            else; None: it is read from the store.
-        manual: It is about the try that a person asked for, and about nothing that follows by itself: that has an order
-            of its own.
-        version: Of the delivery, if the order is for no other; void at its first receive when that has changed. None is
-            for any.
+        message: The whole message, including its body or claim check, so that a first attempt reads nothing else. None:
+            it is read from the store.
+        manual: The order is for a manual try only; the automatic tries have orders of their own.
+        version: The only version of the delivery that the order is for; if the delivery has changed when the order is
+            first received, the order is void. None: for any version.
     """
 
     key: DeliveryKey
@@ -43,12 +42,12 @@ class WorkOrder:
 
     @classmethod
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
-        """The order for a delivery of a message, which travels with it."""
+        """The order for a delivery of a message, with the message in it."""
         return cls(key=message.delivery_key(subscriber_id), queue=message.queue, message=message)
 
     @property
     def identity(self) -> dict[str, str]:
-        """The fields that say which delivery an event of the log is about."""
+        """The log fields that identify the delivery."""
         return {
             "project": self.key.project,
             "queue": self.queue,
@@ -60,7 +59,7 @@ class WorkOrder:
     def group(self) -> str:
         """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
         subscriber = self.key.subscriber_id if self.key.subscriber_id != "*" else "any"
-        # Internal queues, which have a slash in their name, are of the same generation in every project.
+        # The generation of an internal queue (one with a slash in its name) is the same in every project.
         project = f"{self.key.project}." if "/" in self.queue else ""
         return f"{project}{self.key.queue_uid}.{subscriber}"
 
@@ -86,16 +85,16 @@ class WorkOrder:
         """Read an SQS message body.
 
         Raises:
-            ValueError: It is not a work order of ours (the caller leaves it to the dead-letter queue).
+            ValueError: It is not one of our work orders (the caller leaves it to the dead-letter queue).
         """
         return cls.read(json.loads(text))
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> WorkOrder:
-        """Read the JSON object of an order. Raises as :meth:`decode`."""
+        """Read the JSON object of an order. Raises like :meth:`decode`."""
         try:
             key = DeliveryKey(*(str(fields[name]) for name in DeliveryKey._fields))
-            # An order without a body may come with a part of its message: older ones did.
+            # Orders from older versions may carry part of their message without the body.
             whole = not _BODIES.isdisjoint(fields)
             return cls(
                 key=key,
@@ -109,7 +108,7 @@ class WorkOrder:
 
 
 _BODIES = frozenset({"body", "body_base64", "body_ref"})
-"""Fields of an order; its message's body is in one of them."""
+"""Fields of an order that can hold the message's body; only one of them is set."""
 
 
 def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
@@ -131,7 +130,7 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
     if message.ordering is not None:
         before = message.ordering.previous.get(subscriber_id)
         fields["ordering"] = [message.ordering.key, message.ordering.sequence, *([before] if before else [])]
-    # Whoever reads the order knows of one delivery only, so what the others may lead to is taken off here.
+    # Whoever reads the order knows about one delivery only, so the allowance of the others is subtracted here.
     allowance = message.allowance(subscriber_id)
     if allowance != DESCENDANTS:
         fields["descendants"] = allowance
@@ -179,9 +178,7 @@ def _ordering(place: Sequence[Any], subscriber_id: str) -> Ordering:
 
 
 def _as_text(body: bytes) -> str | None:
-    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is no text at
-    all.
-    """
+    """The body as text, or None when base64 is shorter (control characters take six bytes each) or it is not text."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -192,12 +189,12 @@ def _as_text(body: bytes) -> str | None:
 
 def _dumped(value: Any) -> str:
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    # SQS refuses these two characters, which JSON strings may hold.
+    # SQS refuses these two characters, although JSON strings may contain them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
-    """Put orders for the same subscriber into shared SQS messages, which are paid for by number.
+    """Pack orders for the same subscriber into shared SQS messages, because SQS bills by message.
 
     Returns:
         (``MessageGroupId``, SQS message body) of each pack; orders of one group stay in their order.

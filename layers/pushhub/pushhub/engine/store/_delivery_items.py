@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 UNSETTLED_SHARDS = 8
 """Partitions of a queue in the unsettled index.
 
-One takes 1,000 writes a second, and when it throttles, the table's own writes are throttled with it: the outage of a
-busy subscriber must not slow the others down.
+One partition takes 1,000 writes a second, and when the index is throttled, so are the table's own writes. The outage of
+one busy subscriber must not slow the others down.
 """
 
 WAITING = "1#"
-"""Prefix of ``unsettled_key`` while a delivery waits after its first attempt; those given up sort behind."""
+"""Prefix of ``unsettled_key`` while a delivery waits after its first attempt. Deliveries given up sort after these."""
 
 GIVEN_UP = "2#"
-"""Prefix of ``unsettled_key`` of a delivery that was given up."""
+"""Prefix of ``unsettled_key`` once a delivery was given up."""
 
 SCHEDULED = "parked"
-"""The attribute of a delivery that waits in the schedule. Items keep the name it had before the word changed."""
+"""Attribute of a delivery that waits in the schedule. Stored items still use an older word for it."""
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
-"""What states are called in items written before records had schema version 2."""
+"""Names of states in items written before records had schema version 2."""
 
 
 def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def encode_delivery(delivery: Delivery) -> Item:
 
 
 def decode_delivery(image: Item) -> Delivery:
-    """The delivery from its item, or from an image of it in the table's stream."""
+    """The delivery in a table item, or in an image from the table's stream."""
     project, queue_uid, message_id, subscriber_id = key_of(image)
     targets = tuple(each["S"] for each in image["targets"]["L"]) if "targets" in image else (subscriber_id,)
     statuses = image["statuses"]["M"] if "statuses" in image else {}
@@ -122,8 +122,8 @@ def _decode_state(value: str) -> DeliveryState:
 
 
 def _unsettled_keys(delivery: Delivery) -> Item:
-    # A first success must write no index, so a delivery enters with its first failure or reservation, and under a key
-    # that stays the same while it waits: then further attempts cost the index nothing.
+    # A first success must not write to the index, so a delivery enters it with its first failure or reservation. Its
+    # key stays the same while it waits, so further attempts cost no index write.
     if delivery.state in (DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING):
         group = WAITING
     elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD):
@@ -138,7 +138,7 @@ def _unsettled_keys(delivery: Delivery) -> Item:
 
 
 def _spread(partitions: Sequence[str], delivery: Delivery) -> str:
-    """The one of several partitions that a delivery belongs to, always the same."""
+    """The partition a delivery belongs to; always the same one."""
     return partitions[zlib.crc32(delivery.delivery_id.encode()) % len(partitions)]
 
 

@@ -1,8 +1,8 @@
-"""Where messages and their deliveries lie in the messages table.
+"""Keys of messages and their deliveries in the messages table.
 
-A message has a partition of its own, with its deliveries. Messages of a queue that can be listed
-(:data:`pushhub.engine.model.keys.LISTED`) lie in a few partitions of that queue, in the order of their ids, each
-followed by its deliveries.
+Each message has its own partition, shared with its deliveries. In queues that can be listed
+(:data:`pushhub.engine.model.keys.LISTED`), messages are stored in a few partitions per queue, in the order of their
+ids, each followed by its deliveries.
 
 =========  =================================  ========================
 item       pk                                 sk
@@ -23,11 +23,11 @@ from pushhub.cloud.table import Item, text
 from pushhub.engine.model.keys import LISTED, DeliveryKey, MessageKey
 
 LISTED_PARTS = 4
-"""Partitions of a queue whose messages are listed. One takes 1,000 writes a second; who lists them reads them all."""
+"""Partitions of a listed queue. One takes 1,000 writes a second; listing reads them all."""
 
 _MESSAGE, _DELIVERY = "M", "D#"
 _BEHIND_IDS = ":"
-"""Sorts behind every digit, as ``$`` does behind the ``#`` of what belongs to an id."""
+"""Sorts after every digit, just as ``$`` sorts after the ``#`` that follows an id."""
 
 
 def message_key(key: MessageKey) -> Item:
@@ -44,7 +44,7 @@ def delivery_key(key: DeliveryKey) -> Item:
 
 
 def key_of(item: Item) -> DeliveryKey:
-    """What a message or a delivery is found by, from its item; the subscriber of a message is empty."""
+    """The key of a message or delivery, from its item; for a message, the subscriber is empty."""
     pk, sk = item["pk"]["S"], item["sk"]["S"]
     project, queue_uid, last = pk.rsplit("#", 2)
     if sk == _MESSAGE:
@@ -56,7 +56,7 @@ def key_of(item: Item) -> DeliveryKey:
 
 
 def of_one_message(key: MessageKey) -> dict[str, Any]:
-    """A consistent query of a message and its deliveries."""
+    """A consistent query for a message and its deliveries."""
     pk, before = _place(key)
     query: dict[str, Any] = {
         "KeyConditionExpression": "pk = :pk",
@@ -70,15 +70,15 @@ def of_one_message(key: MessageKey) -> dict[str, Any]:
 
 
 def together(item: Item) -> tuple[str, str]:
-    """The same of a message and its deliveries, which come one after the other when the table is read,
-    and of nothing else.
+    """A value shared by a message and its deliveries, which are adjacent when the table is read, and by nothing
+    else.
     """
     pk, sk = item["pk"]["S"], item["sk"]["S"]
     return pk, sk.partition("#")[0] if sk[0].isdigit() else ""
 
 
 def listed_query(project: str, queue_uid: str, part: int, *, above: str | None, below: str | None, up: bool) -> Item:
-    """A consistent query of the messages in one part of a queue, with ids between two others, these excluded."""
+    """A consistent query for the messages in one part of a queue whose ids lie between two others (exclusive)."""
     return {
         "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
         "FilterExpression": "kind = :message",
@@ -94,7 +94,7 @@ def listed_query(project: str, queue_uid: str, part: int, *, above: str | None, 
 
 
 def _place(key: MessageKey) -> tuple[str, str]:
-    """The partition of a message, and what the sort keys of its items begin with."""
+    """The partition of a message, and the prefix of its items' sort keys."""
     if not key.queue_uid.startswith(LISTED):
         return f"{key.project}#{key.queue_uid}#{key.message_id}", ""
     part = zlib.crc32(key.message_id.encode()) % LISTED_PARTS

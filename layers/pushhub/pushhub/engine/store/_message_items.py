@@ -1,4 +1,4 @@
-"""Messages as items of a table. Attribute names are part of the price: an item over 1 KB costs two writes."""
+"""Messages as table items. Attribute names are short because they cost money: an item over 1 KB costs two writes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pushhub.cloud.table import Item, number, text, texts
 from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
 
 KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
-"""How long an item outlives its message before the table's TTL may take it, seconds."""
+"""Seconds that an item outlives its message before the table's TTL may remove it."""
 
 
 def encode_fields(message: Message) -> Item:
-    """All attributes of a message but its keys and kind."""
+    """All attributes of a message except its keys and kind."""
     item: Item = {
         "queue": text(message.queue),
         "body_size": number(message.body_size),
@@ -53,7 +53,7 @@ def encode_fields(message: Message) -> Item:
 
 
 def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) -> Message:
-    """The message from an item or a stream image, whose binary values are base64 text."""
+    """The message from an item or a stream image; in the latter, binary values are base64 text."""
     body: bytes | None = None
     if "body" in item:
         stored = item["body"]["B"]

@@ -7,7 +7,7 @@ from pushhub.engine.model.project import Project
 
 
 def encode_project(project: Project) -> Item:
-    """All attributes of a project but its keys."""
+    """All attributes of a project except its keys."""
     return {
         "name": text(project.name),
         "created_at": number(project.created_at),

@@ -18,7 +18,7 @@ _CIRCUIT_NUMBERS = ("failures", "least", "window_s", "probe_s", "most_probe_s")
 
 
 def encode_queue(queue: Queue) -> Item:
-    """All attributes of a queue but its keys."""
+    """All attributes of a queue except its keys."""
     item: Item = {
         "uid": text(queue.uid),
         "line_uid": text(queue.pull_uid),
@@ -125,7 +125,7 @@ def _decode_subscriber(fields: Item) -> Subscriber:
 
 
 def _encode_retry(policy: RetryPolicy | None) -> Item:
-    """The attribute ``retry``, or none at all: most queues have no policy but their number of retries."""
+    """The attribute ``retry``, if any: most queues have no policy beyond their number of retries."""
     fields: Item
     match policy:
         case None:
@@ -166,7 +166,7 @@ def _decode_retry(holder: Item) -> RetryPolicy | None:
 
 
 def _encode_rules(rules: AnswerRules | None) -> Item:
-    """The attribute ``rules``, or none at all when answers may ask for nothing."""
+    """The attribute ``rules``, if answers may ask for anything."""
     if rules is None:
         return {}
     fields: Item = {

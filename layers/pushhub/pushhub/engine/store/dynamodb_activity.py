@@ -1,6 +1,6 @@
-"""Activity by project or subscriber and hour on DynamoDB: an item each.
+"""Activity per project or subscriber and hour on DynamoDB, one item each.
 
-It goes by itself once nobody asks for its hour any more.
+Items expire by TTL once nobody can ask for their hour any more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
 
 KEPT_S = 8 * 86_400
-"""How long an hour is kept: a week may be asked for."""
+"""How long an hour is kept: queries may go back a week."""
 
 
 class DynamoDBActivity:

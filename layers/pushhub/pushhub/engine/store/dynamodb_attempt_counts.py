@@ -1,4 +1,4 @@
-"""Counts of attempts by subscriber and hour on DynamoDB: an item each, which goes by itself after a week."""
+"""Counts of attempts per subscriber and hour on DynamoDB, one item each; they expire by TTL after a week."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 KEPT_S = 8 * 86_400
-"""How long an hour is kept: a week may be asked for."""
+"""How long an hour is kept: queries may go back a week."""
 
 _AT_ONCE = 100
-"""Counts in one write: an expression may have 4 KB."""
+"""Counts per write, because an expression is limited to 4 KB."""
 
 
 class DynamoDBAttemptCounts:
@@ -66,12 +66,12 @@ class DynamoDBAttemptCounts:
 
 
 def _partition(subscriber: CountedSubscriber) -> str:
-    # The name comes last: it may hold anything, and ids nothing that divides them here.
+    # The name comes last because it may contain anything; the ids never contain the separator.
     return f"ATTEMPTS#{subscriber.project}#{subscriber.subscriber_id}#{subscriber.queue}"
 
 
 def _some(counted: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Some counts at a time; none that is zero."""
+    """The counts in chunks, without zeros."""
     found = [(name, count) for name, count in counted.items() if count]
     for first in range(0, len(found), _AT_ONCE):
         yield dict(found[first : first + _AT_ONCE])

@@ -1,6 +1,4 @@
-"""Stream records of the messages table, read as changes: what was stored before and after,
-and the delivery record of it.
-"""
+"""Stream records of the messages table as changes: the state before and after, and the resulting delivery record."""
 
 from __future__ import annotations
 
@@ -19,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
-    """The delivery record of one stream record; None when it is not about something that is recorded.
+    """The delivery record of one stream record; None when the change is not recorded.
 
     Args:
-        stream_record: As Lambda hands it over (``NEW_AND_OLD_IMAGES``).
+        stream_record: As Lambda delivers it (``NEW_AND_OLD_IMAGES``).
 
     Raises:
         KeyError: An image lacks an attribute.
-        ValueError: An attribute does not hold what it should, or the item is of no known kind.
+        ValueError: An attribute has an unexpected value, or the item is of an unknown kind.
     """
     stream = stream_record["dynamodb"]
     before, after = stream.get("OldImage"), stream.get("NewImage")

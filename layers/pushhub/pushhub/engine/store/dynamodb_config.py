@@ -1,5 +1,5 @@
-"""The configuration store on DynamoDB, with a short cache in memory: projects,
-tokens and queues change seldom and are read all the time.
+"""The configuration store on DynamoDB, with a short in-memory cache: projects, tokens and queues rarely change and are
+read all the time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue
 
 CACHE_TTL_MS = 30_000
-"""How long a change made by another process may go unnoticed, milliseconds."""
+"""How long another process's change may go unnoticed, milliseconds."""
 
 TOTAL_PARTS = 8
-"""Keys that the total of a queue is spread over: one takes 1,000 writes a second."""
+"""Number of keys that a queue's total is spread over; one takes 1,000 writes a second."""
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
@@ -34,7 +34,7 @@ _TOKEN = "TOKEN#"  # noqa: S105 (a key's prefix)
 class DynamoDBConfigStore:
     """Implements :class:`pushhub.engine.ports.ConfigStore`.
 
-    Only what exists is cached, so something new is seen at once; own writes are seen at once, too.
+    Only existing things are cached, so new ones are seen at once; so are our own writes.
 
     Args:
         client: Low-level DynamoDB client.
@@ -79,7 +79,7 @@ class DynamoDBConfigStore:
     ) -> None:
         self._tokens.drop((project_id, token_hash))
         self._owners.drop(token_hash)
-        # The way from a token to its project first: without the token's own item it leads nowhere.
+        # First the mapping from token to project: it has no effect without the token's own item.
         self._table.put(_token_key(token_hash) | {"project": text(project_id)})
         key = _key(project_id, _TOKEN + token_hash)
         expiry = {} if expires_at is None else {"expires_at": number(expires_at)}
@@ -95,7 +95,7 @@ class DynamoDBConfigStore:
         return sorted(map(_decode_token, items), key=lambda each: (each.created_at, each.token_hash))
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
-        """Cached, so a token taken back elsewhere may serve for another 30 s."""
+        """Cached, so a token revoked elsewhere may keep working for 30 s."""
         token = self._tokens.get((project_id, token_hash))
         if token is None:
             item = self._table.get(_key(project_id, _TOKEN + token_hash))
@@ -106,7 +106,7 @@ class DynamoDBConfigStore:
         return token.expires_at is None or self._clock.now() < token.expires_at
 
     def project_of(self, token_hash: str) -> str | None:
-        """Cached, as a token never changes hands; whether it is still good is checked by :meth:`has_token`."""
+        """Cached, because a token never moves to another project; :meth:`has_token` checks that it is still valid."""
         project_id = self._owners.get(token_hash)
         if project_id is None:
             item = self._table.get(_token_key(token_hash))
@@ -123,7 +123,7 @@ class DynamoDBConfigStore:
         self._owners.drop(token_hash)
 
     def create_queue(self, queue: Queue) -> None:
-        """The very same queue made twice (the client repeats a call that timed out) counts as made."""
+        """Creating the very same queue twice counts as success (the client repeats a call that timed out)."""
         self._write_queue(replace(queue, version=1))
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
@@ -149,8 +149,9 @@ class DynamoDBConfigStore:
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Read consistently."""
-        # Keys are sorted as bytes, and so are Python strings (by code point, which UTF-8 keeps). Names with the prefix
-        # are neighbours, so the list starts behind the greater of the two bounds and ends with the first other name.
+        # Keys sort as bytes, and Python strings by code point, which gives the same order for UTF-8. Names with the
+        # prefix are adjacent, so the list starts after the greater of the two bounds and ends at the first name without
+        # the prefix.
         condition, start = (">", after) if after and after >= prefix else (">=", prefix)
         items = self._table.items(
             KeyConditionExpression=f"pk = :project AND sk {condition} :start",
@@ -172,8 +173,8 @@ class DynamoDBConfigStore:
         return int(self._add(key, "given", 1)["given"]["N"])
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
-        """Each execution environment adds to one of several parts, the first of which has the key that the only one
-        had.
+        """Each execution environment adds to one of several parts. The first part has the key that was used when there
+        was only one.
         """
         part = f"#{self._part}" if self._part else ""
         self._add(_key(project_id, f"TOTAL#{queue_uid}{part}"), "posted", count)
@@ -198,7 +199,7 @@ class DynamoDBConfigStore:
         )
 
     def _write_queue(self, queue: Queue) -> Queue:
-        """Write a queue under a condition, and through the cache."""
+        """Conditionally write a queue, updating the cache."""
         from pushhub.engine.store._queue_items import decode_queue, encode_queue  # noqa: PLC0415 (as above)
 
         item = _key(queue.project, _QUEUE + queue.name) | encode_queue(queue)

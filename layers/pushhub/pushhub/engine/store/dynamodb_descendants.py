@@ -1,6 +1,4 @@
-"""How many descendants accepted messages have, on DynamoDB: one item for each message that has any,
-in a partition of its own.
-"""
+"""How many descendants accepted messages have, on DynamoDB: one item per message that has any, in its own partition."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 KEPT_S = 30 * 86_400
-"""How long a count is kept after the last descendant, seconds; those of a message of last month are counted anew."""
+"""Seconds a count is kept after the last descendant; for a message of last month, counting starts again."""
 
 
 class DynamoDBDescendants:
@@ -25,7 +23,7 @@ class DynamoDBDescendants:
     Args:
         client: Low-level DynamoDB client.
         table: Name of a table with the attribute ``ttl``.
-        most: Descendants that one accepted message may have.
+        most: Maximum number of descendants of one accepted message.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock, *, most: int) -> None:

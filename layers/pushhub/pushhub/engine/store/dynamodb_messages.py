@@ -1,5 +1,5 @@
-"""The message store on DynamoDB: messages of push queues and their deliveries in one table,
-whose stream is the outbox.
+"""The message store on DynamoDB: one table for the messages of push queues and their deliveries. Its stream is the
+outbox.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ if TYPE_CHECKING:
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
 
 _ORDER = "K"
-"""Sort key of what is known of an ordering key."""
+"""Sort key of the state of an ordering key."""
 
 ORDER_KEPT_S = 400 * 86_400
-"""How long an ordering key is known after its last message, seconds; then its numbers start anew."""
+"""Seconds that an ordering key is remembered after its last message; then its numbers start again."""
 
 IN_ONE_STEP = 50
-"""Messages of an ordering key that are stored together; a transaction takes 100 items and 4 MB."""
+"""Messages of an ordering key stored in one transaction, which is limited to 100 items and 4 MB."""
 
 RESTORED = "restored"
-"""Attribute of an item that was lost and put back as it was: its insertion is news to nobody."""
+"""Attribute of an item that was lost and restored; its insertion must produce neither records nor orders."""
 
 _MESSAGE = "message"
 """The ``kind`` of a message's item."""
 
 LISTED_PAGE = 50
-"""Items that one call of a list reads in each part of a queue; deliveries are among them."""
+"""Items that one list call reads in each part of a queue, including deliveries."""
 
 _DELETED = "deleted"
-"""Set on what is left of a deleted message: its keys, its times, and its cause."""
+"""Marks what remains of a deleted message: its keys, its times, and its cause."""
 
 
 def decode_message(image: Item) -> Message:
-    """The message from its item, or from an image of it in the table's stream (``kind`` is ``message``)."""
+    """The message in a table item, or in an image from the table's stream (``kind`` is ``message``)."""
     key = key_of(image)
     return decode_fields(image, project=key.project, queue_uid=key.queue_uid, message_id=key.message_id)
 
@@ -81,8 +81,8 @@ class DynamoDBMessageStore:
         client: Low-level DynamoDB client.
         table: Name of the messages table (index ``unsettled``, keys only).
         clock: Waits between rounds of a batch.
-        schedule: Gives the schedule, when it is first needed: not every function that knows deliveries schedules them.
-        executor: Writes first outcomes of deliveries together; without it each is a call.
+        schedule: Makes the schedule on first use: not every function that reads deliveries schedules them.
+        executor: Writes first outcomes of deliveries in batches; without it, each is a call of its own.
     """
 
     def __init__(
@@ -174,8 +174,8 @@ class DynamoDBMessageStore:
         return decode_delivery(item) if item else None
 
     def save(self, delivery: Delivery) -> None:
-        """The entry of the schedule comes first: a crash behind it leaves an entry of a version that never was,
-        which is void.
+        """The schedule entry is written first: a crash after it leaves an entry for a version that never existed, which
+        is void.
         """
         if delivery.scheduled:
             self._schedule().enter(delivery)
@@ -192,7 +192,7 @@ class DynamoDBMessageStore:
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """The index names the candidates, the table says how they stand."""
+        """The index gives the candidates, the table their current state."""
         entries = list(islice(self._unsettled_entries(project_id, queue_uid, after or "", limit + 1), limit + 1))
         page = entries[:limit]
         items = self._table.get_many([{"pk": entry["pk"], "sk": entry["sk"]} for entry in page])
@@ -204,7 +204,7 @@ class DynamoDBMessageStore:
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
         found, cursor = self.unsettled(project_id, queue_uid, limit=limit, after=max(after or "", GIVEN_UP))
-        # One may have been tried since the index was read.
+        # Some may have been tried since the index was read.
         return [each for each in found if each.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD)], cursor
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
@@ -220,8 +220,8 @@ class DynamoDBMessageStore:
         )
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """Items of one partition key lie together in a scan in the order of their sort keys,
-        so a message and its deliveries come one after the other.
+        """A scan returns items of one partition key together and ordered by sort key, so a message and its deliveries
+        are adjacent.
         """
         items = self._table.scan(consistent=False, Segment=part, TotalSegments=parts)
         for _, group in groupby(items, key=together):
@@ -238,7 +238,7 @@ class DynamoDBMessageStore:
                 yield message, deliveries
 
     def _accept_in_order(self, messages: Sequence[Message]) -> None:
-        """Store messages of one ordering key, those that are stored already aside."""
+        """Store messages of one ordering key, skipping those already stored."""
         if self._placed(messages):
             return
         stored = self._stored(messages)
@@ -254,10 +254,9 @@ class DynamoDBMessageStore:
         return [decode_message(each) if each else None for each in found]
 
     def _placed(self, messages: Sequence[Message]) -> bool:
-        """Give messages of one ordering key their places and store them, all together;
-        False when one of them is stored already.
+        """Number messages of one ordering key and store them all together; False when one of them is already stored.
 
-        What is known of the key and the messages are one transaction, so no number is given to a message that does not
+        One transaction covers the messages and the state of the key, so no number goes to a message that does not
         exist.
         """
 
@@ -289,7 +288,7 @@ class DynamoDBMessageStore:
         return until_saved(once, doing="giving a message its place in its order")
 
     def _insert(self, message: Message) -> Message | None:
-        """Write a message unless its id is taken; then returns the stored one."""
+        """Write a message unless its id is taken; if so, return the stored one."""
         try:
             self._table.put(_encode_message(message), ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:
@@ -297,7 +296,7 @@ class DynamoDBMessageStore:
         return None
 
     def _unsettled_entries(self, project_id: str, queue_uid: str, after: str, page: int) -> Iterator[Item]:
-        """Entries of all partitions in the order of their keys."""
+        """Entries of all partitions, merged in key order."""
         partitions = unsettled_partitions(project_id, queue_uid)
         entries = (self._unsettled_in(each, after, math.ceil(page / len(partitions))) for each in partitions)
         return heapq.merge(*entries, key=lambda entry: str(entry["unsettled_key"]["S"]))
@@ -308,7 +307,7 @@ class DynamoDBMessageStore:
             KeyConditionExpression="unsettled_queue = :partition AND unsettled_key > :after",
             ExpressionAttributeValues={
                 ":partition": text(partition),
-                # A key value may not be empty; every key sorts behind this one.
+                # A key value may not be empty; every key sorts after this one.
                 ":after": text(after or "0"),
             },
             Limit=page,
@@ -316,7 +315,7 @@ class DynamoDBMessageStore:
 
 
 def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Messages that have an ordering key, by it, in steps that fit a transaction."""
+    """Messages that have an ordering key, grouped by it, in chunks that fit a transaction."""
     groups: dict[str, list[Message]] = {}
     for message in messages:
         if message.ordering is not None:
@@ -327,13 +326,13 @@ def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def _order_key(message: Message) -> Item:
-    """The key of what is known of a message's ordering key."""
+    """The item key for the state of a message's ordering key."""
     name = message.ordering.key if message.ordering else ""
     return {"pk": text(f"{message.project}#{message.queue_uid}#{_ORDER}#{name}"), "sk": text(_ORDER)}
 
 
 def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Message], Item]:
-    """Messages of one ordering key with their places, and what is known of the key after them."""
+    """Numbered messages of one ordering key, and the state of the key after them."""
     sequence = int(known["sequence"]["N"])
     last = {subscriber: str(each["S"]) for subscriber, each in known["last"]["M"].items()}
     placed: list[Message] = []

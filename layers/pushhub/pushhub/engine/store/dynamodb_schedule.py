@@ -1,9 +1,9 @@
-"""The schedule on DynamoDB: a small item for each wait that is too long for a queue,
-in a table of its own (decision 0031).
+"""The schedule on DynamoDB: one small item for each wait that is too long for a queue, in its own table (decision
+0031).
 
-An entry lies under the minute it is due in and one of :data:`SHARDS`, so that no key takes the writes of an outage. It
-is written once and never taken out: how far each shard was read is kept beside the entries, and what was read leaves by
-its time to live, which costs nothing.
+An entry is stored under the minute it is due in and one of :data:`SHARDS`, so that the writes of an outage do not all
+hit one key. It is written once and never deleted: each shard's read position is stored beside the entries, and entries
+already read expire by TTL, which costs nothing.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
 
 SHARDS = 32
-"""Keys that the entries of a minute are spread over.
+"""Number of keys that the entries of a minute are spread over.
 
-One takes 1,000 writes a second; each may be read by a run of its own.
+One key takes 1,000 writes a second; a separate run can read each one.
 """
 
 MINUTE_MS = 60_000
 
 LEAST_MINUTES_AHEAD = 2
-"""A minute that is being read takes no entries, whatever the clocks of two functions:
-what is due sooner waits until this many minutes on.
+"""A minute that is being read takes no new entries, even with clock skew between functions: an entry due sooner is
+entered this many minutes ahead.
 """
 
 NEW_SHARD_MINUTES = 60
-"""How far back a shard is read that has no position yet. What is later than that is found by the sweep."""
+"""How far back to read a shard that has no position yet. The sweep finds anything older."""
 
 MINUTES_PER_LOOK = 240
-"""Minutes that one look passes over at most when they are empty."""
+"""Maximum number of empty minutes skipped in one call."""
 
 KEPT_S = 7 * 86_400
-"""How long an entry stays after its time, should nobody read it."""
+"""How long an entry is kept after its time if nobody reads it."""
 
 
 class DynamoDBSchedule:
@@ -52,7 +52,7 @@ class DynamoDBSchedule:
     Args:
         client: Low-level DynamoDB client.
         table: Name of the schedule's table.
-        clock: Says which minutes may still be written to.
+        clock: Decides which minutes still accept entries.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
@@ -82,7 +82,7 @@ class DynamoDBSchedule:
         return [stored.get(shard) or Position(shard=shard, minute=start) for shard in range(SHARDS)]
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
-        """Reads consistently: what was entered in time is seen."""
+        """Reads consistently: every entry made in time is seen."""
         this_minute = now // MINUTE_MS
         minute, after = position.minute, position.after
         for _ in range(MINUTES_PER_LOOK):
@@ -119,7 +119,7 @@ class DynamoDBSchedule:
                 KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :now",
                 ExpressionAttributeValues={
                     ":pk": text(partition),
-                    # The last one read is read again and left out; a key value may not be empty.
+                    # The query includes the last entry already read, which is skipped; a key value may not be empty.
                     ":after": text(after or "0"),
                     ":now": text(f"{now + 1:015d}"),
                 },

@@ -1,4 +1,4 @@
-"""What is known of subscribers and what waits on them, on DynamoDB. Items of healthy subscribers do not exist."""
+"""State of subscribers and their backlogs, on DynamoDB. Healthy subscribers have no items."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 LISTS = 4
-"""Partitions of the list of subscribers that are looked after."""
+"""Partitions of the list of subscribers to look after."""
 
 SHARDS = 8
-"""Partitions of what waits on one subscriber: one takes 1,000 writes a second."""
+"""Partitions of one subscriber's backlog; one takes 1,000 writes a second."""
 
 NOTED_TO_MS = 60_000
-"""Times until which subscribers are slow are rounded up to this,
-so that all who note one in a minute write the same item.
+"""Times until which subscribers count as slow are rounded up to this, so that everybody who notes one within that time
+writes the same item.
 """
 
 KEPT_S = 31 * 86_400
-"""How long an item stays that nobody changes: longer than any message lives."""
+"""How long an unchanged item is kept: longer than any message lives."""
 
 _COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at", "version")
 
@@ -46,7 +46,7 @@ class DynamoDBSubscribers:
     Args:
         client: Low-level DynamoDB client.
         table: Name of the table; keys ``pk`` and ``sk``.
-        clock: Says when items may go.
+        clock: Decides when items expire.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
@@ -73,7 +73,7 @@ class DynamoDBSubscribers:
         self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
 
     def looked_after(self) -> Iterator[SubscriberKey]:
-        """See the port. Reads as far as it is asked."""
+        """See the port. Reads lazily."""
         for shard in range(LISTS):
             yield from self._listed_in(shard)
 
@@ -160,7 +160,7 @@ class DynamoDBSubscribers:
             self._table.put(place | {"ttl": number(rounded // 1000)})
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """See the port. One page, of one partition: a note for each slow subscriber and ten minutes is not much."""
+        """See the port. One page of one partition: a note per slow subscriber and ten minutes is not much."""
         items = self._table.items(
             KeyConditionExpression="pk = :pk AND sk > :now",
             ExpressionAttributeValues={":pk": text("SLOW"), ":now": text(f"{now:015d}")},

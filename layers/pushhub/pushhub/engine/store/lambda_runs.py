@@ -1,4 +1,4 @@
-"""Further runs of the function that runs here, on Lambda."""
+"""Starts further runs of the current function, on Lambda."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class LambdaRuns:
     """Implements :class:`pushhub.engine.ports.ShardRuns`.
 
     Args:
-        clients: The one of Lambda is made when a run is first started, which is seldom.
+        clients: Its Lambda client is created when a run is first started, which is rare.
     """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
     def start(self, shard: int) -> None:
-        """Lambda sets the function's name in its environment."""
+        """Lambda provides the function's name in the environment."""
         with aws_call("lambda:Invoke"):
             self._clients.of("lambda").invoke(
                 FunctionName=os.environ["AWS_LAMBDA_FUNCTION_NAME"],

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _ERASED = b"\0erased\0"
-"""Written over the bytes of an erased body again and again: whoever was about to read them must not take what is left
-for a body.
+"""Repeated over the bytes of an erased body, so that a reader that was about to fetch them does not take the rest for a
+body.
 """
 
 _ERASE_ROUNDS = 5
-"""How often an erasure is made again on top of another in the same object before it is given up."""
+"""How often an erasure is retried when another one changed the same object first."""
 
 
 class S3BodyStore:
-    """Implements :class:`pushhub.engine.ports.BodyStore`. Objects leave by the bucket's lifecycle rule on ``bodies/``.
+    """Implements :class:`pushhub.engine.ports.BodyStore`. The bucket's lifecycle rule on ``bodies/`` removes objects.
 
     Args:
         client: S3 client.
         bucket: Name of the bodies bucket.
-        prefix: First part of the keys. Under ``hub`` objects stay: messages of the hub protocol do not expire.
+        prefix: First part of the keys. Objects under ``hub`` stay: messages of the hub protocol do not expire.
     """
 
     def __init__(self, client: S3Client, bucket: str, prefix: str = "bodies") -> None:
@@ -70,7 +70,7 @@ class S3BodyStore:
         return body
 
     def erase(self, ref: BodyRef) -> None:
-        """The object is written anew, unless another erasure was quicker; then that one's is."""
+        """Rewrites the object; if another erasure came first, starts again from its result."""
         for _ in range(_ERASE_ROUNDS):
             try:
                 with aws_call("s3:GetObject"):

@@ -1,4 +1,4 @@
-"""The record store on S3: gzip JSON lines whose key and bytes depend on the stream records alone, written once."""
+"""The record store on S3: gzip JSON lines, written once. Key and bytes depend on the stream records alone."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class S3Records:
         self._bucket = bucket
 
     def read(self, since: str) -> Iterator[Mapping[str, Any]]:
-        """The fields of every record from a day (``2026-11-21``) on, object by object.
+        """The fields of every record from a day (``2026-11-21``) onwards, object by object.
 
         Raises:
             Unavailable: They could not be read.
-            ValueError: An object is spoiled.
+            ValueError: An object is corrupt.
         """
         start: dict[str, Any] = {}
         while True:
@@ -76,7 +76,7 @@ class S3RecordStore:
         date, hour = records[0].hour
         key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
         lines = "".join(_line(record.as_fields()) + "\n" for record in records)
-        # A time in the gzip header would give the same records other bytes each time.
+        # A timestamp in the gzip header would change the bytes on each run.
         return self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
@@ -84,7 +84,7 @@ class S3RecordStore:
         self._put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
 
     def _put_once(self, key: str, body: bytes, content_type: str) -> bool:
-        """Write an object unless there is one; whether it was written now."""
+        """Write an object unless it exists; returns whether it was written now."""
         try:
             with aws_call("s3:PutObject"):
                 self._client.put_object(

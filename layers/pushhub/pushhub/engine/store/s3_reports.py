@@ -45,7 +45,7 @@ class S3Reports:
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def _read(self, name: str) -> Any:
-        """What a JSON file below ``reports/`` holds; None when it is not there."""
+        """Contents of a JSON file under ``reports/``; None when it does not exist."""
         try:
             with aws_call("s3:GetObject"):
                 content = self._client.get_object(Bucket=self._bucket, Key=f"reports/{name}")["Body"].read()

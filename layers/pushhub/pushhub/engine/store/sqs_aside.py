@@ -1,4 +1,4 @@
-"""Sets aside what cannot be worked on, in sight of an operator."""
+"""Sets aside what cannot be processed, where an operator sees it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def send_aside(client: SQSClient, url: str, text: str) -> None:
-    """Send one text to a queue of failures.
+    """Send one text to a failure queue.
 
     Args:
         client: Low-level SQS client.
         url: The queue.
-        text: What could not be worked on, at most 1 MiB.
+        text: What could not be processed, at most 1 MiB.
 
     Raises:
         Unavailable: It could not be sent.

@@ -1,4 +1,4 @@
-"""A work queue on SQS: a standard queue, made fair by a message group for each subscriber."""
+"""A work queue on SQS: a standard queue with a message group per subscriber, which makes it fair."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SqsWorkQueue:
         return self._url.rpartition("/")[2]
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
-        """What SQS leaves undone is sent again, and only that."""
+        """Entries that SQS rejects are sent again, and only those."""
         for batch in _batches((order.group, order.encode(), delay_s) for order, delay_s in orders):
             self._send_batch(batch)
 
@@ -48,7 +48,7 @@ class SqsWorkQueue:
             self._send_batch(batch)
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
-        """Never raises: a message that stays undeferred comes back by the queue's own timeout."""
+        """Never raises: a message that could not be deferred comes back after the queue's own timeout."""
         rest = list(waits)
         failed: set[str] = set()
         for start in range(0, len(rest), _ENTRIES_PER_CALL):
@@ -57,7 +57,9 @@ class SqsWorkQueue:
         return failed
 
     def receive(self, wait_s: int) -> list[Received]:
-        """What cannot be read is hidden until its time is over, and then comes to those who count it as poison."""
+        """An unreadable message stays hidden for the queue's timeout; repeated receives then take it to the dead-letter
+        queue.
+        """
         count: Any = "ApproximateReceiveCount"
         sent: Any = "SentTimestamp"
         with aws_call("sqs:ReceiveMessage"):
@@ -124,7 +126,7 @@ class SqsWorkQueue:
 
 
 def _batches(messages: Iterable[tuple[str, str, int]]) -> Iterator[list[Any]]:
-    """Entries of SendMessageBatch, from (group, body, delay): at most ten, and at most 1 MiB, together."""
+    """Entries for SendMessageBatch, from (group, body, delay): at most ten, and at most 1 MiB in total."""
     batch: list[Any] = []
     size = 0
     for index, (group, body, delay_s) in enumerate(messages):
