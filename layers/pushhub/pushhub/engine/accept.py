@@ -1,8 +1,8 @@
-"""The one door for messages: gives them ids, stores their bytes, and makes what the hub itself creates only once.
+"""The single entry point for messages: assigns ids, stores bodies, and makes each message of the hub's own only once.
 
-What a message is and where it goes is up to its protocol; once a call returns, the hub owes it. A push queue's message
-is one durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written
-first, so a stored message always has its bytes.
+The protocol decides what a message is and where it goes; once a call returns, the hub owes it. A push message is one
+durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written first,
+so a stored message always has its bytes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import BodyRef, Message
 
 INLINE_BODY_LIMIT = 8_192
-"""Bodies up to this many bytes lie in the table with their message; larger ones in the bodies bucket."""
+"""Bodies up to this many bytes are stored in the table with their message, larger ones in the bodies bucket."""
 
 ID_ROUNDS = 5
-"""How often new ids are made when another message already has one of them."""
+"""How often new ids are tried when one is already taken by another message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class PlacedBody:
     """A body that is stored, or small enough to be stored with its message.
 
     Attributes:
-        inline: The bytes, or None when they lie at ``ref``.
+        inline: The bytes, or None when they are stored at ``ref``.
         ref: Claim-check, or None when the bytes are in ``inline``.
         size: Number of bytes.
     """
@@ -44,7 +44,7 @@ class PlacedBody:
 
 
 class Sink(Protocol):
-    """Where messages are written: the store of push queues, or another that a protocol has."""
+    """Where messages are written: the store of push queues, or a protocol's own store."""
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Write messages durably. Safe to repeat with the same messages.
@@ -63,7 +63,7 @@ class Accept:
     """Accepts messages.
 
     Args:
-        workers: Gives this process its number, when the first id is made.
+        workers: Assigns this process its number when the first id is made.
     """
 
     def __init__(self, *, workers: Workers, clock: Clock) -> None:
@@ -72,13 +72,13 @@ class Accept:
         self._ids: MessageIds | None = None
 
     def next_id(self) -> str:
-        """A new id: 19 decimal digits, greater than all that this process made before."""
+        """A new id: 19 decimal digits, greater than any this process made before."""
         if self._ids is None:
             self._ids = MessageIds(self._workers.next_worker())
         return self._ids.next(self._clock.now())
 
     def placed(self, project_id: str, bodies: Sequence[bytes], store: BodyStore) -> list[PlacedBody]:
-        """Write the large ones of some bodies, all into one object.
+        """Write those bodies that are large, all into one object.
 
         Raises:
             Unavailable: They may or may not have been written.
@@ -96,12 +96,12 @@ class Accept:
         """Accept what a producer posted.
 
         Args:
-            sink: Where to.
-            count: How many messages.
-            make: Makes them with the ids given, again when an id turns out to be taken.
+            sink: Where to write them.
+            count: Number of messages.
+            make: Builds the messages from the given ids; called again if an id turns out to be taken.
 
         Raises:
-            Unavailable: Nothing may be assumed; the producer has to post again.
+            Unavailable: The effect is unknown; the producer has to post again.
         """
         for _ in range(ID_ROUNDS):
             messages = make([self.next_id() for _ in range(count)])
@@ -113,19 +113,19 @@ class Accept:
         raise Unavailable("finding free message ids")
 
     def once(self, sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:
-        """Accept what the hub itself made; repeating the call does not make it again.
+        """Accept a message made by the hub itself; repeating the call does not make it again.
 
         Args:
-            sink: Where to.
-            make: Makes it with the id given and the cause.
-            cause: What it is made for: the same each time it is made for the same reason, and never for another.
-            at: When the cause happened, epoch milliseconds; the same each time.
+            sink: Where to write it.
+            make: Builds the message from the given id and the cause.
+            cause: What it is made for: the same on each repetition for the same reason, and never used for another.
+            at: When the cause happened, epoch milliseconds; the same on each repetition.
 
         Returns:
-            The message, and whether it was written now or had been before.
+            The message, and whether it was written now or already existed.
 
         Raises:
-            Unavailable: Nothing may be assumed; call again.
+            Unavailable: The effect is unknown; call again.
         """
         for bump in itertools.count():
             message = make(derived_message_id(at, cause, bump))

@@ -1,4 +1,4 @@
-"""What went on in a project and at its subscribers lately, hour by hour."""
+"""Recent activity of a project and its subscribers, hour by hour."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtSubscriber:
-    """What went on at a subscriber.
+    """Recent activity at a subscriber.
 
     Attributes:
-        hours: When each began (epoch milliseconds), and what went on in it.
-        complete: Whether all attempts are counted; where a project has very many busy subscribers, quieter ones are not
-            always.
+        hours: Start of each hour (epoch milliseconds), and the activity in it.
+        complete: Whether all attempts are counted; in a project with very many busy subscribers, quieter ones may be
+            undercounted.
     """
 
     hours: list[tuple[int, SubscriberActivity]]
@@ -27,11 +27,11 @@ class AtSubscriber:
 
 
 class ProjectActivity:
-    """Tells what went on. Counts follow what happened by a minute or two, as delivery records do.
+    """Reports recent activity. Counts lag a minute or two behind, as delivery records do.
 
     Args:
-        store: Where it is counted.
-        clock: Says which hour this is.
+        store: Where activity is counted.
+        clock: Determines the current hour.
     """
 
     def __init__(self, *, store: ActivityStore, clock: Clock) -> None:
@@ -39,24 +39,24 @@ class ProjectActivity:
         self._clock = clock
 
     def lately(self, project_id: str, hours: int) -> list[tuple[int, Activity]]:
-        """The last hours, oldest first, this one included: when each began (epoch milliseconds),
-        and what went on in it.
+        """The most recent hours, oldest first and including the current one: the start of each (epoch milliseconds),
+        and the activity in it.
 
         Args:
             project_id: The project.
-            hours: How many; a week's at most are known.
+            hours: How many; at most a week is kept.
         """
         first, last = self._span(hours)
         known = self._store.activity(project_id, first, last)
         return [(hour, known.get(hour, Activity())) for hour in range(first, last + 1, HOUR_MS)]
 
     def at_subscriber(self, project_id: str, subscriber_id: str, hours: int) -> AtSubscriber:
-        """The same of one subscriber.
+        """The same for one subscriber.
 
         Args:
             project_id: The project.
-            subscriber_id: The hub's id of the subscriber; nothing happened at one that is not there.
-            hours: How many; a week's at most are known.
+            subscriber_id: The hub's id of the subscriber; an unknown one has no activity.
+            hours: How many; at most a week is kept.
         """
         first, last = self._span(hours)
         store = self._store

@@ -1,4 +1,4 @@
-"""The bytes of a message, wherever they lie."""
+"""Reads the body of a message, wherever it is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def body_of(message: Message, bodies: BodyStore) -> bytes:
     """The exact bytes that were posted.
 
     Raises:
-        MessageNotFound: They are gone: the message's time was over.
+        MessageNotFound: The bytes are gone because the message expired.
     """
     if message.body is not None:
         return message.body

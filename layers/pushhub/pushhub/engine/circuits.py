@@ -1,10 +1,10 @@
-"""Circuits of subscribers, as one execution environment sees them: it counts by itself,
-and reads and writes what is known to all.
+"""Circuit breakers of subscribers, as one execution environment sees them: it counts on its own, and reads and writes
+the shared state.
 
-No attempt costs a write. Health is written when it changes: at a first failure after a success, when the circuit opens,
-at a probe, when the subscriber is back, at a warning. It is read at most once in a few seconds for each subscriber that
-is attempted. What is in memory may be a little old, which costs a dead subscriber a few requests more and a live one a
-short wait, never a message.
+Attempts cost no writes. Health is written only when it changes: at the first failure after a success, when the circuit
+opens, at a probe, when the subscriber is back, and at a warning. It is read at most once every few seconds for each
+subscriber that is attempted. The copy in memory may be slightly stale, which costs a dead subscriber a few extra
+requests and a live one a short wait, but never a message.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
 
 FRESH_MS = 10_000
-"""How old what is known of a subscriber may be."""
+"""Maximum age of a cached health."""
 
 QUIET_MS = 60_000
-"""After a success was written, an execution environment writes no failure for so long:
-so one that fails now and then does not cost a write each time.
+"""After writing a success, an execution environment writes no failure for this long, so a subscriber that fails now and
+then does not cost a write each time.
 """
 
 SETTLED_MS = 60_000
-"""A circuit stays in the list of those to look after for so long after it closed:
-a run that read of it earlier may still make something wait.
+"""How long a closed circuit stays on the list of those to look after: a run that saw it open may still make an order
+wait.
 """
 
 KNOWN = 5_000
-"""Subscribers remembered; the one that was looked at longest ago is forgotten first."""
+"""Maximum number of subscribers kept in memory; the least recently used is forgotten first."""
 
 MINUTE_MS = 60_000
 
 MARGIN_MS = 10_000
-"""Kept free at the end of a run."""
+"""Time kept free at the end of a run."""
 
 AT_ONCE = 50
-"""Circuits that are seen to side by side."""
+"""Number of circuits handled in parallel."""
 
 MOST_AT_ONCE = 1_000
-"""Orders that are let go at a time where the circuit is closed."""
+"""Orders released at a time once the circuit is closed."""
 
 
 class Gate(Enum):
@@ -74,9 +74,9 @@ class Gate(Enum):
 
     GO = "go"
     PROBE = "probe"
-    """It is the one that finds out whether the subscriber is back."""
+    """This attempt is the probe that finds out whether the subscriber is back."""
     WAIT = "wait"
-    """What is owed waits on the subscriber."""
+    """Not now: the delivery waits in the subscriber's backlog."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class _Known:
     lately: deque[tuple[int, bool]] = field(default_factory=deque)
 
     def tripped(self, circuit: Circuit, now: int) -> bool:
-        """Whether its failures are too many."""
+        """Whether it failed too often."""
         while self.lately and self.lately[0][0] < now - circuit.window_s * 1000:
             self.lately.popleft()
         failures = sum(bad for _, bad in self.lately)
@@ -99,11 +99,11 @@ class _Known:
 
 
 class Circuits:
-    """Says who may be attempted, and learns from what came of it. Safe to share between threads.
+    """Decides which subscribers may be attempted, and learns from the outcomes. Thread-safe.
 
     Args:
-        healths: What all know.
-        events: Told of warnings, and of subscribers to be disabled; by the name of their queue.
+        healths: The shared state.
+        events: Told of warnings and of subscribers to be disabled; chosen by queue name.
         clock: Time.
         telemetry: Metrics.
     """
@@ -128,7 +128,7 @@ class Circuits:
 
         Args:
             key: The subscriber.
-            probe_ms: Milliseconds that a probe may take, until another one may be made.
+            probe_ms: Milliseconds that a probe may take before another one may be made.
 
         Raises:
             Unavailable: Its health could not be read or written.
@@ -149,7 +149,8 @@ class Circuits:
         return Gate.PROBE
 
     def ended(self, key: SubscriberKey, circuit: Circuit, *, failure: bool, probe: bool) -> None:
-        """Learn from an attempt. What cannot be written is learned from the next one: a delivery never fails for it.
+        """Learn from an attempt. If a change cannot be written, the next attempt will do it; a delivery never fails for
+        that.
 
         Args:
             key: The subscriber.
@@ -176,8 +177,8 @@ class Circuits:
             before = known.health
             percent = due_warning(before, circuit, now)
             if percent is not None:
-                # Told before it is written: rather twice, and known by its cause, than never. What another environment
-                # gave meanwhile was this very warning, so it is not counted a second time.
+                # The event is reported before it is written: better twice (its cause identifies it) than never. If
+                # another environment gave a warning meanwhile, it was this very one, so it is not counted again.
                 self._tell(before, percent, now)
                 given = before.failing_since, before.warnings
                 self._change(
@@ -191,11 +192,10 @@ class Circuits:
             )
 
     def start_over(self, key: SubscriberKey) -> None:
-        """A subscriber was disabled, enabled or changed: what waits on it is looked at soon,
-        and nothing is held against it.
+        """A subscriber was disabled, enabled or changed: its backlog is looked at soon, and its failures are forgotten.
 
         Raises:
-            Unavailable: Nothing may be assumed; call again.
+            Unavailable: The effect is unknown; call again.
         """
         known = self._fresh(key)
         clean = Health(key=key, version=known.health.version, changed_at=known.health.changed_at)
@@ -203,14 +203,14 @@ class Circuits:
             self._change(known, lambda health: reset(health, self._clock.now()))
 
     def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
-        """Write a change, again from what is stored when another one came first.
+        """Write a change, starting again from the stored state if another change came first.
 
         Raises:
-            Unavailable: There was no end of others' changes, or it could not be read or written.
+            Unavailable: Others kept changing it, or it could not be read or written.
         """
 
         def once() -> None:
-            # What is remembered will do at first: a save says so when it is not what is stored any more.
+            # The cached health will do at first: the save reports a conflict if it is out of date.
             before = known.health
             after = change(before)
             if after is before:
@@ -273,8 +273,7 @@ class Circuits:
         with self._lock:
             if health.version >= known.health.version:
                 if health.state is not known.health.state:
-                    # What was counted belongs to the time before: after a probe, and for others' news, counting starts
-                    # anew.
+                    # The counts belong to the past: after a probe, or a change made elsewhere, counting starts again.
                     known.in_a_row = 0
                     known.lately.clear()
                 known.health, known.read_at = health, self._clock.now()
@@ -287,16 +286,16 @@ class Circuits:
 
 
 class Recover:
-    """Sees each minute to the circuits that are not closed: a probe for those that are open,
-    a share of what waits for those that ramp.
+    """Handles the circuits that are not closed, each minute: a probe for those that are open, a share of the backlog
+    for those that ramp.
 
     Args:
-        healths: What is known of subscribers.
-        backlog: What waits on them.
-        retry_queue: Where orders go that are let go.
+        healths: State of subscribers.
+        backlog: Their waiting orders.
+        retry_queue: Where released orders go.
         clock: Time.
         telemetry: Metrics.
-        executor: Sees to several side by side.
+        executor: Handles several circuits in parallel.
     """
 
     def __init__(
@@ -317,13 +316,14 @@ class Recover:
         self._telemetry = telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """See to all of them, as far as the milliseconds that are left allow; how many orders were let go.
+        """Handle all circuits, as far as the remaining milliseconds allow; returns the number of orders released.
 
         Raises:
-            Unavailable: They could not be listed; the next run goes on.
+            Unavailable: They could not be listed; the next run tries again.
         """
         keys = [*self._healths.looked_after()]
-        # Another one first each minute, so that those at the end come too when there are more than a run can see to.
+        # Start with a different one each minute, so that the last ones get their turn when there are too many for one
+        # run.
         first = self._clock.now() // MINUTE_MS * AT_ONCE % max(1, len(keys))
         keys = keys[first:] + keys[:first]
         count = 0
@@ -335,7 +335,7 @@ class Recover:
         return count
 
     def _see_to_safely(self, key: SubscriberKey) -> int:
-        """What goes wrong with one subscriber must not hold up the others, nor what wakes after them.
+        """A problem with one subscriber must not delay the others, or the deliveries to be woken after them.
 
         The next minute tries again.
         """
@@ -371,9 +371,9 @@ class Recover:
         return count
 
     def _let_go(self, key: SubscriberKey, most: int) -> int:
-        """Queue what has waited longest, then take it from the list.
+        """Queue the orders that have waited longest, then remove them from the backlog.
 
-        A crash between the two queues it twice, which is harmless.
+        A crash in between queues them twice, which is harmless.
         """
         waiting = self._backlog.waiting(key, most)
         if waiting:

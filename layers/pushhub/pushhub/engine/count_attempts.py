@@ -1,6 +1,6 @@
-"""Counts what came of attempts at subscribers that fail, so that their owners can replay it.
+"""Counts the outcomes of attempts at failing subscribers, so that their owners can replay the failures.
 
-One that is well costs nothing.
+A healthy subscriber costs nothing.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import AttemptCountStore
 
 MOST_AT_ONCE = 100
-"""Subscribers' hours that are written for the records of one object at most; those with most failures come first."""
+"""Maximum number of subscriber hours written for one object of records; those with the most failures come first."""
 
 KNOWN = 5_000
-"""Subscribers remembered that failed lately; the one that failed longest ago is forgotten first."""
+"""Number of recently failed subscribers kept in memory; the one whose failure is longest ago is forgotten first."""
 
 
 class CountAttempts:
-    """Counts attempts at each subscriber from its first failure on, until it has not failed for an hour.
+    """Counts attempts at each subscriber from its first failure until it has not failed for an hour.
 
-    A statistic: failing to count fails nothing else. Each execution environment knows by itself who failed: successes
-    that another one sees may go uncounted, failures never.
+    This is a statistic: an error while counting affects nothing else. Each execution environment keeps its own list of
+    failing subscribers, so successes may go uncounted when only another environment saw the failure; failures never do.
 
     Args:
-        store: Where it is counted.
-        telemetry: Told of what was not counted.
+        store: Where attempts are counted.
+        telemetry: Told of attempts that could not be counted.
     """
 
     def __init__(self, *, store: AttemptCountStore, telemetry: Telemetry) -> None:
@@ -45,7 +45,7 @@ class CountAttempts:
         self._lock = threading.Lock()
 
     def count(self, records: Sequence[DeliveryRecord]) -> None:
-        """Count the attempts among some records that were just written for the first time."""
+        """Count the attempts in records that were just written for the first time."""
         found = counts_of(records)
         in_trouble = [
             (subscriber, hour, counts)

@@ -1,9 +1,8 @@
-"""One delivery, looked at and carried on until it waits or is settled: attempt, write the outcome, say what follows.
+"""Works on one delivery until it waits or is settled: make an attempt, write the outcome, say what comes next.
 
-Order of steps, and why a crash between any two loses nothing: the attempt is made, its outcome is written under a
-version condition, then the caller arranges the next look, and only then gives up the SQS message. A crash before the
-write repeats the attempt (at least once, same id); after it, SQS hands the order over again and the stored state says
-what is left to do.
+No crash between two steps loses anything. The attempt is made and its outcome written under a version condition; then
+the caller arranges the next step, and only after that deletes the SQS message. A crash before the write repeats the
+attempt (at least once, same id); after it, SQS redelivers the order and the stored state says what is left to do.
 """
 
 from __future__ import annotations
@@ -61,38 +60,36 @@ if TYPE_CHECKING:
     )
 
 DEADLINE_MARGIN_MS = 5_000
-"""Kept free at the end of an invocation to write outcomes and arrange what follows."""
+"""Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""
 
 MANUAL_HEAD_START_MS = 60_000
-"""How long the order of a try that a person asked for has to be received,
-before another order of the delivery makes that try.
-"""
+"""How long a manual try is left to its own order, before another order of the delivery makes it."""
 
 PROBE_MARGIN_MS = 60_000
-"""What a probe may take beyond its subscriber's timeout, until another one is made."""
+"""Time beyond the subscriber's timeout that a probe may take before another one is made."""
 
 CLOCK_SKEW_MS = 60_000
-"""How far the clocks of two functions may be apart."""
+"""Maximum clock skew between two functions."""
 
 
 class Follow(StrEnum):
-    """What is to follow for the SQS message of a delivery that was looked at."""
+    """What to do with the SQS message of a delivery after working on it."""
 
     NOTHING = "nothing"
-    """Settled, or scheduled: the order is given up."""
+    """Settled, or scheduled: delete the message."""
     LATER = "later"
-    """Look again at ``due_at``."""
+    """Look at the delivery again at ``due_at``."""
     POLL = "poll"
-    """Look again at ``due_at``, from the poll queue."""
+    """Look at it again at ``due_at``, from the poll queue."""
     ERROR = "error"
-    """Exhausted or expired: to the errors queue."""
+    """Exhausted or expired: pass it on to the errors queue."""
     FAULT = "fault"
-    """Our own code failed on it: look again at ``due_at``, until the dead-letter queue takes the message."""
+    """Our own code failed: look at it again at ``due_at``, until the message ends up in the dead-letter queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What follows, and when (epoch milliseconds; with ``LATER`` and ``POLL`` only)."""
+    """What comes next, and when (epoch milliseconds; with ``LATER`` and ``POLL`` only)."""
 
     follow: Follow
     due_at: int = 0
@@ -100,7 +97,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """A delivery's surroundings while it is carried on."""
+    """The context of a delivery being worked on."""
 
     received: Received
     message: Message
@@ -114,14 +111,14 @@ class _Job:
 
     @property
     def waiting_order(self) -> WorkOrder:
-        """The order as it waits outside of a queue: for the delivery as it is when it comes back,
-        in a message that is received for the first time then.
+        """The order as it waits outside a queue: it is for the delivery in its current state, and comes back in a new
+        message, received for the first time.
         """
         return replace(self.received.order, version=None)
 
     @property
     def subscriber_key(self) -> SubscriberKey:
-        """The subscriber owed."""
+        """The subscriber that the message is owed to."""
         return SubscriberKey(
             project=self.queue.project,
             queue=self.queue.name,
@@ -131,20 +128,20 @@ class _Job:
 
 
 class Deliver:
-    """Carries deliveries on.
+    """Works on deliveries.
 
     Args:
-        queues: Where the queue of a delivery comes from.
+        queues: Provides a delivery's queue.
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
-        watchers: Told of every delivery of a queue, by its name.
-        subscriber_events: Told what becomes of the subscribers of a queue, by its name.
-        circuits: Say who may be attempted.
-        backlog: Where orders wait whose subscriber may not be attempted.
-        limiter: Says when an attempt may begin.
-        successors: Orders that wait behind a delivery of the same ordering key.
-        next_queue: Where such an order goes when it is its turn.
+        watchers: Told of every delivery of a queue; chosen by queue name.
+        subscriber_events: Told about the subscribers of a queue; chosen by queue name.
+        circuits: Decide which subscribers may be attempted.
+        backlog: Holds orders whose subscriber may not be attempted.
+        limiter: Decides when an attempt may begin.
+        successors: Orders that wait for an earlier delivery with the same ordering key.
+        next_queue: Where such an order goes when its turn comes.
     """
 
     def __init__(
@@ -179,23 +176,23 @@ class Deliver:
         self._telemetry = telemetry
 
     def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
-        """Carry one delivery on; arguments and errors as those of :meth:`_run`."""
+        """Work on one delivery; arguments and errors as in :meth:`_run`."""
         following = self._run(received, stored, remaining_ms)
         if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
-            # It gave up before a person asked for another try: whoever has to know was told then.
+            # It had ended before a person asked for another try; the watchers were told then.
             return Following(Follow.NOTHING)
         return following
 
     def _run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
-        """Carry one delivery on.
+        """Work on one delivery.
 
         Args:
             received: The order.
-            stored: The delivery as stored, None before its first attempt.
-            remaining_ms: Milliseconds the invocation has left; no attempt starts that could outlast them.
+            stored: The delivery as stored; None before its first attempt.
+            remaining_ms: Milliseconds the invocation has left; no attempt begins that could take longer.
 
         Raises:
-            Unavailable: One of our own calls failed; look again soon, the stored state decides.
+            Unavailable: One of our own calls failed; try again soon, the stored state decides.
         """
         key = received.order.key
         message = received.order.message or self._messages.message(key.message)
@@ -211,11 +208,11 @@ class Deliver:
         return self._carry_on(job, delivery, remaining_ms)
 
     def _queue(self, message: Message, subscriber_id: str, *, is_first: bool) -> Queue | None:
-        """The queue of a message: for a first attempt as it is remembered, if that fits the message, else as it is now.
+        """The queue of a message: for a first attempt the cached one, if it fits the message; otherwise as it is now.
 
-        What is remembered may be older than the message. A generation or a subscriber it does not know yet must not be
-        taken for one that is gone, nor one that was disabled then for one that is. A retry is rare enough to see what
-        its owner has changed since.
+        The cache may be older than the message. A generation or subscriber missing from the cache must not be treated
+        as deleted, nor one disabled in the cache as disabled now. Retries are rare enough to always read the owner's
+        latest changes.
         """
         if is_first:
             queue = self._queues.queue(message.project, message.queue)
@@ -226,7 +223,7 @@ class Deliver:
         return self._queues.queue(message.project, message.queue, fresh=True)
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
-        """Attempt as long as something is due: a unicast round asks one subscriber after the other without a pause."""
+        """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""
         has_automatic_tries = delivery.due_at is not None
         while True:
             subscriber = job.push.subscriber(delivery.target)
@@ -248,13 +245,13 @@ class Deliver:
             delivery = after
             self._tell_watchers(job.message, delivery)
             if job.received.order.manual and has_automatic_tries and delivery.settled:
-                # They ended with the asked-for one, and no order tells of it: what the schedule brings is void now.
+                # The automatic tries ended with the manual one, and no order says so: the scheduled one is void now.
                 return _when_settled(delivery)
             if delivery.scheduled and delivery.asked_at is None:
                 return Following(Follow.NOTHING)
 
     def _instead_of_attempt(self, job: _Job, delivery: Delivery, step: NextStep) -> Following | None:
-        """What follows when this order has no attempt to make now."""
+        """What comes next when this order has no attempt to make now."""
         manual = job.received.order.manual
         if manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
             return Following(Follow.NOTHING)
@@ -268,9 +265,9 @@ class Deliver:
     def _attempt_if_let(
         self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
     ) -> Delivery | Following:
-        """An attempt, if the subscriber's circuit and limits let it through; what follows if not.
+        """Make an attempt if the subscriber's circuit and limits allow it; otherwise, say what comes next.
 
-        A person who asks for one knows about the circuit.
+        A manual try ignores the circuit: the person who asked knows about it.
         """
         key = job.subscriber_key
         if step is Step.ATTEMPT and self._must_wait_behind(job, delivery):
@@ -295,15 +292,16 @@ class Deliver:
             self._limiter.end(key)
 
     def _must_wait_behind(self, job: _Job, delivery: Delivery) -> bool:
-        """Whether the delivery before this one, of the same ordering key, has not ended.
+        """Whether an earlier delivery with the same ordering key is still in progress.
 
-        Then the order waits behind it.
+        If so, the order waits behind it.
 
-        Who ends looks for its successor, who waits looks for an end: whichever comes second finds the other.
+        A delivery that ends looks for its successor, and an order that waits checks for the end, so whichever comes
+        second finds the other.
         """
         ordering = job.message.ordering
         before = ordering.previous.get(delivery.subscriber_id) if ordering else None
-        # A try by hand keeps no order, so it is no sign that the one before has ended.
+        # Manual tries ignore the order, so one is no proof that the previous delivery has ended.
         if before is None or delivery.tries:
             return False
         key = delivery.key._replace(message_id=before)
@@ -319,9 +317,9 @@ class Deliver:
         return stored.settled if stored else self._messages.message(key.message) is None
 
     def _let_next_go(self, ended: DeliveryKey) -> None:
-        """Queue the order that waits behind a delivery which has ended.
+        """Queue the order that waits behind a delivery that has ended.
 
-        A crash before it is forgotten queues it twice, which is harmless.
+        A crash before the wait is forgotten queues it twice, which is harmless.
         """
         following = self._successors.behind(ended)
         if following is not None:
@@ -334,8 +332,8 @@ class Deliver:
         self._tell_watchers(message, delivery)
         if step.step is Step.NOTHING:
             return _when_settled(delivery)
-        # The schedule brings a scheduled delivery back by itself. Close to its time this may be the order that the
-        # schedule sent (by a clock a little ahead of ours), and no other follows it, so then the order is kept.
+        # The schedule brings a scheduled delivery back by itself. Close to its time, this may be the order that the
+        # schedule sent (its clock being slightly ahead of ours). No other order would follow, so this one is kept.
         if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
         return _look_again(delivery, self._clock.now() + step.wait_ms)
@@ -347,7 +345,7 @@ class Deliver:
             each.seen(message, delivery)
 
     def _without_message(self, delivery: Delivery | None) -> Following:
-        """The message itself is no longer stored: its time was over."""
+        """The message itself is no longer stored, because it expired."""
         if delivery is None or delivery.settled:
             if delivery is not None and delivery.order_key is not None:
                 self._let_next_go(delivery.key)
@@ -386,8 +384,8 @@ class Deliver:
     def _without_subscriber(
         self, job: _Job, delivery: Delivery, policy: RetryPolicy, step: Step
     ) -> tuple[Delivery, Following | None]:
-        """The delivery when the subscriber that is next was removed or disabled, and what follows;
-        None when another one is next.
+        """The delivery when its next subscriber was removed or disabled, and what comes next; None when another
+        subscriber is next.
         """
         if job.watched:
             self._circuits.start_over(job.subscriber_key)
@@ -416,7 +414,7 @@ class Deliver:
         return moved, _look_again(moved, moved.due_at or self._clock.now())
 
     def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False) -> Delivery:
-        """One attempt and its outcome, written. Returns the delivery as it is stored then."""
+        """Make one attempt and write its outcome. Returns the delivery as stored afterwards."""
         policy = job.push.policy_for(subscriber, delivery.subscriber_id)
         try:
             body = body_of(job.message, self._bodies)
@@ -486,7 +484,7 @@ class Deliver:
     def _disable(self, job: _Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
         """Have a subscriber disabled.
 
-        Before the attempt is written: a crash between the two makes another one, or none.
+        This happens before the attempt is written: a crash in between leads to another attempt, or to none.
         """
         event = SubscriberEvent(
             kind=SubscriberEventKind.DISABLE,
@@ -512,12 +510,12 @@ class Deliver:
     def _merge_attempt(
         self, job: _Job, begun: Delivery, outcome: Outcome, attempted: Callable[[Delivery], Delivery]
     ) -> Delivery:
-        """The delivery changed during the attempt: add the attempt where it still counts."""
+        """The delivery changed during the attempt: record the attempt if it still counts."""
 
         def once() -> Delivery:
             current = self._messages.delivery(job.received.order.key)
             if current is None:
-                # Deleted by its time to live; there is nothing left to record.
+                # Removed by its TTL; there is nothing left to record.
                 return close(begun, DeliveryState.EXPIRED, self._clock.now())
             if counts_as_it_is(current, begun):
                 folded: Delivery | None = attempted(current)
@@ -531,14 +529,16 @@ class Deliver:
         return until_saved(once, doing="recording an attempt under contention")
 
     def _scheduled_if_long(self, delivery: Delivery) -> Delivery:
-        """Decide where a wait is spent; before the write, which enters a scheduled one into the schedule."""
+        """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
+        schedule.
+        """
         if delivery.wakes_at is None or delivery.wakes_at - self._clock.now() <= MAX_DELAY_MS:
             return delivery
         self._telemetry.count("DeliveriesScheduled")
         return schedule(delivery)
 
     def _tell(self, job: _Job, subscriber: Subscriber, before: Delivery, after: Delivery, outcome: Outcome) -> None:
-        """The one wide event of this attempt; its fields are the columns of the delivery record."""
+        """Emit the one wide event of this attempt; its fields are the columns of the delivery record."""
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
             self._telemetry.count("AttemptsFailed")
@@ -577,7 +577,7 @@ def _unasked_reason(subscriber: Subscriber | None) -> str:
 
 
 def _metric_of(state: DeliveryState) -> str:
-    """Counted when a delivery comes to a state."""
+    """The metric counted when a delivery enters a state."""
     return f"Deliveries{state.value.capitalize()}"
 
 

@@ -1,4 +1,4 @@
-"""From stored messages to work orders: the reading end of the outbox that the messages table's stream is."""
+"""From stored messages to work orders: the consumer of the outbox, which is the stream of the messages table."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 ORDERS_BYTES = 16_000_000
-"""About how many bytes of orders are made before they are sent: a post of 100 messages to 100 subscribers makes 10,000
-orders, which together would not fit into the function's memory. Below it, all orders of a batch for the same subscriber
-can share SQS messages.
+"""Approximate number of bytes of orders to build before they are sent. A post of 100 messages to 100 subscribers makes
+10,000 orders, which would not fit into the function's memory together. Below this size, all orders of a batch for the
+same subscriber can share SQS messages.
 """
 
 _ORDER_BYTES = 600
-"""Bytes of an order apart from its body and headers."""
+"""Size of an order without body and headers."""
 
 
 class Dispatch:
-    """Queues the deliveries of messages that were just stored.
+    """Queues the deliveries of messages that have just been stored.
 
     Args:
         totals: Counts messages per queue.
         deliveries: Schedules deliveries that are due later than a queue can delay.
         push_queue: For first attempts.
-        route_queue: For what the hub works on itself, so that it never stands behind attempts that wait for an answer.
-        internal: Whether the hub itself works on the messages of a queue, by its name.
+        route_queue: For work the hub does itself, so that it never queues behind attempts that wait for an answer.
+        internal: Whether the hub itself handles the messages of a queue, by queue name.
         telemetry: Metrics.
     """
 
@@ -60,10 +60,10 @@ class Dispatch:
         self._telemetry = telemetry
 
     def run(self, batch: Sequence[Message]) -> None:
-        """Queue or schedule every delivery of every message. Safe to repeat: work orders are harmless duplicates.
+        """Queue or schedule every delivery of every message. Safe to repeat: duplicate work orders are harmless.
 
         Raises:
-            Unavailable: Something could not be queued; the whole batch must come again.
+            Unavailable: Something could not be queued; the whole batch must be retried.
         """
         now = self._clock.now()
         at_once: list[WorkOrder] = []
@@ -108,7 +108,7 @@ class Dispatch:
         self._telemetry.count("DeliveriesScheduled")
 
     def _count(self, batch: Sequence[Message]) -> None:
-        """The totals are a statistic: failing to count must not queue the batch twice."""
+        """The totals are a statistic: an error while counting must not cause the batch to be queued twice."""
         posted = Counter((message.project, message.queue_uid) for message in batch)
         for (project, queue_uid), count in posted.items():
             try:
@@ -119,7 +119,7 @@ class Dispatch:
 
 
 def _size(message: Message) -> int:
-    """About how many bytes one order of a message takes; a unicast order names all subscribers."""
+    """Approximate bytes of one order for a message; a unicast order names all subscribers."""
     targets = 16 * len(message.subscriber_ids) if message.unicast else 0
     headers = sum(len(name) + len(value) for name, value in message.headers.items())
     return _ORDER_BYTES + targets + headers + (0 if message.body is None else len(message.body) * 4 // 3)

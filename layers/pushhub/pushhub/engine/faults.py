@@ -1,5 +1,5 @@
-"""What a log may say of an error that nobody expected: enough to find it in the code,
-and nothing of what the code was working on.
+"""What may be logged about an unexpected error: enough to find it in the code,
+and nothing of the data being processed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ FRAMES = 3
 
 
 def described(error: BaseException) -> dict[str, str]:
-    """The fields of an event that tell of an error.
+    """The log fields that describe an error.
 
-    The text of an error that is not the hub's own is left out: it may repeat a URL with its token, or a body.
+    The text of an error that is not the hub's own is left out: it may contain a URL with its token, or a body.
     """
     frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
     kind = type(error).__name__

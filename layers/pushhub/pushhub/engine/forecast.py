@@ -1,12 +1,13 @@
-"""The policy simulator: what a retry policy would do to an outage, found out by the engine's own rules on virtual time.
+"""The policy simulator: how a retry policy would handle an outage, by the engine's own rules on virtual time.
 
-Nothing here decides anything: what is to be done with a delivery says :func:`~pushhub.engine.model.delivery.next_step`,
-what an answer makes of it :func:`~pushhub.engine.model.delivery.after_attempt`, who may be attempted
-:class:`~pushhub.engine.circuits.Circuits` and :class:`~pushhub.engine.limiter.Limiter`, and what waits is let go by
-:class:`~pushhub.engine.circuits.Recover`. This module keeps the time, plays the endpoint, and counts.
+Nothing is decided here: :func:`~pushhub.engine.model.delivery.next_step` says what to do with a delivery,
+:func:`~pushhub.engine.model.delivery.after_attempt` what an answer does to it,
+:class:`~pushhub.engine.circuits.Circuits` and :class:`~pushhub.engine.limiter.Limiter` which subscribers may be
+attempted, and :class:`~pushhub.engine.circuits.Recover` releases what waits. This module keeps the time, plays the
+endpoint, and counts.
 
-Work is bounded. Messages that are accepted one after the other share their fate, as a *lot*; a small run finds out how
-much work a lot makes, and the real one has as many lots as fit. Where messages of a lot fare differently (a probe, a
+The work is bounded. Messages accepted one after another are simulated together, as a *lot*. A small run finds out how
+much work a lot causes, and the real run has as many lots as fit. Where messages of a lot fare differently (a probe, a
 share of answers, the minutes of a ramp) the lot is split.
 """
 
@@ -48,38 +49,38 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
 
 WORK = 6_000
-"""Attempts of lots that a run may make, about; what else takes time counts as a part of one."""
+"""Approximate number of lot attempts that a run may make; other expensive steps count as fractions of one."""
 
 LOOK, OUTCOME = 0.5, 0.2
-"""What a look at a delivery, and an outcome that the circuit is told, count as."""
+"""What looking at a delivery, or telling the circuit an outcome, counts as."""
 
 PILOT = 30
-"""Lots of the run that finds out how much work a lot makes."""
+"""Lots in the run that measures how much work a lot causes."""
 
 FEWEST, MOST = 10, 5_000
-"""Lots of a forecast."""
+"""Maximum number of lots in a forecast."""
 
 TOLD = 32
-"""Of how many attempts of a lot, some of which failed, the circuit is told."""
+"""Maximum number of attempts of a partly failed lot that the circuit is told of."""
 
 MOST_BEGINNINGS = 50
-"""Beginnings of trouble whose moments are looked at more closely."""
+"""Maximum number of beginnings of trouble that are simulated with smaller lots."""
 
 START_MS = 86_400_000
-"""When virtual time begins, epoch milliseconds; the start of a minute, and later than what counts as never."""
+"""Start of virtual time, epoch milliseconds: on a full minute, and late enough not to look like "never"."""
 
 KEY = SubscriberKey(project="-", queue="-", queue_uid="-", subscriber_id="-")
 
 
 def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
-    """What the plan's policy would do; the same for the same plan.
+    """What the plan's policy would do; the same result for the same plan.
 
     Args:
         plan: The policy, the traffic, the outage.
-        work: What a run may take, in attempts of lots; four times as much where it cannot be less.
+        work: Work budget of a run, in lot attempts; up to four times as much where less is impossible.
 
     Raises:
-        Invalid: Even a few lots would take more work than that.
+        Invalid: Even a few lots would exceed the budget.
     """
     pilot = _Run(plan, PILOT, most_work=work)
     pilot.run()
@@ -94,7 +95,7 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
         run.run()
         if not run.cut:
             return run.forecast()
-    # What is left takes its time by itself: retries a second apart, or a ramp of days.
+    # The rest is inherently expensive: retries a second apart, or a ramp that lasts for days.
     run = _Run(plan, FEWEST, most_work=work * 4)
     run.run()
     if not run.cut:
@@ -107,12 +108,13 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
 
 @dataclass(slots=True)
 class _Lot:
-    """Messages that share their fate.
+    """Messages that are simulated together.
 
     Attributes:
-        count: How many.
-        delivery: How they stand.
-        span_ms: How far their acceptances lie apart, and so their attempts; 0 once they were let go together.
+        count: Number of messages.
+        delivery: Their common state.
+        span_ms: Time over which their acceptances, and so their attempts, are spread; 0 once they were released
+            together.
     """
 
     count: int
@@ -120,7 +122,7 @@ class _Lot:
     span_ms: int
 
     def split(self, count: int, name: str) -> _Lot:
-        """Take some of them away, as a lot of their own with that name."""
+        """Split off some of the messages, as a new lot with the given name."""
         span_ms = self.span_ms * count // self.count
         self.count -= count
         self.span_ms -= span_ms
@@ -128,14 +130,14 @@ class _Lot:
 
 
 _Entry = tuple[int, int, Callable[[Any], None], "_Lot | None"]
-"""Something to be done at a time: when, a number that keeps the order, what, and the lot it is about."""
+"""A scheduled step: its time, a number to keep the order, what to do, and the lot it is about."""
 
 
 class _Time:
     """Implements the engine's clock on virtual time.
 
     Args:
-        random: Decides the random parts of waits.
+        random: Source of the random parts of waits.
     """
 
     def __init__(self, random: Random) -> None:
@@ -153,7 +155,7 @@ class _Time:
 
 
 class _Nobody:
-    """Implements the engine's telemetry: nobody listens."""
+    """Implements the engine's telemetry by discarding everything."""
 
     def event(self, name: str, /, **fields: object) -> None:
         pass
@@ -163,7 +165,7 @@ class _Nobody:
 
 
 class _InTurn(Executor):
-    """Runs what it is given at once."""
+    """Runs each task immediately."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -172,18 +174,18 @@ class _InTurn(Executor):
 
 
 class _Known:
-    """Keeps what the hub keeps of the subscriber: its health, who shares its limit, and the lots that wait on it.
+    """Holds what the hub stores about the subscriber: its health, the seats for its limit, and the lots waiting for it.
 
-    Implements the engine's ports for those, and for where orders go that are let go.
+    Implements the engine's ports for those, and for the queue that released orders go to.
 
     Args:
-        look: Told of each lot that is let go.
+        look: Told of each lot that is released.
         next_name: Makes a name for a lot.
         changed: Told of the subscriber's health when it has changed.
 
     Attributes:
         opened: How often the circuit opened.
-        lots: Those that wait, in their order, by name.
+        lots: The waiting lots in order, by name.
     """
 
     def __init__(
@@ -228,7 +230,7 @@ class _Known:
         self._seats = seats
 
     def wait(self, lot: _Lot) -> None:
-        """Let a lot wait on the subscriber, behind the others."""
+        """Make a lot wait for the subscriber, behind the others."""
         self.lots[lot.delivery.message_id] = lot
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
@@ -241,7 +243,7 @@ class _Known:
             left -= lot.count
             names.append(name)
         if left and len(names) < len(self.lots):
-            # The first messages of the next lot are let go; the others keep their place.
+            # The first messages of the next lot are released; the rest keep their place.
             next_lot = next(islice(self.lots.values(), len(names), None))
             part = next_lot.split(left, self._next_name())
             names.append(part.delivery.message_id)
@@ -265,13 +267,13 @@ class _Run:
     """One run of a plan.
 
     Args:
-        plan: What is tried.
-        lots: Lots to make of its messages, about.
-        most_work: Work after which the run is cut.
+        plan: What is simulated.
+        lots: Approximate number of lots to divide its messages into.
+        most_work: Work after which the run is aborted.
 
     Attributes:
-        work: What it took, in attempts.
-        cut: It was too much; its figures mean nothing.
+        work: Work done, in attempts.
+        cut: The run was aborted; its figures are meaningless.
     """
 
     def __init__(self, plan: Plan, lots: int, *, most_work: int) -> None:
@@ -307,7 +309,7 @@ class _Run:
             self._accept(before, after)
 
     def run(self) -> None:
-        """Let the time pass."""
+        """Run the simulation to its end."""
         while self._agenda and self._agenda[0][0] <= self._ends_at:
             if self.work > self._most_work:
                 self.cut = True
@@ -321,12 +323,12 @@ class _Run:
                 self._leave(lot)
 
     def forecast(self) -> Forecast:
-        """What came of it."""
+        """The figures of the run."""
         self._tally.opened = self._known.opened
         return self._tally.forecast(self._plan, sample=self._sample)
 
     def happened(self, event: SubscriberEvent) -> None:
-        """The engine found something out about the subscriber."""
+        """The engine reported something about the subscriber."""
         if event.kind is SubscriberEventKind.DISABLE:
             self._disable()
 
@@ -339,7 +341,7 @@ class _Run:
         return str(self._names)
 
     def _accept(self, before: int, after: int) -> None:
-        """The messages from one number to another are accepted."""
+        """Accept the messages from one number to another."""
         plan = self._plan
         every = plan.duration_ms / plan.messages
         at = START_MS + round(before * every)
@@ -386,7 +388,7 @@ class _Run:
         if gate is Gate.WAIT:
             self._known.wait(lot)
         elif gate is Gate.PROBE:
-            # One message finds out; what becomes of the others says the next look.
+            # One message is the probe; the next look decides about the others.
             probe = lot.split(1, self._next_name()) if lot.count > 1 else lot
             if probe is not lot:
                 self._look_soon(lot)
@@ -394,7 +396,7 @@ class _Run:
         elif plan.rate_limit is None:
             self._attempt(lot)
         else:
-            # A lot takes the place of as many attempts.
+            # A lot takes up as many places as it has attempts.
             limits = Limits(rate_per_s=plan.rate_limit / lot.count)
             wait_ms = self._limiter.begin(KEY, limits, longest_ms=plan.timeout_s * 1000 + DEADLINE_MARGIN_MS)
             if wait_ms:
@@ -423,7 +425,7 @@ class _Run:
             told = None
 
     def _begin(self, lot: _Lot, answer: Answer, told: _Told | None, *, probe: bool) -> None:
-        """An attempt for each message of a lot; what comes of it is known when the answer is there."""
+        """Begin an attempt for each message of a lot; the outcome takes effect when the answer arrives."""
         began = answer.started_at - START_MS
         self.work += 1
         self._tally.attempt(began, lot.span_ms, lot.count, failed=_fails(answer), took_ms=answer.duration_ms)
@@ -461,20 +463,21 @@ class _Run:
         self._count(lot)
 
     def _count(self, lot: _Lot) -> None:
-        """A lot has come to its end, or to a person."""
+        """A lot ended, or is held for a person."""
         self._tally.ended[lot.delivery.state] += lot.count
         if lot.delivery.state is DeliveryState.DELIVERED and lot.delivery.last is not None:
             self._tally.delays.append((lot.delivery.last.started_at - lot.delivery.accepted_at, lot.count))
 
     def _leave(self, lot: _Lot) -> None:
-        """The look is over while a lot is on its way."""
+        """The simulation ends while a lot is still on its way."""
         expired = lot.delivery.expires_at <= self._ends_at
         self._tally.ended[DeliveryState.EXPIRED if expired else "waiting"] += lot.count
 
     def _disable(self) -> None:
-        """From now on nobody is asked.
+        """From now on, no more requests are made.
 
-        The hub lets go so many a minute of those that wait; when they end is not told, so all of them do now.
+        The real hub releases a limited number of waiting orders each minute. When exactly they end is not reported, so
+        here they all end now.
         """
         if self._disabled:
             return
@@ -484,7 +487,7 @@ class _Run:
             self._look_soon(self._known.lots.popitem(last=False)[1])
 
     def _plan_tick(self, health: Health) -> None:
-        """Have the circuit seen to at the next minute at which there is something to do."""
+        """Schedule the circuit for the next minute in which there is something to do."""
         wanted = max(self._time.at + 1, health.probe_at if health.state is CircuitState.OPEN else 0)
         at = -(-wanted // MINUTE_MS) * MINUTE_MS
         if self._tick_at is None or at < self._tick_at:
@@ -504,18 +507,18 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the circuit is told of the attempts of a lot.
+    """The attempts of a lot that the circuit is told of.
 
     Attributes:
-        failed: How many failed.
-        attempts: Of how many.
+        failed: Number of failed attempts.
+        attempts: Number of attempts.
     """
 
     failed: int
     attempts: int
 
     def outcomes(self, circuit: Circuit, random: Random) -> list[bool]:
-        """Whether each of them failed, in some order; of many that are alike, as many as make a difference."""
+        """Whether each of them failed, in random order; identical ones are limited to as many as make a difference."""
         if not self.failed:
             return [False]
         if self.failed == self.attempts:
@@ -532,7 +535,7 @@ def _fails(answer: Answer) -> bool:
 
 
 def _drawn(count: int, share: float, random: Random) -> int:
-    """How many of so many meet what a share of them meets."""
+    """How many out of this many are hit when each is hit with this probability."""
     if share >= 1:
         return count
     if count <= TOLD:
@@ -541,10 +544,9 @@ def _drawn(count: int, share: float, random: Random) -> int:
 
 
 def _cuts(plan: Plan, lots: int) -> list[int]:
-    """Where the messages are cut into lots: the number of each lot's first message,
-    and behind the last lot that of all messages.
+    """Where to cut the messages into lots: the number of each lot's first message, then the total number of messages.
 
-    Where trouble begins, a circuit opens within moments: the messages of those are in smaller lots.
+    When trouble begins, a circuit opens within moments, so messages around those times go into smaller lots.
     """
     count = plan.messages
     cuts = {*range(0, count, -(-count // lots)), count}
@@ -560,7 +562,7 @@ def _cuts(plan: Plan, lots: int) -> list[int]:
 
 
 def _beginnings(plan: Plan) -> Iterator[tuple[int, int]]:
-    """When trouble begins while messages come, and how long attempts take to fail then."""
+    """When trouble begins while messages arrive, and how long attempts then take to fail."""
     for window in plan.endpoint.windows:
         fails_after_ms = window.fails_after_ms(plan.timeout_s * 1000)
         if fails_after_ms is not None:

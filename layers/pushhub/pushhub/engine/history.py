@@ -1,4 +1,4 @@
-"""A subscriber's own history as an outage that a policy can be tried against: from delivery records, or from counts."""
+"""A subscriber's own history as an outage to simulate policies against, from delivery records or from counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 WHOLE = 0.95
-"""From this share of failures on, all attempts of a minute count as failed."""
+"""If at least this share of a minute's attempts failed, all of them count as failed."""
 
 SIMILAR = 0.15
-"""Minutes whose shares of failures are no further apart are one window."""
+"""Minutes are merged into one window if their shares of failures differ by no more than this."""
 
 
 @dataclass(slots=True)
@@ -26,12 +26,12 @@ class _Minute:
     """Attempts that began in a minute.
 
     Attributes:
-        troubles: Failed ones by what went wrong, and the status.
-        failed_ms: Milliseconds that those took together.
-        good: How many succeeded.
-        good_ms: Milliseconds that those took together.
-        failed_at: When those that failed began, epoch milliseconds.
-        good_at: When the others did.
+        troubles: Failed attempts by cause and status.
+        failed_ms: Total milliseconds of the failed attempts.
+        good: Number of successful attempts.
+        good_ms: Total milliseconds of the successful attempts.
+        failed_at: When the failed attempts began, epoch milliseconds.
+        good_at: When the successful ones began.
     """
 
     troubles: Counter[tuple[Trouble, int]] = field(default_factory=Counter)
@@ -46,11 +46,11 @@ class _Minute:
         return self.troubles.total()
 
     def span(self, begins: int) -> tuple[int, int, float]:
-        """When it failed in this minute, which begins then, and which part of its attempts:
-        an outage that begins or ends in it does so at a moment.
+        """The part of this minute (given its start) in which attempts failed, and the share that did: an outage may
+        begin or end within the minute.
         """
         if not self.good_at:
-            # Counts alone say no moments.
+            # Counts alone do not give exact times.
             return begins, begins + MINUTE_MS, self.failed / (self.failed + self.good)
         if max(self.good_at) <= min(self.failed_at):
             return min(self.failed_at), begins + MINUTE_MS, 1.0
@@ -65,12 +65,12 @@ class History:
 
     Attributes:
         starts_at: Epoch milliseconds of the first message's acceptance.
-        duration_ms: From there to the last one's acceptance.
-        messages: How many were accepted for it in that time.
+        duration_ms: From there to the last acceptance.
+        messages: Messages accepted for it in that time.
         attempts: Requests made to it.
-        failed: Those of them that failed.
-        life_ms: How long its messages live.
-        endpoint: What it did when, from ``starts_at`` on.
+        failed: Requests that failed.
+        life_ms: Lifetime of its messages.
+        endpoint: How it behaved over time, from ``starts_at`` on.
     """
 
     starts_at: int
@@ -83,25 +83,25 @@ class History:
 
     @property
     def rate(self) -> float:
-        """Messages a second."""
+        """Messages per second."""
         return self.messages * 1000 / self.duration_ms
 
 
 def history(
     records: Iterable[Mapping[str, Any]], *, queue: str, subscriber: str, since: int, until: int, most_windows: int
 ) -> History | None:
-    """What records tell of a subscriber's messages that were accepted within a time; None if they tell of none.
+    """The history of the subscriber's messages accepted within a time range; None if the records have none.
 
-    A message counts once it was attempted. Between two minutes in which the subscriber failed nothing is known of it,
-    so it counts as failing.
+    A message counts once it has been attempted. Nothing is known about the time between two minutes with failures, so
+    it counts as failing.
 
     Args:
-        records: Delivery records, in any order; those of others are passed by.
+        records: Delivery records, in any order; those of other subscribers are ignored.
         queue: Name of its queue.
         subscriber: Its name or its id.
-        since: Messages accepted before it are left out, epoch milliseconds.
-        until: And those accepted from then on.
-        most_windows: Windows to make at most; the ones that are closest to each other are made one.
+        since: Start of the range, epoch milliseconds.
+        until: End of the range, exclusive.
+        most_windows: Maximum number of windows; the closest ones are merged.
     """
     accepted: dict[str, int] = {}
     minutes: dict[int, _Minute] = {}
@@ -150,14 +150,16 @@ def history(
 def history_of_counts(
     hours: Mapping[int, AttemptCounts], *, since: int, until: int, most_windows: int
 ) -> History | None:
-    """What counts of its attempts tell of a subscriber; None if none were counted. Minutes begin and end its troubles.
+    """A subscriber's history from counts of its attempts; None if none were counted. Its troubles begin and end on full
+    minutes.
 
-    Attempts are counted from the first failure on, until it has not failed for an hour: how it was before is not known.
+    Attempts are only counted from the first failure until there was none for an hour, so nothing is known about the
+    time before.
 
     Args:
-        hours: Counts by when their hour began, epoch milliseconds.
-        since: Attempts that began before its minute are left out, epoch milliseconds.
-        until: And those that began from then on.
+        hours: Counts by the start of their hour, epoch milliseconds.
+        since: Start of the range, epoch milliseconds, rounded down to its minute.
+        until: End of the range, exclusive.
         most_windows: As in :func:`history`.
     """
     minutes: dict[int, _Minute] = {}
@@ -212,7 +214,7 @@ def _trouble(record: Mapping[str, Any]) -> tuple[Trouble, int]:
 
 
 def _windows(minutes: Mapping[int, _Minute], starts_at: int) -> list[Window]:
-    """A window for each run of minutes in which it failed in the same way and about as often."""
+    """One window for each run of minutes in which it failed in the same way and about as often."""
     windows: list[Window] = []
     open_window = False
     for number, minute in sorted(minutes.items()):
@@ -233,7 +235,7 @@ def _windows(minutes: Mapping[int, _Minute], starts_at: int) -> list[Window]:
         if open_window and _alike(windows[-1], window):
             windows[-1] = _joined(windows[-1], window, between=windows[-1].share)
         elif open_window:
-            # Nothing is known of the minutes in between: it goes on failing as it did.
+            # Nothing is known about the minutes in between, so the failure is assumed to continue.
             windows[-1] = replace(windows[-1], ends=begins)
             windows.append(window)
         else:
@@ -248,7 +250,7 @@ def _alike(one: Window, other: Window) -> bool:
 
 
 def _joined(one: Window, other: Window, *, between: float) -> Window:
-    """One window in the place of two; of what lies between them so large a share failed."""
+    """Two windows merged into one, given the share of attempts that failed between them."""
     lasts, then = one.ends - one.begins, other.ends - other.begins
     gap = other.begins - one.ends
     share = (one.share * lasts + between * gap + other.share * then) / (lasts + gap + then)

@@ -1,5 +1,5 @@
-"""Rate and concurrency limits of subscribers, kept by all execution environments together and at the cost of one write
-in ten seconds for each.
+"""Rate and concurrency limits of subscribers, shared by all execution environments at the cost of one write per
+environment every ten seconds.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import SeatStore
 
 PATIENCE_MS = 1_000
-"""A wait up to this is spent on the thread; a longer one in the queue."""
+"""A wait up to this is spent in the thread, a longer one in the queue."""
 
 BUSY_MS = 2_000
-"""How soon an order is looked at again when the limit of concurrent requests is reached."""
+"""How soon an order is retried when the concurrency limit is reached."""
 
 KNOWN = 5_000
-"""Subscribers remembered; the one that was looked at longest ago is forgotten first,
-unless an attempt at it is under way.
+"""Maximum number of subscribers kept in memory; the least recently used is forgotten first, unless an attempt at it is
+in progress.
 """
 
 
 @dataclass
 class _Known:
-    """What this environment does at a subscriber. Times are epoch milliseconds.
+    """Activity of one environment at a subscriber. Times are epoch milliseconds.
 
     Attributes:
         seats: As last written.
-        epoch: When that was.
-        next_at: From when on the next request may begin.
-        later_at: When the next order that has to wait is to come back, so that they do not come back all together.
-        under_way: Requests.
+        epoch: Epoch in which they were written.
+        next_at: Earliest start of the next request.
+        later_at: When the next order that has to wait should come back; staggered, so that they do not all come back
+            together.
+        under_way: Requests in progress.
     """
 
     seats: Seats
@@ -51,11 +52,11 @@ class _Known:
 
 
 class Limiter:
-    """Says when an attempt may begin. Safe to share between threads.
+    """Decides when an attempt may begin. Thread-safe.
 
     Args:
         seats: Who shares each limit.
-        clock: Time; threads sleep by it.
+        clock: Time; also used for sleeping.
     """
 
     def __init__(self, *, seats: SeatStore, clock: Clock) -> None:
@@ -66,7 +67,7 @@ class Limiter:
         self._lock = threading.Lock()
 
     def begin(self, key: SubscriberKey, limits: Limits, *, longest_ms: int) -> int:
-        """Begin an attempt, after a moment perhaps; :meth:`end` is to be called when it is over.
+        """Begin an attempt, possibly after a short wait; call :meth:`end` when it is over.
 
         Args:
             key: The subscriber.
@@ -74,7 +75,7 @@ class Limiter:
             longest_ms: How long an attempt may take.
 
         Returns:
-            0 when it began, else after how many milliseconds to look again.
+            0 when it began, otherwise the milliseconds after which to try again.
 
         Raises:
             Unavailable: Its seats could not be read or written.
@@ -104,14 +105,14 @@ class Limiter:
         return 0
 
     def end(self, key: SubscriberKey) -> None:
-        """An attempt that began is over."""
+        """An attempt that :meth:`begin` allowed is over."""
         with self._lock:
             known = self._known.get(key)
             if known is not None and known.under_way:
                 known.under_way -= 1
 
     def _seated(self, key: SubscriberKey, outlasts: int) -> tuple[_Known, Share | None]:
-        """The share that this environment has of a subscriber; its seat is held on once in an epoch."""
+        """The environment's share of a subscriber's limit; its seat is renewed once per epoch."""
         epoch = epoch_of(self._clock.now())
         with self._lock:
             known = self._known.setdefault(key, _Known(seats=Seats(key=key)))

@@ -1,8 +1,8 @@
-"""What the use cases need from the outside, as small interfaces.
+"""What the use cases need from outside, as small interfaces.
 
-Real ones are in the ``store`` parts of the packages, fakes for tests in ``tests/fakes``; one contract test per port
-runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the service behind it fails:
-then nothing may be assumed about its effect. Times are epoch milliseconds.
+The real implementations are in the ``store`` parts of the packages, the fakes for tests in ``tests/fakes``; one
+contract test per port runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the
+service behind it fails; the effect of the call is then unknown. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class TokenStore(Protocol):
     def put_token(
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
-        """Let a token (SHA-256 hex of it) act for a project until it expires; replaces what was known of it."""
+        """Let a token (its SHA-256 in hex) act for a project until it expires; replaces an existing entry."""
         ...
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
-        """All tokens of a project, expired ones among them, oldest first."""
+        """All tokens of a project, including expired ones, oldest first."""
         ...
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
@@ -63,11 +63,11 @@ class TokenStore(Protocol):
         ...
 
     def project_of(self, token_hash: str) -> str | None:
-        """The project a token acts for, where the caller does not say; None when it is unknown."""
+        """The project a token acts for, when the caller does not name one; None when the token is unknown."""
         ...
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
-        """Take a token back; unknown ones are ignored."""
+        """Revoke a token; unknown ones are ignored."""
         ...
 
 
@@ -91,19 +91,19 @@ class QueueStore(Protocol):
         ...
 
     def update_queue(self, queue: Queue) -> Queue:
-        """Replace a queue if it still has ``queue.version``; returns it with the raised version.
+        """Replace a queue if the stored version is still ``queue.version``; returns it with the new version.
 
         Raises:
-            Conflict: It changed meanwhile, or is gone.
+            Conflict: It has changed since, or is gone.
         """
         ...
 
     def delete_queue(self, project_id: str, name: str) -> bool:
-        """Remove a queue; whether there was one."""
+        """Remove a queue; returns whether it existed."""
         ...
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
-        """Names in byte order of their UTF-8 form, those greater than ``after`` only."""
+        """Queue names in byte order of their UTF-8 form, starting after ``after``."""
         ...
 
 
@@ -111,7 +111,7 @@ class TotalStore(Protocol):
     """Statistics of queues."""
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
-        """Add to the count of messages ever posted to a queue (a statistic: may be off after a crash)."""
+        """Add to the number of messages ever posted to a queue (a statistic: may be off after a crash)."""
         ...
 
     def total(self, project_id: str, queue_uid: str) -> int:
@@ -120,30 +120,30 @@ class TotalStore(Protocol):
 
 
 class QueuesAndTotals(QueueStore, TotalStore, Protocol):
-    """Queues, and how many messages each was posted."""
+    """Queues, and the number of messages posted to each."""
 
 
 class Workers(Protocol):
     """Numbers of execution environments."""
 
     def next_worker(self) -> int:
-        """A number no other execution environment alive has (for message ids)."""
+        """A number that no other live execution environment has (for message ids)."""
         ...
 
 
 class ConfigStore(Projects, QueuesAndTotals, Workers, Protocol):
-    """All of them, as the one table keeps them; for whoever puts the hub together."""
+    """All of them, as one table holds them; used where the hub is put together."""
 
 
 class Once(StrEnum):
-    """What became of a message that is to be stored only once."""
+    """Outcome of storing a message that must be stored only once."""
 
     STORED = "stored"
-    """It was written now."""
+    """Written now."""
     KNOWN = "known"
-    """It had been written before, for the same cause."""
+    """Already written before, for the same cause."""
     TAKEN = "taken"
-    """Its id belongs to a message of another cause."""
+    """The id is taken by a message with another cause."""
 
 
 class MessageSink(Protocol):
@@ -154,7 +154,7 @@ class MessageSink(Protocol):
         ...
 
     def accept_once(self, message: Message) -> Once:
-        """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
+        """Write a message made by the hub itself (``cause`` set) unless its id is taken."""
         ...
 
 
@@ -162,42 +162,42 @@ class Messages(Protocol):
     """Messages of push queues."""
 
     def message(self, key: MessageKey) -> Message | None:
-        """The message, or None. Its body may be a claim-check."""
+        """The message, or None. It may have a claim check instead of a body."""
         ...
 
     def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
-        """Many messages at once, read consistently; those that are gone are missing."""
+        """Many messages at once, read consistently; missing messages are left out."""
         ...
 
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
-        """The message and the deliveries stored so far (untried ones are not), read consistently; or None."""
+        """The message and its stored deliveries (untried ones are not stored), read consistently; or None."""
         ...
 
     def listed(
         self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
     ) -> Iterator[Message]:
-        """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`),
-        page by page as they are asked for, read consistently.
+        """The messages of a queue that can be listed (:data:`pushhub.engine.model.keys.LISTED`), fetched lazily page by
+        page, read consistently.
 
         Args:
             project_id: Owner.
             queue_uid: Generation of the queue.
-            above: Those with greater ids only.
-            below: Those with lower ids only.
-            up: From lower to higher ids.
+            above: Only greater ids.
+            below: Only lower ids.
+            up: Whether to go from lower to higher ids.
         """
         ...
 
     def delete(self, message: Message) -> None:
-        """Take a message away from its readers, bytes and headers included.
+        """Delete a message for its readers, including bytes and headers.
 
-        Its id stays taken, so that it is not made anew for the same cause.
+        Its id stays taken, so that it is not made again for the same cause.
         """
         ...
 
 
 class Deliveries(Protocol):
-    """Deliveries, from their first outcome on."""
+    """Deliveries, once they have a first outcome."""
 
     def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
         """Many stored deliveries at once, read consistently; untried ones are missing."""
@@ -210,7 +210,7 @@ class Deliveries(Protocol):
     def save(self, delivery: Delivery) -> None:
         """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
 
-        With ``delivery.scheduled`` it also enters the schedule, before it is written: see :meth:`Schedule.enter`.
+        With ``delivery.scheduled``, the schedule entry is made first: see :meth:`Schedule.enter`.
 
         Raises:
             Conflict: The stored one has another version.
@@ -219,18 +219,16 @@ class Deliveries(Protocol):
 
 
 class StoredMessages(Messages, Deliveries, Protocol):
-    """Messages, and deliveries from their first outcome on."""
+    """Messages, and deliveries once they have a first outcome."""
 
 
 class Schedule(Protocol):
-    """Waits that are too long for a queue, in shards that are read one after the other's end,
-    each by one run at a time.
-    """
+    """Waits that are too long for a queue. Shards are read in order of time, each by one run at a time."""
 
     def enter(self, delivery: Delivery) -> None:
-        """Have a delivery woken at its ``wakes_at``, or two to three minutes from now if that is later.
+        """Schedule a delivery to be woken at its ``wakes_at``, or in two to three minutes if that is later.
 
-        Safe to repeat. Entries are never taken out: one whose delivery has changed since is void.
+        Safe to repeat. Entries are never removed: one whose delivery has changed since is void.
 
         Raises:
             ValueError: It has no due time.
@@ -238,28 +236,28 @@ class Schedule(Protocol):
         ...
 
     def positions(self) -> list[Position]:
-        """How far each shard was read, in the order of their numbers."""
+        """The read position of each shard, ordered by shard number."""
         ...
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
-        """What comes next in a shard.
+        """The next entries of a shard.
 
         Args:
-            position: Where to read on.
+            position: Where to continue.
             now: Epoch milliseconds; later entries are not read.
-            limit: Entries at most.
+            limit: Maximum number of entries.
 
         Returns:
-            Entries in the order of their times, and the position behind them; none when nothing more is due, or when
-            much that is empty was passed.
+            Entries in order of time, and the position after them. No entries when nothing more is due, or when a long
+            empty stretch was skipped.
         """
         ...
 
     def move(self, before: Position, after: Position) -> None:
-        """Note how far a shard was read, and whether a run reads on.
+        """Store how far a shard has been read, and whether a run is still reading it.
 
         Raises:
-            Conflict: The shard is not at ``before`` any more.
+            Conflict: The shard is no longer at ``before``.
         """
         ...
 
@@ -268,46 +266,46 @@ class ShardRuns(Protocol):
     """Starts further runs of the function that wakes deliveries."""
 
     def start(self, shard: int) -> None:
-        """Have one shard of the schedule read by a run of its own; returns at once.
+        """Have one shard of the schedule read by a separate run; returns at once.
 
-        A run that does not come about is made up for a minute later.
+        If the run fails to start, the next minute makes up for it.
         """
         ...
 
 
 class Unsettled(Protocol):
-    """Deliveries that people have to know of."""
+    """Deliveries that people need to know about."""
 
     def unsettled(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """Deliveries of a queue that failed at least once and wait (retrying, reserved), then exhausted ones.
+        """Deliveries of a queue that failed at least once and are waiting (retrying, reserved), then exhausted ones.
 
-        With a cursor for more.
+        Also returns a cursor for the next page.
         """
         ...
 
     def given_up(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
     ) -> tuple[list[Delivery], str | None]:
-        """The deliveries of a queue that were given up, exhausted or held, with a cursor for more.
+        """The deliveries of a queue that were given up (exhausted or held), and a cursor for the next page.
 
-        Any text may be a cursor, also one that was never given out.
+        Accepts any text as a cursor, even one that was never issued.
         """
         ...
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        """How many deliveries of a queue wait after a first attempt (exhausted ones do not count)."""
+        """How many deliveries of a queue are waiting after a first attempt (exhausted ones do not count)."""
         ...
 
 
 class Restored(Protocol):
-    """Where what was lost is put back."""
+    """Restores lost messages and deliveries."""
 
     def restore(self, message: Message | None, deliveries: Sequence[Delivery]) -> None:
-        """Write a message, if it is known, and deliveries as they once stood. What is there already is left alone.
+        """Write a message, if it is known, and deliveries in an earlier state. Existing items are left alone.
 
-        Nothing follows from it: no record is made, no work order is sent.
+        This has no side effects: no records are made and no work orders sent.
         """
         ...
 
@@ -316,32 +314,31 @@ class Outstanding(Protocol):
     """All messages, part by part."""
 
     def outstanding(self, part: int, parts: int) -> Iterator[tuple[Message, list[Delivery]]]:
-        """The messages in one part of the table with their deliveries stored so far,
-        page by page as they are asked for.
+        """The messages in one part of the table with their stored deliveries, fetched lazily page by page.
 
-        A message lies in one part whole. Eventually consistent. Costs a read of everything in it.
+        A message is always entirely in one part. Eventually consistent. Reads, and pays for, everything in that part.
         """
         ...
 
 
 class MessageStore(MessageSink, StoredMessages, Unsettled, Restored, Outstanding, Protocol):
-    """All of them, as the one table keeps them; for whoever puts the hub together."""
+    """All of them, as one table holds them; used where the hub is put together."""
 
 
 class Descendants(Protocol):
-    """Counts the messages that follow from accepted ones, so that none leads to more than it may."""
+    """Counts the messages derived from accepted ones, so that none produces more than it may."""
 
     def spend(self, project_id: str, root_id: str, *, cause: str, count: int) -> bool:
-        """Take some of the descendants that an accepted message may have.
+        """Use up some of the descendants that an accepted message may have.
 
         Args:
             project_id: Its project.
             root_id: The accepted message, see :attr:`pushhub.engine.model.message.Message.root`.
-            cause: What they are made for: repeating the call for it takes them once.
-            count: How many.
+            cause: What the new messages are made for; repeating the call with the same cause counts once.
+            count: Number of new messages.
 
         Returns:
-            Whether there were that many left; if not, none were taken.
+            Whether that many were left; if not, none were used up.
         """
         ...
 
@@ -350,15 +347,15 @@ class BodyStore(Protocol):
     """Bodies too large for a table (claim-check)."""
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
-        """Store the bodies of one post durably in one object; a reference for each, in order."""
+        """Store the bodies of one post durably in one object; returns a reference for each, in order."""
         ...
 
     def get(self, ref: BodyRef) -> bytes:
-        """The exact bytes. Raises ``MessageNotFound`` when the object is gone, or they were erased."""
+        """The exact bytes. Raises ``MessageNotFound`` when the object is gone or the bytes were erased."""
         ...
 
     def erase(self, ref: BodyRef) -> None:
-        """Destroy the bytes of one body; the others of its object stay. Nothing is done when they are gone already."""
+        """Destroy the bytes of one body; others in the same object stay. Does nothing if they are already gone."""
         ...
 
 
@@ -368,11 +365,11 @@ class Received:
 
     Attributes:
         order: What to look at.
-        sqs_id: SQS message id, the key of a batch item failure; orders that travelled in one pack share it.
+        sqs_id: SQS message id, used to report batch item failures; orders from one pack share it.
         receipt_handle: For changing its visibility.
-        received_at: When SQS handed it over.
-        receive_count: How often SQS has handed it over so far.
-        sent_at: When it was sent, epoch milliseconds; None when that is not known.
+        received_at: When SQS delivered it.
+        receive_count: How often SQS has delivered it so far.
+        sent_at: When it was sent, epoch milliseconds; None when unknown.
     """
 
     order: WorkOrder
@@ -384,12 +381,12 @@ class Received:
 
 
 class OrderSink(Protocol):
-    """Where orders go."""
+    """Where orders are sent."""
 
     def send(self, orders: Sequence[tuple[WorkOrder, int]]) -> None:
         """Send orders, each with a delay in seconds (0..900).
 
-        All are sent, or ``Unavailable`` is raised (some may be sent then).
+        Either all are sent, or ``Unavailable`` is raised (and some may have been sent).
         """
         ...
 
@@ -405,18 +402,19 @@ class WorkQueue(OrderSink, Protocol):
     def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
         """Send orders, several for the same subscriber in one SQS message (:func:`pushhub.engine.model.work.pack`).
 
-        All have the same delay (0..900). All are sent, or ``Unavailable`` is raised (some may be sent then).
+        All have the same delay (0..900). Either all are sent, or ``Unavailable`` is raised (and some may have been
+        sent).
         """
         ...
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
-        """Hide received messages (receipt handle, seconds); the handles that could not be changed are returned."""
+        """Hide received messages (receipt handle, seconds); returns the handles that could not be changed."""
         ...
 
     def receive(self, wait_s: int) -> list[Received]:
-        """The orders of up to ten messages, hidden as long as the queue hides them.
+        """The orders of up to ten messages, hidden for the queue's visibility timeout.
 
-        What is no work order is left to others.
+        Messages that are not work orders are skipped.
 
         Args:
             wait_s: Seconds to wait for a message when there is none.
@@ -424,7 +422,7 @@ class WorkQueue(OrderSink, Protocol):
         ...
 
     def delete(self, handles: Sequence[str]) -> None:
-        """Delete received messages by their receipt handles; those that are gone already are no error."""
+        """Delete received messages by their receipt handles; handles already gone are not an error."""
         ...
 
 
@@ -432,18 +430,18 @@ class RecordStore(Protocol):
     """Where delivery records are kept for analysis (``docs/records.md``)."""
 
     def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
-        """Keep the records of one stream batch that happened in one hour; whether this call did, not an earlier one.
+        """Store the records of one stream batch that happened in one hour; returns whether this call wrote them.
 
         Args:
             records: At least one, all of the same date and hour.
             table: Name of the table whose stream it is.
-            first: Sequence number of the stream record that the first was made from.
-            last: The same of the last.
+            first: Sequence number of the stream record behind the first record.
+            last: The same for the last record.
         """
         ...
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
-        """Keep a stream record from which no delivery record could be made, whole, with the reason."""
+        """Store a whole stream record that no delivery record could be made from, together with the reason."""
         ...
 
 
@@ -452,7 +450,7 @@ class Report:
     """A delivery report.
 
     Attributes:
-        name: Of its folder: its first and last day, ``2026-11-15_2026-11-21``.
+        name: Name of its folder: its first and last day, ``2026-11-15_2026-11-21``.
         as_of: When deliveries were judged, ISO 8601.
     """
 
@@ -461,22 +459,24 @@ class Report:
 
 
 class ReportStore(Protocol):
-    """Delivery reports (``docs/report.md``). They tell of all projects."""
+    """Delivery reports (``docs/report.md``). They cover all projects."""
 
     def newest(self) -> Report | None:
         """The newest report, or None."""
         ...
 
     def rows(self, report: str, table: str) -> list[dict[str, Any]]:
-        """The first rows of a table of a report, as many as it keeps for reading; none when it has no such table."""
+        """The first rows of a table of a report, up to the number the report stores as JSON; none if it has no such
+        table.
+        """
         ...
 
 
 class ActivityStore(Protocol):
-    """How much went on, by project or subscriber and hour. A statistic: what is added twice counts twice."""
+    """Activity by project or subscriber and hour. A statistic: anything added twice counts twice."""
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        """Add to what is known of an hour.
+        """Add to an hour's figures.
 
         Args:
             project_id: The project.
@@ -486,16 +486,16 @@ class ActivityStore(Protocol):
         ...
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
-        """What is known of the hours from ``first`` to ``last``, each by when it began.
+        """The activity of the hours from ``first`` to ``last``, by the start of each hour.
 
-        One in which nothing happened is missing.
+        Hours without activity are missing.
         """
         ...
 
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
     ) -> None:
-        """Add to what is known of a subscriber in an hour.
+        """Add to a subscriber's figures for an hour.
 
         Args:
             project_id: The project.
@@ -508,65 +508,67 @@ class ActivityStore(Protocol):
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
-        """As :meth:`activity`, of one subscriber."""
+        """Like :meth:`activity`, for one subscriber."""
         ...
 
 
 class AttemptCountStore(Protocol):
-    """What came of attempts, by subscriber and hour. A statistic: what is added twice counts twice."""
+    """Outcomes of attempts, by subscriber and hour. A statistic: anything added twice counts twice."""
 
     def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
-        """Add to what is known of an hour.
+        """Add to an hour's counts.
 
         Args:
-            subscriber: Whose attempts.
+            subscriber: The subscriber the attempts were made to.
             hour: When the hour began, epoch milliseconds.
             counts: What to add.
         """
         ...
 
     def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
-        """What is known of the hours from ``first`` to ``last``, each by when it began; others are missing."""
+        """The counts of the hours from ``first`` to ``last``, by the start of each hour; hours without counts are
+        missing.
+        """
         ...
 
 
 class QueueSource(Protocol):
-    """Where a delivery's queue comes from: the queues of owners, or a protocol's internal ones."""
+    """Looks up a delivery's queue among the queues of owners, or a protocol's internal ones."""
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
+        """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
         ...
 
 
 class Watcher(Protocol):
-    """Keeps something beside the deliveries that follows from them."""
+    """Maintains data derived from deliveries."""
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        """Told of each delivery as it is stored, once at least: after each write, and whenever it is looked at in vain.
+        """Called at least once for each stored delivery: after each write, and whenever an order finds nothing to do.
 
         Raises:
-            Unavailable: The order comes again.
+            Unavailable: The order is retried.
         """
         ...
 
 
 class SubscriberEvents(Protocol):
-    """Acts on what the engine finds out about subscribers."""
+    """Acts on what the engine learns about subscribers."""
 
     def happened(self, event: SubscriberEvent) -> None:
-        """Told of each event, once at least; leaves alone the queues of other protocols. Safe to repeat.
+        """Called at least once for each event; ignores the queues of other protocols. Safe to repeat.
 
         Raises:
-            Unavailable: The event comes again.
+            Unavailable: The event is reported again.
         """
         ...
 
 
 class Healths(Protocol):
-    """What is known of subscribers whose circuits are watched."""
+    """State of the subscribers whose circuits are watched."""
 
     def health(self, key: SubscriberKey) -> Health | None:
-        """A subscriber's health, read consistently; None when nothing was ever wrong with it."""
+        """A subscriber's health, read consistently; None when it never had a problem."""
         ...
 
     def save(self, health: Health) -> None:
@@ -578,25 +580,25 @@ class Healths(Protocol):
         ...
 
     def look_after(self, key: SubscriberKey) -> None:
-        """Enter a subscriber into the list of those that :meth:`looked_after` names; safe to repeat."""
+        """Add a subscriber to the list returned by :meth:`looked_after`; safe to repeat."""
         ...
 
     def looked_after(self) -> Iterator[SubscriberKey]:
-        """Subscribers whose circuits were opened, until they leave."""
+        """Subscribers whose circuits were opened and that have not been removed from the list."""
         ...
 
     def leave(self, key: SubscriberKey) -> None:
-        """Take a subscriber from that list; safe to repeat."""
+        """Remove a subscriber from that list; safe to repeat."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """An order that waits on its subscriber.
+    """An order in a subscriber's backlog.
 
     Attributes:
         order: The order, without the message's body.
-        place: Where it stands.
+        place: Its position.
     """
 
     order: WorkOrder
@@ -604,26 +606,26 @@ class Waiting:
 
 
 class WaitingOrders(Protocol):
-    """Orders that wait on their subscriber, for whoever lets them go."""
+    """Backlogs of subscribers, for those who release orders from them."""
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
-        """Those that have waited longest, about in their order; so many at most."""
+        """The orders that have waited longest, approximately in order; at most ``limit``."""
         ...
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
-        """Take orders away; one that waits again by now has another place and stays. Safe to repeat."""
+        """Remove orders; one that has been added again since has another place and stays. Safe to repeat."""
         ...
 
 
 class SubscriberBacklog(WaitingOrders, Protocol):
-    """Orders that wait on their subscriber because its circuit is open."""
+    """Orders that wait because their subscriber's circuit is open."""
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
-        """Let an order wait; it takes the last place. The body is left out."""
+        """Append an order to the backlog, without the message's body."""
         ...
 
     def count_waiting(self, key: SubscriberKey, most: int) -> int:
-        """How many wait; counted as far as ``most``."""
+        """Number of waiting orders; counting stops at ``most``."""
         ...
 
 
@@ -631,18 +633,18 @@ class TroubledSubscribers(Protocol):
     """Subscribers whose circuits were opened, by project."""
 
     def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
-        """Those of one project that :meth:`Healths.looked_after` names; so many at most."""
+        """Those of one project that :meth:`Healths.looked_after` returns; at most ``limit``."""
         ...
 
 
 class Successors(Protocol):
-    """Orders that wait until the delivery before them, of the same ordering key, has ended.
+    """Orders that wait until the delivery before them, with the same ordering key, has ended.
 
-    Each delivery has one successor at most.
+    Each delivery has at most one successor.
     """
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
-        """Let an order wait; the message is left out. Safe to repeat."""
+        """Make an order wait; the message is left out. Safe to repeat."""
         ...
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
@@ -650,7 +652,7 @@ class Successors(Protocol):
         ...
 
     def let_go(self, ended: DeliveryKey) -> None:
-        """Forget who waits behind a delivery. Safe to repeat."""
+        """Forget the order that waits behind a delivery. Safe to repeat."""
         ...
 
 
@@ -671,16 +673,16 @@ class SeatStore(Protocol):
 
 
 class SlowSubscribers(Protocol):
-    """Subscribers that took long to answer, as all execution environments found."""
+    """Subscribers that any execution environment has found to answer slowly."""
 
     def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
-        """Enter subscribers (project, queue generation, id) into the list until a time, at least; safe to repeat."""
+        """List subscribers (project, queue generation, id) as slow at least until a given time; safe to repeat."""
         ...
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """Those on the list, and until when; perhaps as it was a moment ago.
+        """The listed subscribers, each with its end time; possibly slightly out of date.
 
-        When there are more than the limit, those noted last.
+        If there are more than the limit, the ones noted last.
         """
         ...
 
@@ -688,4 +690,4 @@ class SlowSubscribers(Protocol):
 class SubscriberStore(
     Healths, TroubledSubscribers, SubscriberBacklog, SeatStore, Successors, SlowSubscribers, Protocol
 ):
-    """All of them, as one table keeps them; for whoever puts the hub together."""
+    """All of them, as one table holds them; used where the hub is put together."""

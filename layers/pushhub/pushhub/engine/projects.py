@@ -1,4 +1,4 @@
-"""Projects and their tokens, as the operator makes and changes them (there is no HTTP way to do this)."""
+"""Projects and their tokens, as the operator creates and changes them (there is no HTTP API for this)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Config(ProjectStore, TokenStore, Protocol):
 
 
 class Projects:
-    """Makes projects and tokens.
+    """Creates projects and tokens.
 
     Args:
         config: Where they are kept.
@@ -42,10 +42,10 @@ class Projects:
         self._clock = clock
 
     def make(self, name: str = "", *, allowed_targets: Sequence[str] = ()) -> Project:
-        """Make a project with a new id of 24 hex characters.
+        """Create a project with a new id of 24 hex characters.
 
         Args:
-            name: For people.
+            name: For display.
             allowed_targets: Hosts or networks behind the egress guard that it may push to.
         """
         project = Project(
@@ -62,7 +62,7 @@ class Projects:
         return self._config.projects()
 
     def rename(self, project_id: str, name: str) -> Project:
-        """Give a project another name.
+        """Rename a project.
 
         Raises:
             NotFound: No such project.
@@ -70,7 +70,7 @@ class Projects:
         return self._changed(replace(self._project(project_id), name=name))
 
     def allow(self, project_id: str, targets: Sequence[str]) -> Project:
-        """Set the hosts or networks behind the egress guard that a project may push to; an empty list closes all.
+        """Set the hosts or networks behind the egress guard that a project may push to; an empty list allows none.
 
         Raises:
             NotFound: No such project.
@@ -78,12 +78,12 @@ class Projects:
         return self._changed(replace(self._project(project_id), allowed_targets=tuple(targets)))
 
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
-        """Make a token for a project. It is returned this once; only its hash is kept.
+        """Create a token for a project. It is returned only this once; the hub keeps its hash.
 
         Args:
             project_id: The project.
-            label: For people, to know it by later.
-            expires_at: Epoch milliseconds from which it no longer acts; None for never.
+            label: For people, to recognize it later.
+            expires_at: When it stops working, epoch milliseconds; None for never.
 
         Raises:
             NotFound: No such project.
@@ -103,12 +103,12 @@ class Projects:
         return self._config.tokens(project_id)
 
     def rotate_token(self, project_id: str, token_id: str, *, overlap_ms: int) -> str:
-        """Make a token in place of another, with its label and its span of life. The old one acts on for a while.
+        """Create a token to replace another, with the same label and lifetime. The old one keeps working for a while.
 
         Args:
             project_id: The project.
             token_id: See :attr:`pushhub.engine.model.queue.ProjectToken.token_id`.
-            overlap_ms: How long the old one still acts, unless it expires sooner.
+            overlap_ms: How long the old one keeps working, unless it expires sooner.
 
         Raises:
             NotFound: No such project, or it has no such token.
@@ -121,7 +121,7 @@ class Projects:
         return new
 
     def revoke_token(self, project_id: str, token_id: str) -> ProjectToken:
-        """Take a token back; functions that know it may accept it for another 30 s.
+        """Revoke a token; functions that have it cached may accept it for another 30 s.
 
         Raises:
             NotFound: No such project, or it has no such token.

@@ -1,6 +1,6 @@
-"""What a protocol brings to the engine, in one value.
+"""Everything a protocol contributes to the engine, in one value.
 
-Everything is made when it is first asked for, as each function needs little of it.
+Parts are made on first use, because each function needs only a few of them.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ if typing.TYPE_CHECKING:
     from pushhub.engine.target import Target
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
-"""Makes the record, or records, of one record of a table's stream; None when nothing happened that is recorded.
+"""Makes the record or records of one stream record; None when the change is not recorded.
 
-Raises on what it cannot read, and ``Unavailable`` when it could not look something up.
+Raises on stream records it cannot read, and ``Unavailable`` when a lookup failed.
 """
 
 
 class Tick(typing.Protocol):
-    """Something to be done each minute."""
+    """A task that runs every minute."""
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Do it, as far as the milliseconds that are left allow; how much was done.
+        """Do the work, as far as the remaining milliseconds allow; returns how much was done.
 
         Raises:
-            Unavailable: The next run goes on.
+            Unavailable: It failed; the next run continues.
         """
         ...
 
 
 class ExhaustedHandler(typing.Protocol):
-    """What becomes of deliveries whose tries are used up."""
+    """Handles deliveries that are out of tries."""
 
     def run(self, orders: Sequence[WorkOrder]) -> Mapping[DeliveryKey, Exception]:
-        """Handle some; leaves alone what does not belong to its protocol. Safe to repeat.
+        """Handle a batch; ignores deliveries of other protocols. Safe to repeat.
 
         Returns:
-            Those that could not be handled, and why: they have to come again. One of them does not touch the others.
+            The deliveries that could not be handled, with the reason; they have to be retried. The others are not
+            affected.
         """
         ...
 
@@ -60,13 +61,13 @@ class Api(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TargetOffer:
-    """A kind of subscriber that a protocol brings.
+    """A kind of subscriber that a protocol contributes.
 
     Attributes:
-        schemes: Of the URLs that belong to it.
-        make: Makes it, when the first such URL is met.
+        schemes: The URL schemes it handles.
+        make: Makes the target on first use.
         public: Whether owners may register it as a subscriber of their queues.
-        signed: Whether what it sends can carry a signature.
+        signed: Whether its requests can carry a signature.
     """
 
     schemes: tuple[str, ...]
@@ -77,22 +78,21 @@ class TargetOffer:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """What a protocol brings.
+    """What a protocol contributes.
 
     Attributes:
-        name: Of its package. Its internal queues, if it has any, are named ``<name>/...``.
-        targets: Kinds of subscribers.
-        queue_source: Knows its internal queues.
-        internal: Says by its name whether the hub itself works on the messages of a queue, without waiting for
-            anybody's answer.
-        watchers: Told of each delivery of its internal queues as it is stored.
-        subscriber_events: Told what becomes of the subscribers of its internal queues.
-        ticks: Done each minute.
-        exhausted: Handles deliveries that gave up.
-        change_readers: By name of its own tables: what makes delivery records of the changes in it.
-        apis: By prefix of the path: ``/api/`` and the like. The API of the empty prefix has all the rest.
-        producer_apis: The same, with at least the routes that producers ask for; a function that serves only producers
-            has these.
+        name: Name of its package. Its internal queues, if any, are named ``<name>/...``.
+        targets: Its kinds of subscribers.
+        queue_source: Looks up its internal queues.
+        internal: Whether the hub itself handles the messages of a queue (by name), without waiting for an external
+            answer.
+        watchers: Told of each delivery of its internal queues when it is stored.
+        subscriber_events: Told about the subscribers of its internal queues.
+        ticks: Tasks that run every minute.
+        exhausted: Handles deliveries that were given up.
+        change_readers: For each of its own tables, by name: makes delivery records of changes in it.
+        apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
+        producer_apis: The same, with at least the routes that producers use; for functions that serve only producers.
     """
 
     name: str
@@ -109,18 +109,18 @@ class Protocol:
 
 
 OWNERS = ""
-"""Stands for the protocol of queues that owners made: their names never hold a slash."""
+"""Stands for the protocol of owners' queues, whose names never contain a slash."""
 
 T = TypeVar("T")
 
 
 class ByQueue(Generic[T]):
-    """What each protocol has for its internal queues, made when the first of these is met.
+    """What each protocol contributes for its internal queues, made on first use.
 
-    A hub without stores, or without webhooks, does not pay for theirs at its cold starts. Threads may share it.
+    A hub that uses no stores or webhooks does not pay for theirs in its cold starts. Thread-safe.
 
     Args:
-        made: What makes it, by the protocol's name.
+        made: Factories, by protocol name.
     """
 
     def __init__(self, made: Mapping[str, Sequence[Callable[[], T]]]) -> None:
@@ -129,7 +129,7 @@ class ByQueue(Generic[T]):
         self._lock = Lock()
 
     def of(self, queue: str) -> Sequence[T]:
-        """What the protocol of a queue has, by the queue's name."""
+        """The contributions of a queue's protocol, by the queue's name."""
         protocol, slash, _ = queue.partition("/")
         name = protocol if slash else OWNERS
         with self._lock:
@@ -142,8 +142,8 @@ class AllQueues:
     """Queues of owners, and the internal ones of all protocols.
 
     Args:
-        owners: Knows the queues of owners.
-        protocols: Know those named after them.
+        owners: Looks up the queues of owners.
+        protocols: Look up the queues named after them.
     """
 
     def __init__(self, *, owners: QueueSource, protocols: Sequence[Protocol]) -> None:
@@ -151,7 +151,7 @@ class AllQueues:
         self._sources: ByQueue[QueueSource] = ByQueue({OWNERS: (lambda: owners,), **internal})
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """The queue, or None; as it is now if ``fresh``, else perhaps as it was a moment ago."""
+        """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
         for source in self._sources.of(name):
             return source.queue(project_id, name, fresh=fresh)
         return None

@@ -1,13 +1,14 @@
-"""The push use case: a batch of orders from SQS, carried on side by side, and what follows for each of them arranged.
+"""The push use case: works on a batch of SQS orders in parallel, and arranges what comes next for each.
 
-What follows is arranged soon after each delivery is through, not when the whole batch is: one slow endpoint must not
+That happens soon after each delivery is done rather than at the end of the batch: one slow endpoint must not hold up
+its neighbours' retries.
 hold back its neighbours' retries.
 
-Waiting for an answer costs a thread, not a run of the function. A run in which some endpoint takes its time goes on
-receiving orders by itself and works on them meanwhile, until what it could still take on might outlast it. And no
-subscriber gets more threads than its answers earn it (:mod:`pushhub.engine.windows`): orders for one that is slow are
-set aside, and come again later. Those of first attempts and retries go on in the slow lane, a queue and runs of their
-own (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
+Waiting for an answer costs a thread, not a run of the function. While a run waits for a slow endpoint, it receives and
+processes further orders itself, as long as they cannot outlast it. And no subscriber gets more threads than its answers
+have earned (:mod:`pushhub.engine.windows`): orders for a slow one are put aside and come back later. Slow first
+attempts and retries move to the slow lane, a separate queue with its own runs (:mod:`pushhub.engine.slow_lane`), before
+anything is read for them.
 """
 
 from __future__ import annotations
@@ -34,54 +35,52 @@ if TYPE_CHECKING:
     from pushhub.engine.slow_lane import SlowLane
 
 UNSURE_WAIT_MS = 10_000
-"""How soon an order is looked at again when one of our own calls failed and its effect is unknown.
+"""How soon an order is retried when one of our own calls failed with unknown effect.
 
 Doubled with each receive.
 """
 
 FRESH_AFTER_RECEIVES = 10
-"""Receives after which a waiting order travels on in a new SQS message.
+"""Number of receives after which a waiting order is moved to a new SQS message.
 
-A queue gives a message up after 20 receives or more (a guard against poison), and some waits are short and many: a poll
-each second, retries without end.
+A queue gives up a message after 20 or more receives (as a guard against poison), and some waits are short and frequent:
+a poll each second, retries without end.
 """
 
 FRESH_AFTER_MS = 4 * 86_400_000
-"""Age at which a waiting order travels on in a new SQS message; SQS drops a message 14 days after it was sent,
-however often it was received.
+"""Age at which a waiting order is moved to a new SQS message; SQS drops a message 14 days after it was sent, however
+often it was received.
 """
 
 HIDDEN_WAIT_MS = 60_000
-"""The longest wait that is spent as a visibility timeout, without a new message.
+"""The longest wait spent as a visibility timeout, without a new message.
 
-A hidden message is in flight and SQS hands nothing out beyond 120,000 of those, so longer waits are delays of new
-messages, which are not: the queue holds 2,000 retries a second that wait a minute.
+A hidden message is in flight, and SQS stops delivering at 120,000 in-flight messages. Longer waits therefore become
+delays of new messages, which do not count: the queue can hold 2,000 retries per second that wait a minute each.
 """
 
 FLUSH_SECONDS = 0.2
-"""How long a finished delivery may wait for others before what follows is arranged."""
+"""How long a finished delivery may wait for others before its next step is arranged."""
 
 FLUSH_COUNT = 10
-"""SQS takes this many entries in one call."""
+"""Maximum number of entries in one SQS call."""
 
 AT_ONCE = 99
-"""Attempts under way at a time; the executor has a thread more, which receives."""
+"""Concurrent attempts; the executor has one more thread, which receives."""
 
 REFILL_AFTER_MS = 500
-"""A run that has waited this long for an answer receives further orders itself,
-unless as many wait for a thread as there are.
+"""A run that has waited this long for an answer receives further orders itself, unless there are already as many orders
+waiting for a thread as there are threads.
 """
 
 REFILL_WAIT_S = 1
-"""How long one such receive waits for orders; a run whose attempts are all through may have to wait as long for its
-end.
-"""
+"""How long one such receive waits for orders. It can delay the end of a run whose attempts are all done by as much."""
 
 LONGEST_ATTEMPT_MS = 190_000
-"""The longest that an attempt may take, with what follows: an endpoint of the hub protocol has three minutes."""
+"""Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
 ASIDE_MS = 15_000
-"""How soon an order for a slow subscriber is looked at again; doubled with each receive."""
+"""How soon an order for a slow subscriber is retried; doubled with each receive."""
 
 
 @dataclass
@@ -89,18 +88,18 @@ class _Run:
     """One run of the function.
 
     Attributes:
-        source: The queue of its batch, and of what it receives itself.
-        slow: The slow lane's queue; None when this run works on orders that have none.
+        source: The queue that its batch, and everything it receives itself, came from.
+        slow: The slow lane's queue; None when this run handles orders that have none.
         remaining_ms: Milliseconds it has left.
-        given: SQS ids of its batch: what is kept of those is its answer.
-        waiting: Orders that wait for a thread, with their stored deliveries.
-        running: Attempts under way: the order, the subscriber's window, and when it began.
-        through: What is through, and what follows.
-        keys: Deliveries that are waiting or running, and whether only for the try that a person asked for.
+        given: SQS ids of its batch; those to keep are what the run returns.
+        waiting: Orders waiting for a thread, with their stored deliveries.
+        running: Attempts in progress: the order, the subscriber's window, and when it began.
+        through: Orders that are done, and what comes next for each.
+        keys: Deliveries waiting or running, each with a flag for a manual try only.
         handles: Receipt handles of messages it received itself, by SQS id.
-        left: Orders of those messages that are not through yet.
+        left: Orders of those messages that are not done yet.
         keep: SQS ids of messages that stay in the queue.
-        refill: A receive under way.
+        refill: A receive in progress.
         refills: Whether it may receive further orders.
     """
 
@@ -120,7 +119,7 @@ class _Run:
 
     @property
     def hurried(self) -> bool:
-        """Whether orders for slow subscribers are not to be worked on here."""
+        """Whether orders for slow subscribers belong elsewhere."""
         return self.slow is not None and self.slow is not self.source
 
     @property
@@ -134,12 +133,12 @@ class Push:
 
     Args:
         messages: Deliveries.
-        deliver: Carries one delivery on.
+        deliver: Works on one delivery.
         retry_queue: Where deliveries wait for their next try.
         errors_queue: Where exhausted deliveries go.
         poll_queue: Where deliveries wait for their next poll (hub protocol).
-        slow_lane: Where orders for slow subscribers go; None leaves them in the queue that they came from.
-        executor: Runs the deliveries of a batch side by side; has more than :data:`AT_ONCE` threads.
+        slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
+        executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
     """
 
     def __init__(
@@ -170,12 +169,12 @@ class Push:
         """Work on a batch.
 
         Args:
-            batch: As received; the same delivery twice is attempted once.
-            source: The queue it came from. Waits are spent there when it is the one they belong to.
+            batch: As received; a delivery that occurs twice is attempted once.
+            source: The queue it came from. Waits that belong to this queue are spent there.
             remaining_ms: Milliseconds this invocation has left.
 
         Returns:
-            SQS ids of the orders to keep (batch item failures); all others are settled or handed on.
+            SQS ids of the orders to keep (batch item failures); all others are settled or passed on.
         """
         run = _Run(
             source=source,
@@ -192,9 +191,9 @@ class Push:
         return run.keep & run.given
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
-        """Add orders to a run. A delivery that it has in hand already is not attempted a second time.
+        """Add orders to a run. A delivery that the run is already handling is not attempted a second time.
 
-        The order for a try that a person asked for stands for nothing else, so it must not replace the automatic one.
+        The order for a manual try is for that try only, so it must not replace the automatic one.
         """
         if self._slow_lane is not None and run.hurried:
             self._slow_lane.refresh(len(batch))
@@ -227,9 +226,9 @@ class Push:
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
     def _begin(self, run: _Run) -> None:
-        """Begin every attempt that there is a thread for.
+        """Begin every attempt for which there is a thread.
 
-        Orders for slow subscribers that may not have one now are set aside.
+        Orders for slow subscribers that may not have one now are put aside.
         """
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
@@ -264,10 +263,10 @@ class Push:
         return listed or self._windows.holds_up(key, now)
 
     def _to_slow_lane(self, run: _Run, orders: Sequence[Received]) -> None:
-        """Hand orders over to the slow lane, at once; from that lane itself, back to its end after some time.
+        """Move orders to the slow lane at once, or, from the lane itself, back to its end after some time.
 
-        They travel in packs again, and never stay in the SQS message that they came in: another order of it may be
-        under way.
+        They are packed anew, and never stay in the SQS message they came in: another order of that message may be in
+        progress.
         """
         if run.slow is None:
             return
@@ -276,8 +275,8 @@ class Push:
             delay_s = 0 if run.hurried else self._windows.aside_s(_window_key(each.order), self._clock.now())
             waits.setdefault(delay_s, []).append(each)
         for delay_s, together in waits.items():
-            # Received again, an order may be the one that changed its delivery: from there on it is for that as it is
-            # then.
+            # An order received again may be the one that changed its delivery, so from here on it is for the current
+            # state.
             bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in together]
             try:
                 run.slow.send_packed(bare, delay_s)
@@ -294,7 +293,7 @@ class Push:
         self._telemetry.count("DeliveriesPutAside")
 
     def _refill(self, run: _Run) -> None:
-        """Receive further orders while an answer is waited for, as long as they could be attempted within this run."""
+        """Receive further orders while waiting for an answer, as long as they could still be attempted in this run."""
         full = len(run.running) >= AT_ONCE or len(run.waiting) >= AT_ONCE
         if run.refill is not None or not run.refills or full:
             return
@@ -307,7 +306,7 @@ class Push:
             run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S)
 
     def _finish(self, run: _Run) -> None:
-        """Wait a moment for attempts to be through, and arrange what follows for those that are."""
+        """Wait briefly for attempts to finish, and arrange the next step for those that have."""
         futures: list[Future[Any]] = [*run.running]
         if run.refill is not None:
             futures.append(run.refill)
@@ -342,9 +341,9 @@ class Push:
         self._give_up_own(run)
 
     def _give_up_own(self, run: _Run) -> None:
-        """Delete what the run received itself and is through with.
+        """Delete the messages that the run received itself and has finished.
 
-        A message that cannot be deleted comes again, which is harmless.
+        A message that cannot be deleted comes back, which is harmless.
         """
         over = [sqs_id for sqs_id in run.handles if run.left[sqs_id] <= 0]
         handles = {sqs_id: run.handles.pop(sqs_id) for sqs_id in over}
@@ -357,7 +356,7 @@ class Push:
             self._call_failed("orders_not_deleted", error, orders=len(done))
 
     def _carry_on(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
-        """Carry one delivery on, on a thread of its own; a fault of ours in it must not touch its neighbours."""
+        """Work on one delivery in its own thread; an internal error must not affect its neighbours."""
         try:
             return self._deliver.run(received, stored, remaining_ms)
         except Unavailable as error:
@@ -369,12 +368,14 @@ class Push:
         return Following(Follow.LATER, self._unsure(received))
 
     def _unsure(self, received: Received) -> int:
-        """When to look again at an order that a fault of ours kept us from, epoch milliseconds."""
+        """When to retry an order after an internal error, epoch milliseconds."""
         doublings = min(received.receive_count - 1, 10)
         return self._clock.now() + min(UNSURE_WAIT_MS << doublings, MAX_DELAY_MS)
 
     def _arrange(self, through: Sequence[tuple[Received, Following]], run: _Run) -> set[str]:
-        """Exhausted ones to the errors queue, waits to where they are spent; the SQS ids to keep are returned."""
+        """Pass exhausted deliveries to the errors queue and waits to where they are spent; returns the SQS ids to
+        keep.
+        """
         source = run.source
         errors = [received for received, following in through if following.follow is Follow.ERROR]
         kept: list[tuple[Received, int]] = []
@@ -397,9 +398,9 @@ class Push:
     def _stay_slow(
         self, waits: Sequence[tuple[Received, int]], lane: WorkQueue
     ) -> tuple[list[tuple[Received, int]], list[tuple[Received, int]]]:
-        """Let those that are still slow wait in the slow lane.
+        """Make orders wait in the slow lane if their subscriber is still slow.
 
-        Returns the others, and those to look at again because the lane could not take them.
+        Returns the others, and those to retry because the lane did not accept them.
         """
         now = self._clock.now()
         slow = [each for each in waits if self._windows.slow(_window_key(each[0].order), now)]
@@ -408,7 +409,7 @@ class Push:
         return prompt, [] if taken else [(each, self._unsure(each)) for each, _ in slow]
 
     def _wait(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
-        """Let orders wait in the queue they came from; the SQS ids to keep. Worn messages are replaced by new ones."""
+        """Make orders wait in the queue they came from; returns the SQS ids to keep. Worn-out messages are replaced."""
         worn = [each for each in kept if self._is_worn(each[0])]
         if worn and self._moved(worn, source):
             kept = [each for each in kept if not self._is_worn(each[0])]
@@ -419,9 +420,9 @@ class Push:
         return received.receive_count >= FRESH_AFTER_RECEIVES or age_ms >= FRESH_AFTER_MS
 
     def _moved(self, waits: Sequence[tuple[Received, int]], queue: WorkQueue) -> bool:
-        """Send waiting orders to the queue where their wait belongs.
+        """Send waiting orders to the queue where they belong.
 
-        From there on they are for the delivery as it is then.
+        From there on they are for the current state of their delivery.
         """
         now = self._clock.now()
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
@@ -429,16 +430,12 @@ class Push:
         return self._sent(queue, list(zip(orders, delays, strict=True)))
 
     def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
-        """Tell of a call of our own that failed: its order is looked at again,
-        and an attempt that was made may be made again.
-        """
+        """Report a failed call of our own: its order is retried, and an attempt already made may be repeated."""
         self._telemetry.count("CallsFailed")
         self._telemetry.event(event, error=str(error), **fields)
 
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
-        """Hand over to the errors queue, in packs; whoever works on them reads messages and deliveries as they
-        stand.
-        """
+        """Pass orders to the errors queue, in packs; its consumers read the current messages and deliveries."""
         try:
             self._errors_queue.send_packed([replace(each, message=None, version=None) for each in orders])
         except Unavailable as error:
@@ -455,7 +452,7 @@ class Push:
         return True
 
     def _hide(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
-        """Hide kept orders until their time; one that cannot be hidden comes back when the queue's own timeout ends."""
+        """Hide kept orders until their time; one that cannot be hidden comes back after the queue's own timeout."""
         if not kept:
             return set()
         now = self._clock.now()
@@ -478,9 +475,10 @@ def _window_key(order: WorkOrder) -> Key:
 
 
 def _is_void(received: Received, stored: Delivery | None) -> bool:
-    """Whether an order is for an earlier state of its delivery: whoever changed it has arranged what follows.
+    """Whether an order is for an earlier state of its delivery, and whoever changed that has already arranged the next
+    step.
 
-    Received again, the order may be the one that changed it, so then it counts.
+    An order received again may be the one that made the change, so it counts.
     """
     version = received.order.version
     return version is not None and received.receive_count == 1 and stored is not None and stored.version != version

@@ -1,8 +1,8 @@
-"""Messages and deliveries made again from delivery records, after the messages table was lost.
+"""Restores messages and deliveries from delivery records, after the messages table was lost.
 
-What records say is enough to know what is still owed, and how far each delivery had come. The bytes of a message are
-not in them: only those in the bodies bucket can be found again, so what else was still owed is given up, with the
-reason ``body_lost``, and told of. Nothing is delivered a second time that a record says was delivered.
+The records say what is still owed, and how far each delivery had got. They do not contain the bodies: only those in the
+bodies bucket can be recovered. Any other delivery still owed is given up and reported, with the reason ``body_lost``.
+Nothing is delivered again that a record says was delivered.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 BODY_LOST = "body_lost"
-"""Reason of a delivery that was given up because its message's bytes are gone."""
+"""Reason of a delivery given up because its message's body is lost."""
 
 _ELSEWHERE = frozenset({"pull", "notifications"})
-"""What the records of messages in other tables have for a dialect."""
+"""The dialect in records of messages from other tables."""
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 
 
 class _Messages(StoredMessages, Restored, Protocol):
-    """Messages and deliveries, and where lost ones are put back."""
+    """Messages and deliveries, and a way to restore lost ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """What records do not tell of a message that something was still owed of.
+    """Something the records do not say about a message that was still owed.
 
     Attributes:
         project: Owner.
         queue: Its queue.
         message_id: The message.
-        what: What is not known, and what becomes of it.
+        what: What is unknown, and what happens because of it.
     """
 
     project: str
@@ -55,16 +55,16 @@ class Unknown:
 
 @dataclass(slots=True, kw_only=True)
 class Rebuilt:
-    """What a rebuild did, or would do.
+    """What a rebuild did, or would do in a dry run.
 
     Attributes:
-        messages: Messages put back.
-        resumed: Deliveries that go on.
-        held: Deliveries that wait for a person.
-        lost: Deliveries given up because the body is gone.
-        expired: Deliveries whose message's time was over.
+        messages: Messages restored.
+        resumed: Deliveries that continue.
+        held: Deliveries held for a person.
+        lost: Deliveries given up because the body is lost.
+        expired: Deliveries whose message has expired.
         present: Messages that were not lost.
-        unknown: What is not known.
+        unknown: What the records do not say.
     """
 
     messages: int = 0
@@ -78,8 +78,8 @@ class Rebuilt:
 
 @dataclass(slots=True)
 class _Life:
-    """The records of one message: its acceptance, those of what was owed later,
-    and of each delivery the last and the last attempt's.
+    """The records of one message: its acceptance, those of later additions, and for each delivery the last record and
+    the last attempt.
     """
 
     accepted: Mapping[str, Any] | None = None
@@ -115,12 +115,12 @@ _SETTLED = frozenset({"delivered", "acknowledged", "exhausted", "expired", "canc
 
 
 class Rebuild:
-    """Makes lost messages again.
+    """Restores lost messages.
 
     Args:
-        messages: The table, which has lost them.
+        messages: The table that lost them.
         bodies: The bodies bucket.
-        queues: Tells who subscribes to a unicast queue: records do not.
+        queues: Provides the subscribers of a unicast queue, which records do not contain.
     """
 
     def __init__(self, *, messages: _Messages, bodies: BodyStore, queues: QueueSource, clock: Clock) -> None:
@@ -130,14 +130,14 @@ class Rebuild:
         self._clock = clock
 
     def run(self, records: Iterable[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
-        """Put back every message of which something is still owed, and have its deliveries go on. Can be repeated.
+        """Restore every message that is still owed to somebody, and resume its deliveries. Can be repeated.
 
-        Push must not run meanwhile: it takes deliveries that it does not find in the table for new ones.
+        Push must not run at the same time: it treats deliveries missing from the table as new ones.
 
         Args:
-            records: The fields of all records from before the oldest message that is still owed; in any order, repeated
-                ones too.
-            dry: Only find out what would be done.
+            records: The fields of all records since before the oldest message still owed; in any order, duplicates
+                allowed.
+            dry: Only report what would be done.
 
         Raises:
             Unavailable: Something could not be read or written; run it again.
@@ -179,7 +179,7 @@ class Rebuild:
     def _following(
         self, message: Message, stood: Sequence[Delivery], missing: str | None, rebuilt: Rebuilt
     ) -> Iterator[Delivery]:
-        """What becomes of the deliveries of a message that are not settled."""
+        """What happens to each unsettled delivery of a message."""
         now = self._clock.now()
         for delivery in stood:
             if delivery.settled:
@@ -193,7 +193,7 @@ class Rebuild:
             elif delivery.state is DeliveryState.HELD:
                 rebuilt.held += 1
             elif delivery.state is DeliveryState.POLLING:
-                # Where to ask is in no record, and to post it again would repeat what the endpoint has taken.
+                # The URL to poll is in no record, and posting again would repeat work that the endpoint has accepted.
                 rebuilt.held += 1
                 rebuilt.unknown.append(_unknown(message, "where its endpoint is to be asked: held for a person"))
                 yield close(delivery, DeliveryState.HELD, now)
@@ -229,7 +229,7 @@ class Rebuild:
         return tuple(each.subscriber_id for each in queue.push.subscribers) or ("*",)
 
     def _missing(self, message: Message) -> str | None:
-        """Why a message's bytes cannot be had; None when they can."""
+        """Why a message's body cannot be recovered; None when it can."""
         if message.body_ref is None:
             return "its body, which lay in the table: its open deliveries are given up"
         try:
@@ -240,7 +240,7 @@ class Rebuild:
 
 
 def _delivery(message: Message, delivery_id: str, life: _Life) -> Delivery:
-    """A delivery as its last record tells it; as it opened when there is none."""
+    """A delivery as described by its last record; newly opened if there is none."""
     subscriber_id = _subscriber(delivery_id)
     first = opening(message, subscriber_id)
     if delivery_id in life.added:
@@ -286,7 +286,7 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
 
 
 def _not_recorded(message: Message, accepted: Mapping[str, Any]) -> Iterator[str]:
-    """What a message that is put back may have had, and has no more."""
+    """What a restored message may have had that is lost now."""
     yield "its headers, and what it descends from: sent without, and counted anew"
     if message.subscriber_ids == ("*",):
         yield "whom it may go to: its queue is gone"
