@@ -1,1 +1,1 @@
-"""What every package may use: errors, ids, times, verdicts. Imports nothing of ours."""
+"""Basics for every package: errors, ids, times, verdicts. Imports nothing else of ours."""

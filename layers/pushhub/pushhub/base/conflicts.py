@@ -1,4 +1,4 @@
-"""Changing what others change too: read, decide, save, and once more when somebody came in between."""
+"""Optimistic concurrency: read, decide, save, and start over when another writer came first."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TypeVar
 from pushhub.base.errors import Conflict, Unavailable
 
 ROUNDS = 20
-"""How often a change is made again on top of others before it is left for later."""
+"""How often a change is tried again after conflicts before it is left for later."""
 
 T = TypeVar("T")
 
 
 def until_saved(change: Callable[[], T], *, doing: str) -> T:
-    """Make a change until no other writer comes in between.
+    """Retry a change until no other writer interferes.
 
     Args:
-        change: Reads what is stored now, changes and saves it; raises ``Conflict`` when it was not as it was read any
-            more. What else it raises ends the matter.
-        doing: What this is for, in words that follow "unavailable".
+        change: Reads the stored state, changes it and saves it; raises ``Conflict`` when that state has changed since
+            it was read. Any other exception is passed on.
+        doing: What this is for, worded to follow "unavailable".
 
     Returns:
         What the change returned.
 
     Raises:
-        Unavailable: There was no end of others' changes.
+        Unavailable: Others kept changing it.
     """
     for _ in range(ROUNDS):
         try:
@@ -38,19 +38,20 @@ def until_saved(change: Callable[[], T], *, doing: str) -> T:
 def read_change_save(
     read: Callable[[], T], change: Callable[[T], T | None], save: Callable[[T], object], *, doing: str
 ) -> T:
-    """Read, change and save until no other writer comes in between.
+    """Read, change and save until no other writer interferes.
 
     Args:
-        read: What is stored now.
-        change: Makes of it what it is to be, or None when it is that already; what it raises ends the matter.
-        save: Writes it under the condition that it is as it was read; raises ``Conflict`` otherwise.
-        doing: What this is for, in words that follow "unavailable".
+        read: Reads the stored state.
+        change: Returns the new state, or None when there is nothing to change; exceptions are passed on.
+        save: Writes the new state on condition that the stored one is still as it was read; raises ``Conflict``
+            otherwise.
+        doing: What this is for, worded to follow "unavailable".
 
     Returns:
-        What was saved, or what was read when there was nothing to change.
+        The saved state, or the state that was read if there was nothing to change.
 
     Raises:
-        Unavailable: There was no end of others' changes.
+        Unavailable: Others kept changing it.
     """
 
     def once() -> T:

@@ -1,9 +1,9 @@
-"""Ed25519 signatures (RFC 8032, section 5.1), in Python alone, so that the layer runs on every processor and runtime
+"""Ed25519 signatures (RFC 8032, section 5.1) in pure Python, so that the layer runs on every processor and runtime
 (docs/decisions/0024-webhooks.md).
 
-The point operations are those of RFC 8032, section 5.1.4, in extended coordinates. A signature needs two multiples of
-the base point at most, each the sum of 64 points of a table that is made once. Both tests/webhooks and the clients' own
-libraries hold the result to another implementation.
+The point operations are those of RFC 8032, section 5.1.4, in extended coordinates. A signature needs at most two
+multiples of the base point, each the sum of 64 points from a table that is computed once. tests/webhooks and the
+clients' own libraries compare the results with other implementations.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _NEUTRAL: _Point = (0, 1, 1, 0)
 
 
 def public_key(seed: bytes) -> bytes:
-    """The public key that belongs to a private seed of 32 bytes."""
+    """The public key of a 32-byte private seed."""
     scalar, _ = _expanded(seed)
     return _encoded(_multiple_of_base(scalar))
 
 
 def sign(seed: bytes, public: bytes, message: bytes) -> bytes:
-    """The signature of a message, 64 bytes; the same each time.
+    """The 64-byte signature of a message; deterministic.
 
     Args:
         seed: 32 bytes.
-        public: The public key that belongs to it.
-        message: What is signed.
+        public: The public key of that seed.
+        message: The bytes to sign.
     """
     scalar, prefix = _expanded(seed)
     nonce = _number(prefix + message)
@@ -75,7 +75,7 @@ def _base() -> _Point:
 
 @cache
 def _table() -> tuple[tuple[_Point, ...], ...]:
-    """For each of 64 digits in base 16: its 16 multiples of the base point."""
+    """For each of 64 base-16 digits, the base point's 16 multiples."""
     rows: list[tuple[_Point, ...]] = []
     step = _base()
     for _ in range(64):
@@ -90,7 +90,7 @@ def _table() -> tuple[tuple[_Point, ...], ...]:
 def _multiple_of_base(scalar: int) -> _Point:
     point = _NEUTRAL
     for row in _table():
-        # Always one sum, whatever the digit is: how long it takes says little about the scalar.
+        # Always one addition, whatever the digit, so that the time taken reveals little about the scalar.
         point = _sum(point, row[scalar & 15])
         scalar >>= 4
     return point

@@ -40,7 +40,7 @@ class Invalid(RequestRefused):
 
 
 class TooLarge(RequestRefused):
-    """The body is larger than the hub takes.
+    """The body is larger than the hub accepts.
 
     Args:
         limit: The limit in bytes.
@@ -52,21 +52,21 @@ class TooLarge(RequestRefused):
 
 
 class Unanswerable(RequestRefused):
-    """What is asked for does not fit into an answer unless that is compressed."""
+    """The result does not fit into an answer unless that is compressed."""
 
     def __init__(self) -> None:
         super().__init__("The answer would be too large: accept gzip (Accept-Encoding) to get it")
 
 
 class Unauthorized(RequestRefused):
-    """No token, or a token that is not one of the project's."""
+    """No token, or not a token of the project."""
 
     def __init__(self, message: str = "Invalid project/token combination") -> None:
         super().__init__(message)
 
 
 class Forbidden(RequestRefused):
-    """The caller is known but the act is not allowed: stale reservation, immutable setting."""
+    """The caller is known but the action is not allowed: stale reservation, immutable setting."""
 
 
 class NotFound(RequestRefused):
@@ -91,7 +91,7 @@ class MessageNotFound(NotFound):
 
 
 class Conflict(HubError):
-    """A conditional write found newer state than the one decided upon; read again and decide again."""
+    """A conditional write found newer state than the decision was based on; read and decide again."""
 
 
 class Unavailable(HubError):
@@ -99,7 +99,7 @@ class Unavailable(HubError):
 
     Args:
         operation: What was attempted, e.g. ``"dynamodb:UpdateItem"``.
-        reason: Code or kind of the failure, e.g. ``"AccessDeniedException"``; empty when there is none to tell.
+        reason: Code or kind of the failure, e.g. ``"AccessDeniedException"``; empty when unknown.
     """
 
     def __init__(self, operation: str, reason: str = "") -> None:

@@ -33,7 +33,7 @@ class MessageIds:
     """Makes message ids for one worker (one Lambda execution environment).
 
     Args:
-        worker: Number of this worker, unique among those alive; only its lowest 13 bits count.
+        worker: Number of this worker, unique among live ones; only its lowest 13 bits are used.
     """
 
     def __init__(self, worker: int) -> None:
@@ -45,7 +45,7 @@ class MessageIds:
         """The next id.
 
         Args:
-            now_ms: Epoch milliseconds. A clock that stands still or steps back is harmless: ids go on rising.
+            now_ms: Epoch milliseconds. A clock that stands still or goes backwards is harmless: ids keep increasing.
         """
         if now_ms > self._last_ms:
             self._last_ms, self._sequence = now_ms, 0
@@ -57,12 +57,12 @@ class MessageIds:
 
 
 def derived_message_id(at_ms: int, cause: str, bump: int = 0) -> str:
-    """The id of a message that the hub itself makes, the same each time it is made for the same cause.
+    """The id of a message made by the hub itself; always the same for the same cause.
 
     Args:
         at_ms: When the cause happened, epoch milliseconds (stored with it, so it does not change on a retry).
-        cause: What it is made for, e.g. a delivery id; hashed.
-        bump: Raised by one when the id turns out to be taken by a message with another cause.
+        cause: What the message is made for, e.g. a delivery id; hashed.
+        bump: Incremented when the id turns out to be taken by a message with another cause.
     """
     low = int.from_bytes(hashlib.sha256(f"{cause}#{bump}".encode()).digest()[:4]) % (1 << _LOW_BITS)
     return _compose(at_ms, low)
@@ -74,9 +74,7 @@ def time_of_message_id(message_id: str) -> int:
 
 
 def first_message_id(at_ms: int) -> str:
-    """The lowest id that could be made at a moment (epoch milliseconds, 2020 at the earliest):
-    what is less was made earlier.
-    """
+    """The lowest id possible at a given time (epoch milliseconds, 2020 at the earliest); lower ids are older."""
     return _compose(max(at_ms, EPOCH_MS), 0)
 
 
@@ -94,7 +92,7 @@ def push_reservation_id(key: str, message_id: str, subscriber_id: str, attempt: 
 
 
 def new_reservation_id() -> str:
-    """A fresh reservation id for a message reserved from a pull queue."""
+    """A new reservation id for a message reserved from a pull queue."""
     return secrets.token_hex(16)
 
 

@@ -1,6 +1,6 @@
-"""What every package needs from the outside: time, requests to endpoints, and somewhere to tell what happened.
+"""What every package needs from outside: time, requests to endpoints, and telemetry.
 
-Real ones live in :mod:`pushhub.cloud` and :mod:`pushhub.egress`, fakes for tests in ``tests/fakes``.
+The real implementations are in :mod:`pushhub.cloud` and :mod:`pushhub.egress`, fakes for tests in ``tests/fakes``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Time, so that tests can turn it."""
+    """Time, as something that tests can control."""
 
     def now(self) -> int:
         """Epoch milliseconds."""
@@ -35,8 +35,8 @@ class PushRequest:
 
     Attributes:
         url: ``http`` or ``https``.
-        body: Sent as it is.
-        headers: Sent as they are, after the egress rules; names are unique regardless of case.
+        body: Sent unchanged.
+        headers: Sent unchanged, subject to the egress rules; names are unique regardless of case.
         timeout_s: Seconds for the whole exchange: resolve, connect, send, answer.
         method: HTTP method.
         answer_limit: Bytes of the answer's body to keep; reading stops there.
@@ -53,7 +53,7 @@ class PushRequest:
 
 
 class Sender(Protocol):
-    """Makes one guarded HTTP request. Never raises for what the other side does: that is an answer."""
+    """Makes one guarded HTTP request. Never raises for failures of the other side: those are answers."""
 
     def send(self, request: PushRequest) -> Answer:
         """Send and wait for the answer, at most ``request.timeout_s``."""
@@ -61,7 +61,7 @@ class Sender(Protocol):
 
 
 class Telemetry(Protocol):
-    """Where the wide events and counts of the use cases go."""
+    """Receives the wide events and counts of the use cases."""
 
     def event(self, name: str, /, **fields: object) -> None:
         """One structured log line; never holds bodies, tokens or URL secrets."""
@@ -73,16 +73,16 @@ class Telemetry(Protocol):
 
 
 class Vault(Protocol):
-    """Encrypts signing keys at rest. Both methods raise :class:`pushhub.base.errors.Unavailable` when they cannot."""
+    """Encrypts signing keys at rest. Both methods raise :class:`pushhub.base.errors.Unavailable` on failure."""
 
     def seal(self, project_id: str, content: bytes) -> bytes:
-        """Encrypt up to 4,096 bytes; they can be opened for the same project only."""
+        """Encrypt up to 4,096 bytes; they can be decrypted for the same project only."""
         ...
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
-        """Decrypt; what was opened before may be remembered."""
+        """Decrypt; results may be cached."""
         ...
 
 
 CheckUrl = Callable[[str, Sequence[str]], str | None]
-"""Says why an ``http`` or ``https`` URL may not be reached, given the project's allowed targets; None when it may."""
+"""Says why an ``http`` or ``https`` URL is refused, given the project's allowed targets; None when it is allowed."""

@@ -26,7 +26,7 @@ LEAST_BYTES = 24
 MOST_BYTES = 75
 
 DEFAULT_GRACE_S = 86_400
-"""How long an old key signs on beside the new one, in seconds, unless the owner says otherwise."""
+"""Default overlap, in seconds, during which an old key still signs beside the new one."""
 
 MAX_GRACE_S = 604_800
 
@@ -47,27 +47,27 @@ class SigningKey:
 
     @property
     def text(self) -> str:
-        """As its owner gives it."""
+        """The key as its owner enters it."""
         prefix = _PRIVATE if self.public else _SYMMETRIC
         return prefix + base64.b64encode(self.private + self.public).decode()
 
     @property
     def shown(self) -> str:
-        """As its owner is shown it: of an Ed25519 key, the public half."""
+        """The key as its owner is shown it: for an Ed25519 key, the public half."""
         return _PUBLIC + base64.b64encode(self.public).decode() if self.public else self.text
 
     def signature(self, content: bytes) -> str:
-        """One signature of what is signed, in the form of the header."""
+        """One signature of the content, in header format."""
         if self.public:
             return "v1a," + base64.b64encode(ed25519.sign(self.private, self.public, content)).decode()
         return "v1," + base64.b64encode(hmac.digest(self.private, content, hashlib.sha256)).decode()
 
 
 class TooManyKeys(Exception):
-    """More old keys than may be kept.
+    """More old keys than allowed.
 
     Args:
-        next_expiry: When the next one ends, epoch milliseconds.
+        next_expiry: When the next one expires, epoch milliseconds.
     """
 
     def __init__(self, next_expiry: int) -> None:
@@ -76,10 +76,10 @@ class TooManyKeys(Exception):
 
 
 def parse_key(text: str) -> SigningKey:
-    """Read a key that an owner gives.
+    """Read a key entered by an owner.
 
     Raises:
-        Invalid: It is none; the text never repeats it.
+        Invalid: Not a key; the error never repeats the text.
     """
     for prefix in (_SYMMETRIC, _PRIVATE):
         if text.startswith(prefix):
@@ -111,12 +111,12 @@ def new_key() -> SigningKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningChange:
-    """What its owner wants of the signatures of a subscriber.
+    """A requested change to how a subscriber's requests are signed.
 
     Attributes:
-        on: Whether it is signed for; None leaves that as it is.
-        key: The key to sign with from now on; None for the keys it has.
-        grace_s: Seconds that the key before it still signs.
+        on: Whether to sign; None leaves that unchanged.
+        key: The key to sign with from now on; None keeps the present keys.
+        grace_s: Seconds that the previous key still signs.
     """
 
     on: bool | None = None
@@ -125,7 +125,7 @@ class SigningChange:
 
 
 KEEP = SigningChange()
-"""Everything stays as it is."""
+"""Changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,7 @@ class KeyRing:
 
     Attributes:
         current: Signs first.
-        old: Those before it, with the moments from which they sign no more (epoch milliseconds), the one that ends
-            first at the front.
+        old: Previous keys, each with the time after which it no longer signs (epoch milliseconds), earliest first.
     """
 
     current: SigningKey
@@ -149,12 +148,12 @@ class KeyRing:
         """The ring with another current key.
 
         Args:
-            key: The new one; may be an earlier one.
-            grace_ms: How long the one before it still signs; 0 ends it at once.
+            key: The new key; may be an earlier one.
+            grace_ms: How long the previous key still signs; 0 ends it at once.
             now: Epoch milliseconds.
 
         Raises:
-            TooManyKeys: Too many old keys still sign.
+            TooManyKeys: Too many old keys are still valid.
         """
         old = [(each, ends_at) for each, ends_at in self.old if ends_at > now and each != key]
         if self.current != key and grace_ms > 0:
@@ -165,7 +164,7 @@ class KeyRing:
         return replace(self, current=key, old=tuple(old))
 
     def encode(self) -> bytes:
-        """As bytes, to be sealed."""
+        """As bytes, ready to be sealed."""
         return json.dumps([[key.text, ends_at] for key, ends_at in ((self.current, 0), *self.old)]).encode()
 
     @classmethod
@@ -176,7 +175,7 @@ class KeyRing:
 
 
 def _stored(text: str) -> SigningKey:
-    """A key that was checked before it was stored: of an Ed25519 key, the public half is not computed again."""
+    """A stored key, checked before; the public half of an Ed25519 key is not computed again."""
     prefix, _, rest = text.partition("_")
     content = base64.b64decode(rest)
     if f"{prefix}_" == _SYMMETRIC:
@@ -188,8 +187,8 @@ def signatures(keys: Sequence[SigningKey], message_id: str, timestamp: int, body
     """The value of the signature header: one signature for each key.
 
     Args:
-        keys: The live ones, the current one first.
-        message_id: As clients see it.
+        keys: The valid keys, the current one first.
+        message_id: The id that clients see.
         timestamp: Epoch seconds of the attempt.
         body: The exact bytes that are sent.
     """

@@ -1,4 +1,4 @@
-"""Times as they are written everywhere: in answers, error messages and delivery records."""
+"""The time format used everywhere: in answers, error messages and delivery records."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 
 def epoch_ms(iso: str) -> int:
-    """Epoch milliseconds of a time as :func:`iso_time` writes it.
+    """Epoch milliseconds of a time in the format of :func:`iso_time`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It has another format.
     """
     return round(datetime.fromisoformat(iso).timestamp() * 1000)
 
 
 def iso_time(epoch_ms: int) -> str:
-    """``2026-11-21T05:34:16.123Z`` for epoch milliseconds."""
+    """Epoch milliseconds as ``2026-11-21T05:34:16.123Z``."""
     moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}Z"

@@ -1,6 +1,6 @@
-"""What came back from one attempt, and what it means.
+"""The answer to one attempt, and what it means.
 
-The three stages of an attempt decide who is charged: *nothing was sent* (our fault: the queue redelivers and the
+The three stages of an attempt decide who is charged: *nothing was sent* (our fault: the queue redelivers, and the
 subscriber is not charged), *the subscriber answered or failed* (an expected outcome), *sent but not recorded*
 (redelivered: at least once, same id).
 """
@@ -17,28 +17,28 @@ class Verdict(StrEnum):
     DELIVERED = "delivered"
     """Accepted for good."""
     RESERVED = "reserved"
-    """202: the subscriber works on it and will acknowledge."""
+    """202: the subscriber is working on it and will acknowledge."""
     POLL = "poll"
-    """Asynchronous answer: ask ``update_url`` later (hub protocol)."""
+    """Asynchronous answer: poll ``update_url`` later (hub protocol)."""
     POSTPONED = "postponed"
-    """Delay without ``update_url``: post again later, not a failure (hub protocol)."""
+    """Delay without ``update_url``: post again later; not a failure (hub protocol)."""
     FAILED = "failed"
     """Not accepted; the retry policy decides what follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One HTTP request and what came of it.
+    """One HTTP request and its result.
 
     Attributes:
         status_code: HTTP status, 0 when no answer came.
-        message: One line for people, at most 200 characters: the reason phrase or what went wrong.
+        message: One line for people, at most 200 characters: the reason phrase, or what went wrong.
         error_class: Empty when an answer came; else one of ``timeout connect dns tls reset refused_by_guard
             bad_response too_large invalid_url invalid_header``.
-        body: The answer's body as far as it was read (capped by the sender).
+        body: The part of the answer's body that was read (capped by the sender).
         headers: The answer's headers, names in lower case.
         started_at: Epoch milliseconds when the request began.
-        finished_at: Epoch milliseconds when the answer was read or given up.
+        finished_at: Epoch milliseconds when the answer was complete or the request was given up.
         bytes_out: Bytes of the request body.
         bytes_in: Bytes of the answer's body that were read.
     """

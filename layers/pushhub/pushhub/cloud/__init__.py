@@ -1,1 +1,1 @@
-"""AWS as the stores see it: settings, clients, calls with their errors told apart, logs and metrics."""
+"""AWS basics for the stores: settings, clients, calls with classified errors, logs and metrics."""

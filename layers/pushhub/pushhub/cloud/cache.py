@@ -1,4 +1,4 @@
-"""A small cache in memory whose entries end by the clock."""
+"""A small in-memory cache with expiring entries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ V = TypeVar("V")
 
 
 class ExpiringCache(Generic[V]):
-    """Keeps values for a while; when full, the one used longest ago goes. Safe to share between threads.
+    """Keeps values for a while; when full, evicts the least recently used. Thread-safe.
 
     Args:
-        clock: Ends the entries.
+        clock: Determines when entries expire.
         ttl_ms: Lifetime of an entry in milliseconds.
-        capacity: Entries at most.
+        capacity: Maximum number of entries.
     """
 
     def __init__(self, clock: Clock, *, ttl_ms: int, capacity: int) -> None:
@@ -30,7 +30,7 @@ class ExpiringCache(Generic[V]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> V | None:
-        """The value, or None when there is none or its time is over."""
+        """The value, or None when there is none or it has expired."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -43,7 +43,7 @@ class ExpiringCache(Generic[V]):
             return value
 
     def put(self, key: Hashable, value: V) -> None:
-        """Keep a value from now on."""
+        """Store a value; its lifetime starts now."""
         with self._lock:
             self._entries[key] = (self._clock.now() + self._ttl_ms, value)
             self._entries.move_to_end(key)

@@ -1,4 +1,4 @@
-"""What every AWS adapter does around a call: translate errors, and wait between rounds of its own."""
+"""Shared by all AWS adapters: translates the errors of a call, and waits between rounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 ROUNDS = 5
-"""Rounds of a batch call whose answer left some entries undone, the first included; 0.4 to 0.75 s of waiting in all."""
+"""Rounds of a batch call while some entries are unprocessed, including the first; 0.4 to 0.75 s of waiting in total."""
 
 _FIRST_PAUSE_S = 0.05
 
@@ -23,7 +23,7 @@ class ConditionRefused(Exception):
     """A conditional write was refused.
 
     Args:
-        stored: The item as stored, empty when there is none (or when it was not asked for).
+        stored: The item as stored; empty when there is none, or when it was not requested.
     """
 
     def __init__(self, stored: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ def aws_call(operation: str) -> Iterator[None]:
     """Run an SDK call.
 
     Args:
-        operation: For the error, e.g. ``"dynamodb:UpdateItem"``.
+        operation: Name for the error, e.g. ``"dynamodb:UpdateItem"``.
 
     Raises:
         ConditionRefused: A condition of a DynamoDB write was not met.
@@ -54,10 +54,10 @@ def aws_call(operation: str) -> Iterator[None]:
 
 
 def pause(clock: Clock, round_number: int) -> None:
-    """Wait before another round: doubling from 50 ms, half of it jitter.
+    """Wait before the next round: doubling from 50 ms, half of it jitter.
 
     Args:
-        clock: Waits and gives the jitter.
+        clock: Provides the wait and the jitter.
         round_number: Rounds made so far, from 1.
     """
     clock.sleep(_FIRST_PAUSE_S * 2 ** (round_number - 1) * (0.5 + clock.jitter() / 2))

@@ -1,4 +1,4 @@
-"""Clients of AWS, one for each service that a function really uses."""
+"""AWS clients, one for each service that a function really uses."""
 
 # ruff: noqa: PLC0415 (boto3 is imported when the first client is made)
 
@@ -8,20 +8,20 @@ from threading import Lock
 from typing import Any
 
 LEAST_BOTOCORE = (1, 35, 2)
-"""The first version that knows the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
+"""The first version that supports the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
 
-Since validation is off, an older one would fail in the middle of its work, with a ``KeyError``.
+Because validation is off, an older version would fail in mid-call with a ``KeyError``.
 """
 
 CONNECTIONS = 100
-"""Connections that a client keeps; also how many attempts a function makes side by side."""
+"""Size of a client's connection pool; also the number of attempts a function makes in parallel."""
 
 
 class OldSdkError(Exception):
     """The runtime's boto3 is too old for the hub.
 
     Args:
-        version: Of botocore.
+        version: The installed botocore version.
     """
 
     def __init__(self, version: str) -> None:
@@ -30,7 +30,7 @@ class OldSdkError(Exception):
 
 
 class Clients:
-    """Low-level clients, made at their first use and kept. Each call is bounded well below the functions' timeouts."""
+    """Low-level clients, created on first use and cached. Call timeouts are well below the functions' own timeouts."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -38,7 +38,7 @@ class Clients:
         self._made: dict[tuple[str, str | None], Any] = {}
 
     def of(self, service: str, *, endpoint_url: str | None = None) -> Any:
-        """The client of a service, or of one endpoint of it where there are several."""
+        """The client of a service, or of one of its endpoints where there are several."""
         with self._lock:
             key = service, endpoint_url
             if key not in self._made:
@@ -62,14 +62,14 @@ class Clients:
                 read_timeout=10,
                 max_pool_connections=CONNECTIONS,
                 tcp_keepalive=True,
-                # A quarter of the CPU of a call; the contract tests run the same calls with validation on.
+                # Validation takes a quarter of a call's CPU; the contract tests run the same calls with it on.
                 parameter_validation=False,
             ),
         )
 
 
 def check_version(version: str) -> None:
-    """See at a function's start that botocore is new enough.
+    """Check at a function's start that botocore is new enough.
 
     Raises:
         OldSdkError: It is not.

@@ -1,7 +1,7 @@
-"""New items that threads write at the same time go to DynamoDB in one call.
+"""Combines new items that threads write at the same time into one DynamoDB call.
 
-A call costs a millisecond of CPU, whatever it writes. Nobody waits for others: an item that comes while no write is
-under way is written by itself; those that come while one is, go together when there is a thread for them.
+A call costs a millisecond of CPU, whatever it writes. Nothing is delayed to build a batch: an item that arrives while
+no write is in progress is written by itself; those that arrive during a write go together once a thread is free.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pushhub.cloud.table import WRITES_PER_CALL, Item, Table
 
 @dataclass
 class _Group:
-    """Items of one call; its future says of each whether it was written."""
+    """Items of one call; its future holds, for each item, whether it was written."""
 
     items: list[Item] = field(default_factory=list)
     written: Future[list[bool]] | None = None
 
 
 class Inserts:
-    """Writes items that are not there yet. Safe to share between threads.
+    """Inserts items that do not exist yet. Thread-safe.
 
     Args:
-        table: Where to.
-        executor: Makes the calls for several items; the fewer threads it has, the more go together.
+        table: The table.
+        executor: Makes the calls for several items; the fewer threads it has, the larger the batches.
     """
 
     def __init__(self, table: Table, executor: Executor) -> None:
@@ -39,12 +39,12 @@ class Inserts:
         self._open: _Group | None = None
 
     def put(self, item: Item, alone: Callable[[], None]) -> None:
-        """Write an item, in the end.
+        """Write an item; returns when it is written.
 
         Args:
             item: The item.
-            alone: Writes it by itself, and knows what it means that there is one already. Called when nobody else
-                writes, and for an item that was not written with others, for whatever reason.
+            alone: Writes the item by itself, and handles an existing one. Called when no other write is in progress,
+                and for an item that a batch did not write, for whatever reason.
         """
         with self._lock:
             group, index = self._joined(item) if self._under_way else (None, 0)
@@ -59,7 +59,7 @@ class Inserts:
             alone()
 
     def _joined(self, item: Item) -> tuple[_Group, int]:
-        """The group that an item goes with, and its place there. Called under the lock."""
+        """The group that an item joins, and its index there. Called with the lock held."""
         group = self._open
         if group is None or len(group.items) == WRITES_PER_CALL:
             made = group = self._open = _Group()
@@ -75,7 +75,7 @@ class Inserts:
         try:
             return self._table.insert_many(group.items)
         except Unavailable:
-            # Who tries alone learns why, or succeeds.
+            # The single write that follows finds out why, or succeeds.
             return [False] * len(group.items)
         finally:
             self._ended()

@@ -1,6 +1,6 @@
-"""Structured logs and metrics by Powertools, behind the :class:`pushhub.base.ports.Telemetry` port.
+"""Structured logs and metrics with Powertools, behind the :class:`pushhub.base.ports.Telemetry` port.
 
-Ids are log fields, never metric dimensions: each distinct set of dimensions is a metric that is billed.
+Ids are log fields, never metric dimensions: each distinct set of dimensions is billed as a metric.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ logger = Logger(
     location=None,
     json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),
 )
-"""The one logger; the service's name and level come from Powertools' own environment variables.
+"""The only logger; its service name and level come from Powertools' own environment variables.
 
-Compact, because log bytes are among the larger lines of the bill.
+Its output is compact because log bytes are one of the larger items on the bill.
 """
 
-# Third-party loggers (boto3, urllib3) would put whole requests, with their tokens, into debug logs.
+# Debug logs of third-party loggers (boto3, urllib3) would contain whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class PowertoolsTelemetry:
-    """Wide events to the log; counts gathered over an invocation and written as one EMF line by :meth:`flush`."""
+    """Writes wide events to the log; collects counts during an invocation and writes them as one EMF line in
+    :meth:`flush`.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
-        # The template names it for the stack, so that two hubs in an account do not count together.
+        # The template sets a name per stack, so that the metrics of two hubs in an account stay separate.
         self._metrics = AmazonCloudWatchEMFProvider(namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"))
 
     def event(self, name: str, /, **fields: object) -> None:
-        """One structured log line; fields that say nothing (None, empty, False) are left out."""
+        """One structured log line; fields without information (None, empty, False) are left out."""
         told: dict[str, Any] = {key: value for key, value in fields.items() if value or type(value) is int}
         logger.info(name, **told)
 
@@ -51,7 +53,7 @@ class PowertoolsTelemetry:
             self._counts[metric] += value
 
     def flush(self) -> None:
-        """Write the counts of this invocation; nothing when there are none."""
+        """Write the counts of this invocation, if there are any."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         for metric, value in counts.items():
@@ -61,4 +63,4 @@ class PowertoolsTelemetry:
 
 
 telemetry = PowertoolsTelemetry()
-"""The one telemetry of this execution environment."""
+"""The only telemetry of this execution environment."""

@@ -1,4 +1,4 @@
-"""Settings from the environment, checked when a function starts so that a wrong one fails at once and by name."""
+"""Settings from the environment, checked when a function starts so that a wrong one fails at once, by name."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Setting(Generic[T]):
 
     Attributes:
         name: The environment variable.
-        read: Makes the value of the text; its ``ValueError`` says what is wrong.
-        optional: Whether it may be absent; it reads as an empty text then.
+        read: Parses the text; its ``ValueError`` says what is wrong.
+        optional: Whether it may be absent; it is then read as an empty text.
     """
 
     name: str
@@ -54,7 +54,7 @@ def listed(name: str) -> Setting[tuple[str, ...]]:
 
 
 def number(name: str, *, least: int, most: int) -> Setting[int]:
-    """A whole number within bounds."""
+    """An integer within bounds."""
 
     def read(given: str) -> int:
         try:
@@ -69,7 +69,7 @@ def number(name: str, *, least: int, most: int) -> Setting[int]:
 
 
 def url(name: str) -> Setting[str]:
-    """An http(s) URL, without the slash at its end."""
+    """An http(s) URL, stored without a trailing slash."""
 
     def read(given: str) -> str:
         if not given.startswith(("http://", "https://")):
@@ -80,12 +80,12 @@ def url(name: str) -> Setting[str]:
 
 
 class Settings:
-    """The settings of one function, all read and checked when this is made.
+    """The settings of one function, all read and checked on creation.
 
     Args:
-        declared: Those the function has. Asking for another one is an error, so that none is missing in the template
+        declared: The function's settings. Asking for any other is an error, so that none is missing in the template
             unnoticed.
-        environ: Where they are.
+        environ: The environment to read them from.
 
     Raises:
         MissingSettingError: One is absent or unusable.

@@ -1,4 +1,4 @@
-"""One DynamoDB table through the low-level client: the calls that page, batch, and leave some entries undone."""
+"""One DynamoDB table through the low-level client: calls that page, batch, and may leave entries unprocessed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 Item = dict[str, Any]
-"""An item as the low-level client has it: attribute names to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` ..."""
+"""An item in the low-level client's format: attribute names mapped to ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}``
+...
+"""
 
 WRITES_PER_CALL = 25
-"""Items that DynamoDB writes in one call."""
+"""Maximum number of items per batch write."""
 _READS_PER_CALL = 100
 _CONDITION = "ConditionalCheckFailed"
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -47,10 +49,10 @@ def numbers(item: Item, name: str) -> int | None:
 
 
 class WritesRefused(Exception):
-    """Writes that belong together were not made, as a condition of at least one was not met.
+    """A group of writes was not made because the condition of at least one was not met.
 
     Args:
-        conditions: For each write, whether its own condition was not met.
+        conditions: For each write, whether its own condition failed.
     """
 
     def __init__(self, conditions: Sequence[bool]) -> None:
@@ -78,11 +80,11 @@ class Table:
             return self._client.get_item(TableName=self._name, Key=key, ConsistentRead=True).get("Item")
 
     def put(self, item: Item, **condition: Any) -> None:
-        """Write an item whole.
+        """Write a whole item.
 
         Args:
             item: The item.
-            condition: ``ConditionExpression`` and what belongs to it.
+            condition: ``ConditionExpression`` and its parameters.
 
         Raises:
             ConditionRefused: With the stored item.
@@ -95,14 +97,14 @@ class Table:
     def put_version(
         self, item: Item, *, read: Callable[[Item], object] = lambda item: item, same: Sequence[str] = ()
     ) -> None:
-        """Write an item whose ``version`` is one above that of the stored one, or 1 when there is none.
+        """Write an item whose ``version`` is one higher than the stored one's, or 1 when there is none.
 
-        The very same write made twice (the client repeats a call that timed out) counts as written.
+        The same write made twice (the client repeats a call that timed out) counts as written.
 
         Args:
             item: The item, with its ``version``.
-            read: What an item says; items that say the same are the same.
-            same: Attributes in which the stored one must be as this one.
+            read: Decodes an item; items that decode to the same value are the same.
+            same: Attributes in which the stored item must equal this one.
 
         Raises:
             Conflict: The stored one has another version.
@@ -123,11 +125,11 @@ class Table:
                 raise Conflict(f"{item['sk']['S']} has another version than {version - 1}") from refused
 
     def update(self, key: Item, **update: Any) -> Item:
-        """Change an item; returns it as it is now.
+        """Change an item; returns its new state.
 
         Args:
-            key: Of the item.
-            update: ``UpdateExpression`` and what belongs to it.
+            key: Key of the item.
+            update: ``UpdateExpression`` and its parameters.
 
         Raises:
             ConditionRefused: With the stored item.
@@ -143,7 +145,7 @@ class Table:
         return answer["Attributes"]
 
     def delete(self, key: Item, **condition: Any) -> Item | None:
-        """Delete an item; returns it as it was, or None when there was none.
+        """Delete an item; returns its last state, or None when there was none.
 
         Raises:
             ConditionRefused: With the stored item.
@@ -158,13 +160,13 @@ class Table:
         """Make several conditional writes to different items, all or none.
 
         Args:
-            writes: ``Put``, ``Update`` or ``Delete``, and what belongs to it but for the table's name.
+            writes: ``Put``, ``Update`` or ``Delete``, with its parameters except the table's name.
 
         Raises:
             WritesRefused: A condition was not met.
         """
         items: list[Any] = [{kind: {"TableName": self._name, **write}} for kind, write in writes]
-        # The same for each round: DynamoDB takes a write that is repeated with its token as made.
+        # The token stays the same for all rounds: DynamoDB treats a write repeated with its token as already made.
         token = str(uuid.uuid4())
         for round_number in range(1, ROUNDS + 1):
             try:
@@ -181,7 +183,7 @@ class Table:
                 return
 
     def pages(self, **query: Any) -> Iterator[Any]:
-        """The pages of a query, one call each, made only when asked for."""
+        """The pages of a query, one call each, fetched lazily."""
         while True:
             with aws_call("dynamodb:Query"):
                 page = self._client.query(TableName=self._name, **query)
@@ -191,12 +193,12 @@ class Table:
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def items(self, **query: Any) -> Iterator[Item]:
-        """The items of a query, page by page as they are asked for."""
+        """The items of a query, fetched lazily page by page."""
         for page in self.pages(**query):
             yield from page["Items"]
 
     def scan(self, *, consistent: bool = True, **scan: Any) -> Iterator[Item]:
-        """The items of a scan of the whole table, page by page as they are asked for."""
+        """The items of a scan of the whole table, fetched lazily page by page."""
         start: dict[str, Any] = {}
         while True:
             with aws_call("dynamodb:Scan"):
@@ -207,7 +209,9 @@ class Table:
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def get_many(self, keys: Sequence[Item]) -> list[Item]:
-        """Items by key, read consistently, in no order; those that do not exist are missing. Keys must be distinct."""
+        """Items by key, read consistently, in no particular order; missing items are left out. Keys must be
+        distinct.
+        """
         found: list[Item] = []
         for start in range(0, len(keys), _READS_PER_CALL):
             rest: list[Item] = list(keys[start : start + _READS_PER_CALL])
@@ -227,11 +231,11 @@ class Table:
         return found
 
     def insert_many(self, items: Sequence[Item]) -> list[bool]:
-        """Write up to :data:`WRITES_PER_CALL` items that are not there yet, in one call.
+        """Write up to :data:`WRITES_PER_CALL` items that do not exist yet, in one call.
 
         Returns:
-            For each, whether it was written. One that was not may be there already, by this very call too if the
-            client had to repeat it.
+            For each, whether it was written. An item not written may already exist, possibly written by this very call
+            if the client had to repeat it.
         """
         statements: list[Any] = []
         for item in items:
@@ -244,11 +248,11 @@ class Table:
         return ["Error" not in each for each in answer["Responses"]]
 
     def put_many(self, items: Sequence[Item]) -> None:
-        """Write items whole, without condition."""
+        """Write whole items unconditionally."""
         self._write_many([{"PutRequest": {"Item": item}} for item in items])
 
     def delete_many(self, keys: Sequence[Item]) -> None:
-        """Delete items without condition."""
+        """Delete items unconditionally."""
         self._write_many([{"DeleteRequest": {"Key": key}} for key in keys])
 
     def _write_many(self, requests: list[Any]) -> None:
@@ -266,7 +270,7 @@ class Table:
 
 
 def _cancellation_reasons(unavailable: Unavailable) -> list[str]:
-    """Why each write of a transaction was not made, ``None`` (as a word) for those that were not to blame."""
+    """Why each write of a transaction was not made; the string ``None`` for those that did not cause the failure."""
     cause = unavailable.__cause__
     answer: dict[str, Any] = {**cause.response} if isinstance(cause, ClientError) else {}
     return [each.get("Code", "None") for each in answer.get("CancellationReasons", [])]

@@ -1,4 +1,4 @@
-"""Signing keys encrypted by KMS, each ring of keys by itself: no key that encrypts others is ever in a function's
+"""Encrypts signing keys with KMS, each key ring separately: no key that encrypts others is ever in a function's
 memory.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED_MS = 3_600_000
 _REMEMBERED = 5_000
-"""Rings kept in memory once they were opened, so that a busy subscriber costs a call an hour in each environment."""
+"""Decrypted rings cached for that long, so that a busy subscriber costs one call per hour and environment."""
 
 
 class KmsVault:
@@ -23,7 +23,7 @@ class KmsVault:
     Args:
         client: KMS client.
         key_id: ARN of the key.
-        clock: Ages what is remembered.
+        clock: Determines when cached rings expire.
     """
 
     def __init__(self, client: Any, key_id: str, clock: Clock) -> None:
@@ -32,7 +32,7 @@ class KmsVault:
         self._opened: ExpiringCache[bytes] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
 
     def seal(self, project_id: str, content: bytes) -> bytes:
-        """Encrypt for a project; opened only with the same project's id."""
+        """Encrypt for a project; can only be decrypted with the same project's id."""
         with aws_call("kms:Encrypt"):
             answer = self._client.encrypt(
                 KeyId=self._key_id, Plaintext=content, EncryptionContext={"project": project_id}
@@ -40,7 +40,7 @@ class KmsVault:
         return bytes(answer["CiphertextBlob"])
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
-        """What was sealed for a project."""
+        """Decrypt what was sealed for a project."""
         remembered = self._opened.get((project_id, sealed))
         if remembered is not None:
             return remembered

@@ -1,5 +1,5 @@
-"""From changes of stored state to delivery records: each change once, in order, none lost,
-and none that blocks the others. Written ones are counted.
+"""Turns changes of stored state into delivery records: each change exactly once and in order, without losing any or
+letting one block the others. Written records are counted.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Records:
     """Writes the records of stream batches.
 
     Args:
-        read: Makes the record, or records, of one stream record; None when nothing happened that is recorded. Raises on
-            what it cannot read, and ``Unavailable`` when it could not look something up.
-        store: Where records go.
+        read: Makes the record or records of one stream record; None when the change is not recorded. Raises on stream
+            records it cannot read, and ``Unavailable`` when a lookup failed.
+        store: Where records are written.
         activity: Where they are counted.
-        attempts: Counts what came of those at subscribers that fail.
-        internal: Whether the hub itself works on the messages of a queue, by its name; what becomes of them there is
-            not counted.
+        attempts: Counts outcomes of attempts at failing subscribers.
+        internal: Whether the hub itself handles the messages of a queue, by queue name; records of those are not
+            counted.
         telemetry: Metrics, and events about what was set aside.
     """
 
@@ -59,17 +59,17 @@ class Records:
         self._telemetry = telemetry
 
     def run(self, batch: Sequence[Mapping[str, Any]], *, table: str) -> int:
-        """Record a batch of one shard of one table's stream. Safe to repeat: the same batch writes the same objects.
+        """Record a batch from one shard of one table's stream. Safe to repeat: the same batch writes the same objects.
 
         Args:
             batch: Stream records in order.
             table: Name of the table whose stream it is.
 
         Returns:
-            Records made, whether they were written now or before.
+            Number of records made, whether they were written now or before.
 
         Raises:
-            Unavailable: Something could not be looked up or written; the whole batch must come again.
+            Unavailable: A lookup or write failed; the whole batch must be retried.
         """
         hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord]]] = {}
         for stream_record in batch:
@@ -93,9 +93,9 @@ class Records:
         return total
 
     def _count(self, records: Sequence[DeliveryRecord]) -> None:
-        """Count the records of one hour: a write for each project that has any, and for its busiest subscribers.
+        """Count the records of one hour: one write for each project that has any, and for its busiest subscribers.
 
-        A statistic: failing to count fails nothing else.
+        This is a statistic: an error while counting affects nothing else.
         """
         hour = hour_of(records[0])
         counts: dict[str, Activity] = {}
@@ -129,7 +129,7 @@ class Records:
 
 
 def _sequence(stream_record: Mapping[str, Any]) -> str:
-    """The stream record's sequence number; a digest of it when even that is missing."""
+    """The stream record's sequence number, or a digest of the record if even that is missing."""
     try:
         return str(stream_record["dynamodb"]["SequenceNumber"])
     except (KeyError, TypeError):

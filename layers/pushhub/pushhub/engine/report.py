@@ -1,4 +1,4 @@
-"""A project's own part of the newest delivery report. The whole report is about all projects, and for operators."""
+"""A project's part of the newest delivery report. The whole report covers all projects and is for operators."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ReportStore
 
 TABLES = ("queues", "subscribers", "retry_advice", "given_up", "backlog", "anomalies", "findings", "conservation")
-"""Tables of the report whose rows belong to a project each; what is in them: ``docs/report.md``."""
+"""The report's tables with one project per row; their contents are described in ``docs/report.md``."""
 
 SHOWN = 2_000
-"""Rows that the report keeps of a table as JSON."""
+"""Number of rows per table that the report stores as JSON."""
 
 VERDICTS = "verdicts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedVerdict:
-    """Whether everything of a project is accounted for.
+    """Whether every message of a project is accounted for.
 
     Attributes:
         first: The report's first day, ``2026-11-15``.
         last: Its last day.
         as_of: When deliveries were judged, ISO 8601.
-        verdict: The project's row of the table of verdicts; None when the report tells nothing of it.
+        verdict: The project's row in the table of verdicts; None when the report has none for it.
     """
 
     first: str
@@ -38,11 +38,11 @@ class ReportedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedTable:
-    """What a table tells of a project.
+    """A project's rows of a table.
 
     Attributes:
         rows: Its rows, without the project's id.
-        complete: Whether these are all; the report keeps the first ones only of a long table.
+        complete: Whether these are all; of a long table, the report stores only the first rows.
     """
 
     rows: list[dict[str, Any]]
@@ -50,17 +50,17 @@ class ReportedTable:
 
 
 class ProjectReport:
-    """Reads what the newest report tells of one project.
+    """Reads one project's part of the newest report.
 
     Args:
-        store: Where reports lie.
+        store: Where reports are stored.
     """
 
     def __init__(self, *, store: ReportStore) -> None:
         self._store = store
 
     def verdict(self, project_id: str) -> ReportedVerdict:
-        """Whether everything is accounted for.
+        """Whether every message is accounted for.
 
         Raises:
             NotFound: There is no report yet.

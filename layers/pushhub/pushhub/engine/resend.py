@@ -1,7 +1,7 @@
-"""One try that a person asks for: of what failed, of what waits, of what arrived, and of what was never owed.
+"""Manual tries: a person may have a delivery tried that failed, waits, arrived, or was never owed.
 
-The request is one write, then one order in the retry queue. Whoever asked is told only when both are done, and asks
-again otherwise: a try that is asked for already is not asked for twice. The sweep finds what a crash leaves behind.
+The request is one write, then one order in the retry queue. It is confirmed only when both are done; until then it has
+to be repeated, which does not lead to a second try. The sweep finds whatever a crash leaves behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Resend:
-    """Has deliveries tried because a person wants it.
+    """Has deliveries tried at a person's request.
 
     Args:
         deliveries: Deliveries.
@@ -34,21 +34,21 @@ class Resend:
         self._clock = clock
 
     def ask(self, message: Message, subscriber_id: str) -> Delivery:
-        """Have one try made at once, whatever became of the delivery so far.
+        """Request one immediate try, whatever happened to the delivery so far.
 
-        Success ends its automatic tries, failure leaves them.
+        Success ends its automatic tries, failure leaves them unchanged.
 
         Args:
             message: The message, as stored.
-            subscriber_id: A subscriber of its queue; the message need not have been owed to it. One that is disabled or
-                removed is not tried.
+            subscriber_id: A subscriber of its queue; the message need not have been owed to it. The try is not made if
+                it is disabled or removed.
 
         Returns:
-            The delivery as it is stored.
+            The delivery as stored.
 
         Raises:
-            Forbidden: Its time is over, it was cancelled, or it is none of one subscriber's.
-            Unavailable: Nothing may be assumed; ask again.
+            Forbidden: It expired, was cancelled, or is not owed to a single subscriber.
+            Unavailable: The effect is unknown; ask again.
         """
         order = _order(message, subscriber_id, manual=True)
 
@@ -64,17 +64,17 @@ class Resend:
         return wanted
 
     def add(self, message: Message, subscriber_id: str) -> Delivery:
-        """Owe a message to a subscriber that was not owed it, from now on and with all automatic tries.
+        """Owe a message to one more subscriber from now on, with all automatic tries.
 
         Args:
             message: The message, as stored.
             subscriber_id: A subscriber of its queue.
 
         Returns:
-            The delivery as it stands; one that was owed already is left alone.
+            The delivery as stored; one that already exists is left alone.
 
         Raises:
-            Unavailable: Nothing may be assumed; add it again.
+            Unavailable: The effect is unknown; add it again.
         """
         order = _order(message, subscriber_id)
         stored = self._deliveries.delivery(order.key)

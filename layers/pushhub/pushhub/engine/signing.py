@@ -1,5 +1,5 @@
 """Signatures for subscribers of any kind (Standard Webhooks 1.0.0): their keys,
-which lie encrypted beside their other settings, and the headers of a request.
+stored encrypted beside their other settings, and the headers of a request.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Signing:
-    """Keeps keys and signs.
+    """Manages keys and signs requests.
 
     Args:
-        vault: Makes what encrypts keys, when the first one is met: most hubs have none.
-        clock: Dates signatures.
+        vault: Makes the vault that encrypts keys, when the first key is used: most hubs have none.
+        clock: Provides the signature timestamps.
     """
 
     def __init__(self, *, vault: Callable[[], Vault], clock: Clock) -> None:
@@ -29,15 +29,15 @@ class Signing:
         self._clock = clock
 
     def changed(self, project_id: str, sealed: bytes, change: SigningChange) -> bytes:
-        """A subscriber's keys after a change, encrypted; empty for none.
+        """A subscriber's encrypted keys after a change; empty for none.
 
         Args:
             project_id: Owner.
-            sealed: Its keys until now, encrypted; empty for none.
-            change: What is wanted.
+            sealed: Its encrypted keys so far; empty for none.
+            change: The requested change.
 
         Raises:
-            Invalid: It is to be signed for, and there is no key; or too many old keys still sign.
+            Invalid: Signing is requested without a key, or too many old keys are still valid.
             Unavailable: The keys could not be encrypted or decrypted.
         """
         if change.on is None:
@@ -62,12 +62,12 @@ class Signing:
         return self._vault().seal(project_id, ring.encode())
 
     def headers(self, project_id: str, sealed: bytes, *, message_id: str, body: bytes) -> Mapping[str, str]:
-        """The headers that sign a request made now; none where there is no key.
+        """The headers that sign a request made now; none if there is no key.
 
         Args:
             project_id: Owner.
             sealed: The subscriber's keys, encrypted; empty for none.
-            message_id: The same at each attempt.
+            message_id: The same at every attempt.
             body: The exact bytes that are sent.
 
         Raises:

@@ -1,9 +1,8 @@
-"""The slow lane: a queue of their own for subscribers that are known to be slow,
-so that nobody else's orders stand behind theirs.
+"""The slow lane: a separate queue for subscribers known to be slow, so that no other orders are stuck behind theirs.
 
-Each execution environment finds out by itself who is slow, with one attempt, and tells the others by a list that all
-read when they are busy. So after some seconds no run of first attempts and of retries waits for such a subscriber any
-more, however many environments there are.
+Each execution environment finds slow subscribers by itself, with one attempt, and shares them in a list that all
+environments read when they are busy. So within seconds, runs of first attempts and retries stop waiting for such a
+subscriber, however many environments there are.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import SlowSubscribers, WorkQueue
 
 FRESH_MS = 10_000
-"""How old the list may be."""
+"""Maximum age of the cached list."""
 
 LISTED = 1_000
-"""Subscribers of the list that are read, and beyond which none is entered.
+"""Maximum number of subscribers read from the list; when it is full, none are added.
 
-Each environment finds out for itself about any others.
+Each environment finds any others by itself.
 """
 
 BUSY_ORDERS = 10
-"""A batch of fewer orders is worked on without a look at the list: nobody waits behind it."""
+"""A smaller batch is handled without reading the list: nothing waits behind it."""
 
 
 class SlowLane:
-    """One execution environment's view of the slow lane; used by one thread at a time.
+    """One execution environment's view of the slow lane; for one thread at a time.
 
     Args:
         queue: Where orders for slow subscribers wait.
-        subscribers: The list.
+        subscribers: The shared list.
         clock: Time.
         telemetry: Metrics.
     """
@@ -51,13 +50,13 @@ class SlowLane:
         self._read_at: int | None = None
 
     def lists(self, key: Key) -> bool:
-        """Whether a subscriber is on the list, as it was when last read."""
+        """Whether a subscriber was on the list when that was last read."""
         return self._listed.get(key, 0) > self._clock.now()
 
     def refresh(self, orders: int) -> None:
-        """Read the list anew if it is old and a batch of so many orders makes it worth while.
+        """Read the list again if the cached one is old and a batch of this many orders makes it worthwhile.
 
-        An old one does when it cannot be read.
+        If it cannot be read, the old one is used.
         """
         now = self._clock.now()
         if orders < BUSY_ORDERS or (self._read_at is not None and now - self._read_at < FRESH_MS):
@@ -69,8 +68,8 @@ class SlowLane:
             self._failed("slow_list_unread", error)
 
     def tell(self, keys: Sequence[Key]) -> None:
-        """Enter subscribers that were found to be slow; those that cannot be entered each environment finds out for
-        itself.
+        """List subscribers that were found to be slow; those that cannot be listed are left for each environment to
+        find.
         """
         new = [key for key in keys if not self.lists(key)][: max(0, LISTED - len(self._listed))]
         if not new:

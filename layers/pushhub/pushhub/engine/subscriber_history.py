@@ -1,4 +1,4 @@
-"""How a subscriber failed lately, for whoever has a token of its project: a few reads, whatever traffic there was."""
+"""Recent failures of a subscriber, for any token of its project: a few reads, whatever the traffic was."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import AttemptCountStore, QueueSource
 
 KEPT_MS = 8 * 24 * HOUR_MS
-"""How far back anything is known."""
+"""How far back counts are available."""
 
 
 class SubscriberHistory:
-    """Tells of subscribers that failed.
+    """Reports the history of subscribers that failed.
 
     Args:
         store: Where attempts are counted.
-        queues: Queues of owners, to find a subscriber by its name.
-        clock: Says how far back is too far.
+        queues: Queues of owners, to find a subscriber by name.
+        clock: Limits how far back to look.
     """
 
     def __init__(self, *, store: AttemptCountStore, queues: QueueSource, clock: Clock) -> None:
@@ -34,20 +34,20 @@ class SubscriberHistory:
     def told(
         self, project_id: str, queue: str, subscriber: str, *, since: int, until: int, most_windows: int
     ) -> History:
-        """What happened to a subscriber within a time; at most a week is read, an item for each hour.
+        """A subscriber's history in a time range; reads at most a week, one item per hour.
 
         Args:
-            project_id: Whose token was shown.
-            queue: Name of the queue; of a webhook's endpoint ``webhooks/`` and the application's id.
-            subscriber: Its id, or its name in a queue of an owner's.
-            since: Epoch milliseconds.
-            until: Likewise.
-            most_windows: Times of trouble to tell at most.
+            project_id: The project whose token was used.
+            queue: Name of the queue; for a webhook endpoint, ``webhooks/`` and the application's id.
+            subscriber: Its id, or in an owner's queue its name.
+            since: Start, epoch milliseconds.
+            until: End, epoch milliseconds.
+            most_windows: Maximum number of outage windows.
 
         Raises:
-            NotFound: Nothing is counted of it: it did not fail, or there is none.
+            NotFound: It has no counts: it did not fail, or there is no such subscriber.
         """
-        # Few ask for it: no other request should pay for its imports.
+        # Rarely used, so other requests should not pay for its imports.
         from pushhub.engine.history import history_of_counts  # noqa: PLC0415
 
         now = self._clock.now()

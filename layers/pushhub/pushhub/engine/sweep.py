@@ -1,8 +1,8 @@
-"""What fell out of the queues is put back: the table is the truth,
-and all else that says "look at this delivery" can be lost.
+"""Requeues work that fell out of the queues: the table is the truth, and everything else that says "look at this
+delivery" can be lost.
 
-A stream keeps 24 hours, a queue 14 days, and either can be purged by mistake. Each hour one part of the table is read,
-so that every message is looked at once a day (decision 0017).
+A stream keeps records for 24 hours, a queue messages for 14 days, and a queue can be purged by mistake. Each hour one
+part of the table is read, so that every message is checked once a day (decision 0017).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
 
 GRACE_MS = 3_600_000
-"""How long what is due may be late before its order counts as lost: longer than a busy hub is ever behind.
+"""How overdue a delivery must be before its order counts as lost: more than a busy hub ever lags behind.
 
 A second order is harmless.
 """
 
 DAY_MS = 86_400_000
-"""Deliveries are kept this long after their message expires, and each message is swept once in it."""
+"""Deliveries are kept this long after their message expires, and each message is swept once in that time."""
 
 MARGIN_MS = 20_000
-"""Kept free at the end of an invocation."""
+"""Time kept free at the end of an invocation."""
 
 BATCH = 500
 """Orders sent at a time."""
@@ -42,19 +42,19 @@ class _Stored(Messages, Deliveries, Protocol):
 
 
 class Sweep:
-    """Queues lost work again.
+    """Requeues lost work.
 
     Args:
         outstanding: Reads the table.
-        schedule: Where waits are spent that are too long for a queue.
+        schedule: Holds waits that are too long for a queue.
         messages: Messages and deliveries one by one.
-        healths: Say which subscribers are left alone: what is owed to them waits, and is not lost.
+        healths: Say whose deliveries wait on purpose and are not lost.
         push_queue: For deliveries that were never tried.
         retry_queue: For deliveries that wait for a try.
         poll_queue: For deliveries that wait for a poll.
-        route_queue: For deliveries that the hub itself works on.
-        internal: Whether the hub itself works on the deliveries of a queue, by its name.
-        telemetry: Told of each delivery that was lost.
+        route_queue: For deliveries that the hub itself handles.
+        internal: Whether the hub itself handles the deliveries of a queue, by queue name.
+        telemetry: Told of each lost delivery.
     """
 
     def __init__(
@@ -85,20 +85,20 @@ class Sweep:
         self._telemetry = telemetry
 
     def run(self, part: int, parts: int, remaining_ms: Callable[[], int], *, reschedule: bool = False) -> int:
-        """Look through one part of the table.
+        """Check one part of the table.
 
         Args:
-            part: Which, from 0.
-            parts: How many there are.
-            remaining_ms: Milliseconds this invocation has left; what is not read in time counts as
+            part: Number of the part, from 0.
+            parts: Number of parts.
+            remaining_ms: Milliseconds this invocation has left; a sweep that runs out of time is counted as
                 ``SweepsUnfinished``.
-            reschedule: Enter every scheduled delivery into the schedule again, as when that was lost, or is new.
+            reschedule: Put every scheduled delivery back into the schedule, for when that was lost or is new.
 
         Returns:
-            How many deliveries were queued or entered again.
+            Number of deliveries queued or scheduled again.
 
         Raises:
-            Unavailable: Something could not be read or queued; the next day's sweep goes on.
+            Unavailable: A read or write failed; the next day's sweep makes up for it.
         """
         self._left_alone: dict[SubscriberKey, bool] = {}
         found: list[tuple[WorkQueue, WorkOrder]] = []
@@ -122,7 +122,7 @@ class Sweep:
         return len(waiting)
 
     def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
-        """The deliveries of a message that are long due and still as they were."""
+        """The deliveries of a message that are long overdue and unchanged."""
         now = self._clock.now()
         before = now - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
@@ -130,9 +130,9 @@ class Sweep:
             order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
             delivery = stored.get(subscriber_id)
             if delivery is None:
-                # Once their time to live is over, a delivery that ended may be gone before its message is: it must not
-                # begin anew. So what was never tried is found before, and at its expiry without delay: each message is
-                # looked at once a day.
+                # The TTL may remove an ended delivery before its message, and such a delivery must not start again. So
+                # untried deliveries have to be found before that, and at the message's expiry without delay: each
+                # message is checked once a day.
                 late = message.due_at < before or message.expires_at <= now
                 lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
                 if lost and not self._waits_elsewhere(message, subscriber_id):
@@ -146,8 +146,8 @@ class Sweep:
                 yield self._queue_of(message, waits_in), order
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
-        """Whether a delivery that has not expired waits on its subscriber, or behind another one of its ordering key;
-        neither is lost.
+        """Whether an unexpired delivery waits in its subscriber's backlog, or behind another with the same ordering
+        key; neither is lost.
         """
         if self._clock.now() >= message.expires_at:
             return False

@@ -1,4 +1,4 @@
-"""What a delivery is pushed to: one :class:`Target` per kind of subscriber, found by the scheme of its URL."""
+"""Destinations of deliveries: one :class:`Target` per kind of subscriber, chosen by the scheme of its URL."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class PushOrder:
     Attributes:
         queue: The queue pushed from.
         push: Its push settings.
-        subscriber: Who is asked.
-        message: The message, its body loaded.
+        subscriber: The subscriber to push to.
+        message: The message, with its body loaded.
         body: The exact bytes.
-        delivery: As it stands before the attempt.
+        delivery: Its state before the attempt.
     """
 
     queue: Queue
@@ -41,32 +41,32 @@ class PushOrder:
 
     @property
     def manual(self) -> bool:
-        """Whether this is the try that a person asked for."""
+        """Whether this is a manual try."""
         return self.delivery.asked_at is not None
 
     @property
     def attempt(self) -> int:
-        """Number of this attempt, from 1; one that a person asked for may have the number of an automatic one under way
-        at the same time.
+        """Number of this attempt, from 1; a manual one may have the same number as an automatic one in progress at the
+        same time.
         """
         return self.delivery.attempts + 1
 
     @property
     def allowance(self) -> int:
-        """How many messages may come of this delivery."""
+        """How many messages may derive from this delivery."""
         return self.message.allowance(self.delivery.subscriber_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an attempt came to.
+    """The result of an attempt.
 
     Attributes:
         answer: What came back.
         verdict: What it means.
-        reserve_ms: How long a 202 reserves, or an answer that polls or postpones asks to wait; milliseconds.
-        update_url: With ``Verdict.POLL``: where to ask what became of the delivery.
-        asked: What the answer asks for besides; None leaves it to the rules of the subscriber or the queue to read it.
+        reserve_ms: Milliseconds that a 202 reserves, or that a polling or postponing answer asks to wait.
+        update_url: With ``Verdict.POLL``: where to poll for the outcome.
+        asked: What else the answer asks for; None leaves that to the rules of the subscriber or queue.
     """
 
     answer: Answer
@@ -79,25 +79,25 @@ class Outcome:
 class Target(Protocol):
     """One kind of subscriber.
 
-    Everything the hub knows about the kind is here; its URLs are checked once, when they are registered.
+    It contains everything the hub knows about that kind. URLs are checked once, at registration.
     """
 
     @property
     def dialect(self) -> str:
-        """What it sends, in the word of the delivery records."""
+        """The dialect it sends, as delivery records name it."""
         ...
 
     def check(self, url: str) -> None:
-        """See at registration that a URL has the right form.
+        """Check at registration that a URL has the right form.
 
         Raises:
-            Invalid: It has not. The text never repeats the URL, which may hold a password or token.
+            Invalid: It does not. The error never repeats the URL, which may contain a password or token.
         """
         ...
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
-        """The ``http`` or ``https`` URL that pushes from a queue will reach, for the egress guard;
-        None when they stay within this hub.
+        """The ``http`` or ``https`` URL that pushes from a queue will reach, for the egress guard; None when they stay
+        within this hub.
 
         Raises:
             Invalid: The queue would push to itself.
@@ -105,7 +105,7 @@ class Target(Protocol):
         ...
 
     def deliver(self, order: PushOrder) -> Outcome:
-        """Make one attempt. Raises ``Unavailable`` only when nothing was sent and it is the hub's own fault."""
+        """Make one attempt. Raises ``Unavailable`` only when nothing was sent, for reasons of the hub's own."""
         ...
 
 
@@ -113,7 +113,7 @@ class Targets:
     """All kinds of subscribers.
 
     Args:
-        offers: Of all protocols; a scheme is offered once.
+        offers: Of all protocols; each scheme occurs only once.
     """
 
     def __init__(self, offers: Iterable[TargetOffer]) -> None:
@@ -128,14 +128,14 @@ class Targets:
 
     @property
     def schemes(self) -> list[str]:
-        """Those that owners may use, in the order they were offered."""
+        """The schemes that owners may use, in the order of the offers."""
         return [scheme for scheme, offer in self._offers.items() if offer.public]
 
     def registered(self, url: str) -> Target:
-        """The target for a URL that an owner wants to register, its form checked.
+        """The target for a URL that an owner wants to register; checks the URL's form.
 
         Raises:
-            Invalid: There is none with that scheme, or the URL is malformed.
+            Invalid: No target has that scheme, or the URL is malformed.
         """
         scheme, colon, _ = url.partition("://")
         if not colon or scheme.lower() not in self.schemes:
@@ -146,11 +146,11 @@ class Targets:
         return target
 
     def of(self, url: str) -> Target:
-        """The target for a stored subscriber's URL; it was checked when it was registered."""
+        """The target for a stored subscriber's URL, which was checked at registration."""
         return self._of(self._offers[url.partition(":")[0].lower()])
 
     def signs(self, url: str) -> bool:
-        """Whether what is sent to a URL, checked before, can carry a signature."""
+        """Whether requests to a URL (already checked) can carry a signature."""
         return self._offers[url.partition(":")[0].lower()].signed
 
     def _of(self, offer: TargetOffer) -> Target:

@@ -1,4 +1,4 @@
-"""Who may act for a project: tokens are random, known to the hub only as hashes, and belong to one project."""
+"""Authorization: tokens are random, stored only as hashes, and belong to one project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def token_hash(token: str) -> str:
-    """What is stored of a token: SHA-256 in hex. Tokens are long and random, so no slower hash is needed."""
+    """The stored form of a token: its SHA-256 in hex. Tokens are long and random, so no slower hash is needed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -20,7 +20,7 @@ class Tokens:
     """Checks tokens.
 
     Args:
-        config: Knows the hashes.
+        config: Stores the hashes.
     """
 
     def __init__(self, config: TokenStore) -> None:
@@ -29,6 +29,6 @@ class Tokens:
     def allow(self, project_id: str, token: str) -> bool:
         """Whether the token acts for the project.
 
-        Looked up by hash, so timing tells nothing about tokens that exist.
+        Looked up by hash, so that timing reveals nothing about existing tokens.
         """
         return bool(token) and is_project_id(project_id) and self._config.has_token(project_id, token_hash(token))

@@ -1,8 +1,8 @@
-"""Scheduled deliveries whose time has come go back to a queue.
+"""Returns scheduled deliveries to a queue when they are due.
 
-Each minute one run looks at all shards of the schedule. A shard with little to do it works off itself; for each of
-those with much it starts a run of its own, so that the pace grows with the shards. Nothing is written for a delivery
-that is woken: a run moves past what it has queued, and an order is void once its delivery has changed.
+Each minute, one run looks at all shards of the schedule. It handles a shard with little to do itself, and starts a
+separate run for each shard with much to do, so that throughput grows with the shards. Waking a delivery writes nothing:
+a run just moves past what it has queued, and an order is void once its delivery has changed.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
 
 PAGE = 1000
-"""Entries per look into a shard. One that has as many due gets a run of its own."""
+"""Entries per read of a shard. A shard with this many due gets a run of its own."""
 
 SLICE = 100
-"""Orders sent one call after the other; the slices of a page are sent side by side."""
+"""Orders sent sequentially; the slices of a page are sent in parallel."""
 
 MARGIN_MS = 10_000
-"""Kept free at the end of an invocation."""
+"""Time kept free at the end of an invocation."""
 
 LATE_MS = 120_000
-"""A delivery woken this long after its time counts as late: twice what a run each minute takes at worst."""
+"""Delay after which a woken delivery counts as late: twice the worst case with one run per minute."""
 
 IDLE_MINUTES = 5
-"""Empty minutes after which a shard's position is moved.
+"""Number of empty minutes after which a shard's position is updated.
 
-To pass them by again costs less than to note it each minute.
+Skipping them again is cheaper than writing the position each minute.
 """
 
 
@@ -45,14 +45,14 @@ class Wake:
     """Wakes scheduled deliveries.
 
     Args:
-        schedule: Knows whose time has come.
-        runs: Starts a run for one shard.
+        schedule: Provides the deliveries that are due.
+        runs: Starts a separate run for one shard.
         retry_queue: For deliveries that wait for a try.
         poll_queue: For deliveries to be polled (hub protocol).
-        route_queue: For deliveries that the hub itself works on.
-        internal: Whether the hub itself works on the deliveries of a queue, by its name.
+        route_queue: For deliveries that the hub itself handles.
+        internal: Whether the hub itself handles the deliveries of a queue, by queue name.
         telemetry: Metrics.
-        executor: Looks at shards, and sends, side by side.
+        executor: Reads shards and sends orders in parallel.
     """
 
     def __init__(
@@ -79,17 +79,17 @@ class Wake:
         self._executor = executor
 
     def run(self, remaining_ms: Callable[[], int], *, shard: int | None = None) -> int:
-        """Queue what is due; a crash before it is passed by queues some of it twice, which is harmless.
+        """Queue what is due. A crash before the position is moved queues some of it twice, which is harmless.
 
         Args:
-            remaining_ms: Milliseconds this invocation has left; what is not woken in time is woken by the next.
+            remaining_ms: Milliseconds this invocation has left; the next one continues.
             shard: The one shard to read; None for all.
 
         Returns:
-            How many were woken by this run.
+            Number of deliveries woken by this run.
 
         Raises:
-            Unavailable: Something could not be read or queued; the next run goes on.
+            Unavailable: A read or write failed; the next run continues.
         """
         now = self._clock.now()
         free = [each for each in self._schedule.positions() if each.taken_until <= now]
@@ -103,7 +103,7 @@ class Wake:
                     continue
                 woken += self._work_off(position, entries, passed, remaining_ms)
             except Unavailable as error:
-                # The other shards must not wait for this one.
+                # A failing shard must not hold up the others.
                 self._telemetry.event("shard_not_woken", error=str(error), shard=position.shard)
                 failed = error
         if failed is not None:
@@ -121,7 +121,7 @@ class Wake:
     def _work_off(
         self, position: Position, entries: Sequence[ScheduleEntry], passed: Position, remaining_ms: Callable[[], int]
     ) -> int:
-        """Queue the entries read from a shard's position on, and all that are due behind them."""
+        """Queue the entries read from a shard's position, and all due entries after them."""
         if not entries:
             if passed.minute - position.minute >= IDLE_MINUTES:
                 with suppress(Conflict):
@@ -167,5 +167,5 @@ class Wake:
 
 
 def _group(order: WorkOrder) -> str:
-    """Orders of a group share SQS messages when they are sent together."""
+    """Orders of the same group share SQS messages when they are sent together."""
     return order.group

@@ -1,4 +1,4 @@
-"""Puts the engine together: from its ports and what the protocols bring, each use case at its first use."""
+"""Puts the engine together from its ports and the protocols' contributions; each use case is made on first use."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -62,13 +62,11 @@ ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
 VAULT_KEY = text("VAULT_KEY")
-"""ARN of the KMS key that signing keys are encrypted with."""
+"""ARN of the KMS key that encrypts signing keys."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
-"""What the operator wants to be said when the egress guard refuses a target at registration: who can allow it,
-and how.
-"""
+"""Operator's text for a target that the egress guard refuses at registration: who can allow it, and how."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
@@ -98,11 +96,11 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "notify": (CONFIG_TABLE,),
     "records": (RECORDS_BUCKET, SCHEDULE_TABLE),
 }
-"""The settings that each function has for the engine, by its folder; protocols add theirs."""
+"""Each function's settings for the engine, by its folder; protocols add their own."""
 
 
 class EnginePorts(Protocol):
-    """What the engine and all protocols need from the outside."""
+    """Everything the engine and all protocols need from outside."""
 
     @property
     def clock(self) -> Clock:
@@ -136,7 +134,7 @@ class EnginePorts(Protocol):
 
     @property
     def base_url(self) -> str:
-        """Public base URL of this hub, without a slash at its end."""
+        """Public base URL of this hub, without a trailing slash."""
         ...
 
     @property
@@ -151,7 +149,7 @@ class EnginePorts(Protocol):
 
     @property
     def subscribers(self) -> SubscriberStore:
-        """What is known of subscribers, and what waits on them."""
+        """State of subscribers, and their backlogs."""
         ...
 
     @property
@@ -161,17 +159,17 @@ class EnginePorts(Protocol):
 
     @property
     def shard_runs(self) -> ShardRuns:
-        """Starts runs of this function for one shard of the schedule each."""
+        """Starts runs of this function, each for one shard of the schedule."""
         ...
 
     @property
     def activity(self) -> ActivityStore:
-        """What went on, by project and hour."""
+        """Activity by project and hour."""
         ...
 
     @property
     def attempt_counts(self) -> AttemptCountStore:
-        """What came of attempts, by subscriber and hour."""
+        """Outcomes of attempts, by subscriber and hour."""
         ...
 
     @property
@@ -201,12 +199,12 @@ class EnginePorts(Protocol):
 
     @property
     def route_queue(self) -> WorkQueue:
-        """What the hub works on itself, without waiting for anybody."""
+        """Work that the hub does itself, without waiting for anybody."""
         ...
 
     @property
     def errors_queue(self) -> WorkQueue:
-        """Deliveries that gave up."""
+        """Deliveries that were given up."""
         ...
 
     @property
@@ -221,16 +219,16 @@ class EnginePorts(Protocol):
 
     @property
     def set_aside(self) -> Callable[[str], None]:
-        """Keeps a stream record that nothing can be made of, whole, where an operator sees it."""
+        """Stores a whole stream record that cannot be processed, where an operator sees it."""
         ...
 
 
 class AwsEnginePorts:
-    """Implements :class:`EnginePorts` on AWS, each port made at its first use.
+    """Implements :class:`EnginePorts` on AWS; each port is made on first use.
 
     Args:
-        settings: Of the function that runs here.
-        clients: Clients of AWS.
+        settings: Settings of the current function.
+        clients: AWS clients.
     """
 
     def __init__(self, settings: Settings, clients: Clients) -> None:
@@ -272,7 +270,7 @@ class AwsEnginePorts:
 
     @cached_property
     def executor(self) -> Executor:
-        """Ten SQS messages of ten orders each; threads are made as they are needed."""
+        """Enough for ten SQS messages of ten orders each; threads are only started when needed."""
         return ThreadPoolExecutor(max_workers=CONNECTIONS, thread_name_prefix="attempt")
 
     @property
@@ -399,13 +397,13 @@ class AwsEnginePorts:
 
 
 class Engine:
-    """The engine's use cases, each made at its first use.
+    """The engine's use cases, each made on first use.
 
     Args:
-        ports: The outside.
+        ports: The engine's ports.
 
     Attributes:
-        protocols: What the protocols bring; filled before the first use case is asked for.
+        protocols: The protocols' contributions; set before the first use case is made.
     """
 
     def __init__(self, ports: EnginePorts) -> None:
@@ -414,7 +412,7 @@ class Engine:
 
     @cached_property
     def accept(self) -> Accept:
-        """The one door for messages."""
+        """The single entry point for messages."""
         from pushhub.engine.accept import Accept
 
         return Accept(workers=self.ports.config, clock=self.ports.clock)
@@ -451,14 +449,14 @@ class Engine:
 
     @cached_property
     def route(self) -> Push:
-        """Works on batches of what the hub does itself; what is left of it waits in its own queue."""
+        """Handles batches of the hub's own work; orders that have to wait do so in the route queue."""
         return self._push(retries=self.ports.route_queue)
 
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)
 
     def _push(self, retries: WorkQueue | None = None, slow_lane: SlowLane | None = None) -> Push:
-        """The push use case; its deliveries wait in the retry queue, unless another is given."""
+        """The push use case; its deliveries wait in the retry queue unless another one is given."""
         from pushhub.engine.push import Push
 
         ports = self.ports
@@ -488,7 +486,7 @@ class Engine:
 
     @cached_property
     def circuits(self) -> Circuits:
-        """Circuits of subscribers, as this execution environment sees them."""
+        """Circuits of subscribers, as seen by this execution environment."""
         from pushhub.engine.circuits import Circuits
 
         ports = self.ports
@@ -498,14 +496,14 @@ class Engine:
 
     @cached_property
     def _limiter(self) -> Limiter:
-        """One for all functions of this execution environment."""
+        """One instance, shared by all functions of this execution environment."""
         from pushhub.engine.limiter import Limiter
 
         return Limiter(seats=self.ports.subscribers, clock=self.ports.clock)
 
     @cached_property
     def recover(self) -> Recover:
-        """Sees each minute to circuits that are not closed."""
+        """Handles circuits that are not closed, each minute."""
         from pushhub.engine.circuits import Recover
 
         ports = self.ports
@@ -541,7 +539,7 @@ class Engine:
 
     @cached_property
     def dispatch(self) -> Dispatch:
-        """Queues what was stored."""
+        """Queues the deliveries of stored messages."""
         from pushhub.engine.dispatch import Dispatch
 
         ports = self.ports
@@ -557,7 +555,7 @@ class Engine:
 
     @cached_property
     def wake(self) -> Wake:
-        """Wakes deliveries whose time has come."""
+        """Wakes deliveries that are due."""
         from pushhub.engine.wake import Wake
 
         ports = self.ports
@@ -575,14 +573,14 @@ class Engine:
 
     @cached_property
     def resend(self) -> Resend:
-        """Has deliveries tried because a person wants it."""
+        """Has deliveries tried at a person's request."""
         from pushhub.engine.resend import Resend
 
         return Resend(deliveries=self.ports.messages, retry_queue=self.ports.retry_queue, clock=self.ports.clock)
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Queues lost work again."""
+        """Requeues lost work."""
         from pushhub.engine.sweep import Sweep
 
         ports = self.ports
@@ -601,7 +599,7 @@ class Engine:
         )
 
     def records(self, table: str) -> Records:
-        """Writes delivery records of the changes in a table: one that a protocol knows, or else the engine's own."""
+        """Writes delivery records of the changes in a table, either a protocol's or the engine's own."""
         if table not in self._records:
             self._records[table] = self._records_of(table)
         return self._records[table]
