@@ -1,9 +1,9 @@
-"""urllib3 connections, pools and their manager with the egress guard where sockets are made.
+"""urllib3 connections, pools and pool manager, with the egress guard built in where sockets are made.
 
-The seam is ``HTTPConnection._new_conn``, the one place where urllib3 turns a name into a socket: here the name is
-resolved once, every address is checked, and a checked one is connected to, while TLS and ``Host`` keep the name. A
-connection that is reused keeps its checked address, so nothing is resolved then; pools are apart by allow-list, because
-one project's address may be forbidden to another.
+The hook is ``HTTPConnection._new_conn``, the one place where urllib3 turns a name into a socket. Here the name is
+resolved once, every address is checked, and the connection goes to a checked address, while TLS and ``Host`` keep the
+name. A reused connection keeps its checked address, so nothing is resolved again. Each allow-list has its own pools,
+because an address allowed for one project may be forbidden for another.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
 _HEAD_LIMIT = 256 * 1024
-# A chunk of one byte takes six on the wire; more framing than that is no answer but an attack.
+# A chunk of one byte takes six on the wire; more framing than that is an attack rather than an answer.
 _FRAMING_FACTOR = 8
 
 
@@ -40,7 +40,7 @@ class AttemptFailed(Exception):
 
     Args:
         error_class: See :class:`pushhub.base.verdict.Answer`.
-        message: One line for the subscriber's owner, without anything of the URL but its host.
+        message: One line for the subscriber's owner; of the URL it contains only the host.
         sent: Whether the other side may have seen the request.
     """
 
@@ -52,15 +52,15 @@ class AttemptFailed(Exception):
 
 
 class StaleConnection(Exception):
-    """The other side closed the connection before it answered with a single byte."""
+    """The other side closed the connection before sending any byte of its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a request goes, and until when.
+    """Where a request goes, and its deadline.
 
     Attributes:
-        target: The URL taken apart.
+        target: The parsed URL.
         allowed: Exceptions from the guard.
         deadline: End of the whole exchange, on ``time.monotonic``.
         lookup: How names are resolved.
@@ -73,7 +73,7 @@ class Route:
 
 
 class Reply(NamedTuple):
-    """An answer as it came, its body cut at the limit."""
+    """An answer as received, with the body cut at the limit."""
 
     status: int
     reason: str
@@ -82,7 +82,7 @@ class Reply(NamedTuple):
 
 
 class _Answer(http.client.HTTPResponse):
-    """Passes over interim answers: ``http.client`` knows 100 only, but 102 and 103 may come unasked too (RFC 9110,
+    """Skips interim answers: ``http.client`` only knows 100, but 102 and 103 may also arrive unrequested (RFC 9110,
     15.2).
     """
 
@@ -98,7 +98,7 @@ class GuardedConnection(HTTPConnection):
     """A connection to a checked address.
 
     Attributes:
-        route: Where the exchange goes; set by :meth:`open`.
+        route: The route of the current exchange; set by :meth:`open`.
         idle_since: When the last exchange ended, on ``time.monotonic``.
     """
 
@@ -124,10 +124,10 @@ class GuardedConnection(HTTPConnection):
             raise AttemptFailed("connect", f"No connection to {target.host}: {_told(error)}") from error
 
     def open(self, route: Route) -> bool:
-        """Make ready for an exchange: connect, unless connected already.
+        """Prepare for an exchange: connect, unless already connected.
 
         Returns:
-            Whether the connection is one used before.
+            Whether the connection has been used before.
 
         Raises:
             AttemptFailed: No connection to an allowed address could be made; nothing was sent.
@@ -139,16 +139,16 @@ class GuardedConnection(HTTPConnection):
         return False
 
     def exchange(self, method: str, headers: dict[str, str], body: bytes, answer_limit: int) -> Reply:
-        """Send a request and read its answer; afterwards the connection is open only if it can carry another one.
+        """Send a request and read its answer; the connection stays open only if it can be reused.
 
         Raises:
             StaleConnection: Closed by the other side without an answer.
-            OSError, http.client.HTTPException, ValueError, AnswerTooLarge: What went wrong while the request was out.
+            OSError, http.client.HTTPException, ValueError, AnswerTooLarge: What went wrong after the request was begun.
         """
         bounded = cast(BoundedSocket, self.sock)
         bounded.bind_to(self.route.deadline, _HEAD_LIMIT)
         try:
-            # Who refuses a body half-way closes early, with the answer already sent: so try to read it all the same.
+            # A server that refuses a body half-way closes early, after sending its answer: so try to read that anyway.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 self.request(method, self.route.target.path, body=body or None, headers=headers)
             # Not urllib3's own wrapper: it logs the URL, with its query, when an answer's headers are malformed.
@@ -160,7 +160,7 @@ class GuardedConnection(HTTPConnection):
         with answer:
             _check_length(answer.headers)
             bounded.allowance = _FRAMING_FACTOR * answer_limit + _HEAD_LIMIT
-            # One byte more than wanted tells a whole answer from a cut one.
+            # Reading one byte more than wanted shows whether the answer was cut.
             received = answer.read(answer_limit + 1)
             whole = len(received) <= answer_limit
             if whole and answer.length:
@@ -171,10 +171,10 @@ class GuardedConnection(HTTPConnection):
 
 
 def _check_length(headers: Message) -> None:
-    """Refuse an answer whose length is not one number: where it ends would be a guess (RFC 9112, 6.3).
+    """Refuse an answer whose length is not a single number: its end would be a guess (RFC 9112, 6.3).
 
     Raises:
-        http.client.HTTPException: It is negative, no number, or several that differ.
+        http.client.HTTPException: The length is negative, not a number, or given several times with different values.
     """
     given = {each.strip() for line in headers.get_all("Content-Length", []) for each in str(line).split(",")}
     if len(given) > 1 or not all(each.isascii() and each.isdigit() for each in given):
@@ -200,21 +200,21 @@ class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):
 
 
 class GuardedPool(HTTPConnectionPool):
-    """Idle connections to one place; hands out closed ones when none is idle.
+    """Idle connections to one destination; hands out unconnected ones when none is idle.
 
     Attributes:
-        idle_limit_s: Seconds after which an idle connection is not used again: what lies between may have forgotten it
-            without telling either end, most of all while a Lambda environment was frozen, and then a request on it
-            would only time out.
+        idle_limit_s: Seconds after which an idle connection is not reused. Devices in between may have dropped it
+            without telling either end, especially while a Lambda environment was frozen, and a request on it would only
+            time out.
     """
 
     ConnectionCls = GuardedConnection
     idle_limit_s: float
 
     def borrow(self) -> GuardedConnection:
-        """A connection; to be given back.
+        """A connection, to be returned with :meth:`give_back`.
 
-        One that was idle for too long, or that the other side closed, comes closed.
+        One that was idle for too long, or that the other side closed, is returned closed.
         """
         connection = cast(GuardedConnection, self._get_conn())
         if time.monotonic() - connection.idle_since > self.idle_limit_s:
@@ -222,7 +222,7 @@ class GuardedPool(HTTPConnectionPool):
         return connection
 
     def give_back(self, connection: GuardedConnection) -> None:
-        """Take a connection back, open (when the exchange ended cleanly) or closed."""
+        """Take back a connection, open (when the exchange ended cleanly) or closed."""
         connection.idle_since = time.monotonic()
         self._put_conn(connection)
 
@@ -232,11 +232,11 @@ class _GuardedTLSPool(GuardedPool, HTTPSConnectionPool):
 
 
 class GuardedPoolManager(PoolManager):
-    """Pools by place and allow-list.
+    """Pools by destination and allow-list.
 
     Args:
-        ca_file: Certificates of the authorities to trust (PEM).
-        places: Pools kept; the least recently used one goes first.
+        ca_file: Trusted CA certificates (PEM).
+        places: Maximum number of pools; the least recently used one is dropped first.
         connections: Idle connections kept per pool.
         idle_limit_s: See :class:`GuardedPool`.
     """
@@ -253,7 +253,7 @@ class GuardedPoolManager(PoolManager):
         target = route.target
         place = {"scheme": target.scheme, "host": target.host, "port": target.port}
         key = (target.scheme, target.lookup_name, target.port, route.allowed.texts)
-        # Any hashable key will do; urllib3's own has thirty fields and is slow to make.
+        # Any hashable key will do; urllib3's own key has thirty fields and is slow to build.
         pool = self.connection_from_pool_key(cast(PoolKey, key), {**self.connection_pool_kw, **place})
         return cast(GuardedPool, pool)
 
@@ -268,12 +268,12 @@ class GuardedPoolManager(PoolManager):
         return pool
 
     def _tls_context(self) -> ssl.SSLContext:
-        # One for all pools, made on first need: reading the certificates takes longer than a whole exchange.
+        # Shared by all pools and created on first use: reading the certificates takes longer than a whole exchange.
         context = ssl.create_default_context(cafile=self._ca_file)
         context.sslsocket_class = BoundedTLSSocket
         return context
 
 
 def _told(error: OSError) -> str:
-    """What happened, in the system's words."""
+    """The system's description of the error."""
     return (error.reason if isinstance(error, ssl.SSLError) else error.strerror) or type(error).__name__

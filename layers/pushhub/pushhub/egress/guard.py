@@ -1,11 +1,11 @@
-"""Where the hub may connect to: public addresses, and what an operator allows on top.
+"""Which addresses the hub may connect to: public ones, and those an operator allows in addition.
 
-A subscriber's URL comes from a tenant, so it must not lead into the network the hub runs in (server-side request
-forgery). The rule is about addresses, never names: a name is resolved once, every address it has must pass, and the
-connection is made to an address that passed (:mod:`pushhub.egress.connection`).
+Subscriber URLs come from tenants, so they must not lead into the network the hub runs in (server-side request forgery).
+The rule applies to addresses, never to names: a name is resolved once, all of its addresses must pass, and the
+connection goes to an address that passed (:mod:`pushhub.egress.connection`).
 
-Sources: IANA special-purpose address registries (RFC 6890 and later), for what ``ipaddress.is_global`` calls global
-although it is not a host on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
+Sources: IANA special-purpose address registries (RFC 6890 and later), for ranges that ``ipaddress.is_global`` calls
+    global although they are not hosts on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _DENIED = _networks(
     NAT64="64:ff9b::/96 64:ff9b:1::/48",
     Teredo="2001::/32",
     ORCHID="2001:10::/28 2001:20::/28",
-    # 2001::/23 is kept for protocols; the named ones above lie in it.
+    # 2001::/23 is reserved for protocols; the named ranges above are part of it.
     special_purpose="192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.175.48.0/24 2001::/23 2620:4f:8000::/48",
     relay="192.88.99.0/24 2002::/16",
     reserved="240.0.0.0/4",
 )
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-# No allow-list reaches these: instance metadata and credentials (AWS gives them link-local addresses and
-# fd00:ec2::/32), and forms that stand for another address which the allow-list would not have been asked about.
+# No allow-list can open these: instance metadata and credentials (AWS uses link-local addresses and fd00:ec2::/32), and
+# address forms that embed another address, which the allow-list would not be checked against.
 _NEVER = _networks(
     link_local="169.254.0.0/16 fe80::/10",
     metadata="fd00:ec2::/32",
@@ -65,7 +65,7 @@ _REGISTRATION_LOOKUP_S = 5.0
 
 
 class TargetRefused(Exception):
-    """The guard does not let a request go there; the text says why and is fit for the tenant to read."""
+    """The guard refuses a request to this target; the text says why, and may be shown to the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,21 @@ class _Entry:
         if self.port not in (0, port):
             return False
         if self.name:
-            # Whoever rules the DNS of an allowed name must not be able to point it at the hub itself.
+            # Whoever controls the DNS of an allowed name must not be able to point it at the hub itself.
             return self.name == host and (self.name == "localhost" or not _within(address, _LOOPBACK))
         return _within(address, self.networks)
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedTargets:
-    """Targets that are let through although they are not public.
+    """Targets that are allowed although they are not public.
 
     Attributes:
-        texts: The entries as they were written: ``loopback`` (127.0.0.0/8 and ::1), an address, a network
-            (``10.0.0.0/8``), or a host name; each with ``:port`` or for every port. IPv6 with a port needs brackets. A
-            name lets through private addresses it resolves to, but loopback ones only if it is ``localhost``. One with
-            ``!`` before it stays closed whatever the others let through (``loopback,!loopback:4577``).
-        entries: The entries as they are matched.
+        texts: The entries as written: ``loopback`` (127.0.0.0/8 and ::1), an address, a network (``10.0.0.0/8``), or a
+            host name; each with ``:port`` or for every port. IPv6 with a port needs brackets. A name allows the private
+            addresses it resolves to, but loopback addresses only if it is ``localhost``. An entry that starts with
+            ``!`` stays closed whatever the others allow (``loopback,!loopback:4577``).
+        entries: The entries in the form used for matching.
         closed: Those with ``!``.
     """
 
@@ -107,12 +107,12 @@ class AllowedTargets:
         """Read an allow-list.
 
         Raises:
-            ValueError: An entry is none of the above.
+            ValueError: An entry has none of these forms.
         """
         return _parse_allowed(tuple(texts))
 
     def cover(self, address: IPAddress, port: int, host: str) -> bool:
-        """Whether an entry names this address, or the host it was found under."""
+        """Whether an entry matches this address, or the host name it was resolved from."""
         return any(entry.covers(address, port, host) for entry in self.entries)
 
     def close(self, address: IPAddress, port: int, host: str) -> bool:
@@ -121,9 +121,9 @@ class AllowedTargets:
 
 
 def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup | None = None) -> str | None:
-    """Why a URL may not be the target of a push, or None when it may: to be asked before a URL is stored.
+    """Why a URL may not be the target of a push, or None when it may; to be called before a URL is stored.
 
-    A name that cannot be resolved now is not refused: it may be resolvable later, and each request is checked again.
+    A name that cannot be resolved now is accepted: it may be resolvable later, and each request is checked again.
 
     Args:
         url: The URL.
@@ -131,7 +131,7 @@ def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup
         lookup: How names are resolved.
 
     Raises:
-        ValueError: ``allowed_targets`` holds an entry that cannot be read.
+        ValueError: ``allowed_targets`` contains an entry that cannot be parsed.
     """
     allowed = AllowedTargets.parse(allowed_targets)
     try:
@@ -146,10 +146,10 @@ def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup
 def checked_addresses(
     target: Target, allowed: AllowedTargets, lookup: NameLookup, timeout_s: float
 ) -> tuple[IPAddress, ...]:
-    """The addresses of a target, resolved once, when all of them may be connected to.
+    """The addresses of a target, resolved once, provided that all of them are allowed.
 
     Raises:
-        TargetRefused: At least one may not.
+        TargetRefused: At least one is not allowed.
         LookupFailed: The name has no address.
         TimeoutError: The name was not resolved in time.
         Unavailable: No lookup could be made.
@@ -161,20 +161,20 @@ def checked_addresses(
             raise TargetRefused(f"{target.host}:{target.port} is closed to subscribers")
         kind = address_refusal(address, target.port, target.host, allowed)
         if kind:
-            # The address a name resolves to is not reported: that would let tenants read the DNS of the hub's network.
+            # The resolved address is not reported: that would let tenants read the DNS of the hub's network.
             verb = "is" if target.address else "resolves to"
             raise TargetRefused(f"{target.host} {verb} a {kind} address, which is not allowed")
     return addresses
 
 
 def address_refusal(address: IPAddress, port: int, host: str = "", allowed: AllowedTargets | None = None) -> str | None:
-    """What kind of forbidden address this is, or None when it may be connected to.
+    """The kind of forbidden address this is, or None when it is allowed.
 
     Args:
         address: Where the connection would go.
         port: The port there.
-        host: The name it was found under; only matters for allow-lists.
-        allowed: What is let through although it is not public.
+        host: The name it was resolved from; only matters for allow-lists.
+        allowed: Targets allowed although they are not public.
     """
     address = _unwrapped(address)
     if _is_runtime_api(address, port):
@@ -191,7 +191,7 @@ def address_refusal(address: IPAddress, port: int, host: str = "", allowed: Allo
 
 
 def _unwrapped(address: IPAddress) -> IPAddress:
-    """The IPv4 address inside ``::ffff:a.b.c.d``: the system connects to that one."""
+    """The IPv4 address inside ``::ffff:a.b.c.d``, because that is what the system connects to."""
     if isinstance(address, ipaddress.IPv6Address):
         return address.ipv4_mapped or address
     return address
@@ -206,9 +206,10 @@ def _kind(address: IPAddress, networks: Sequence[tuple[_Network, str]]) -> str |
 
 
 def _is_runtime_api(address: IPAddress, port: int) -> bool:
-    """Whether this reaches the Lambda Runtime API, which hands out other invocations and takes their results.
+    """Whether this reaches the Lambda Runtime API, which hands out other invocations and accepts their results.
 
-    It listens on the machine itself, and on Linux 0.0.0.0 leads there too; so its port is closed on all of those.
+    It listens on the machine itself, which on Linux can also be reached as 0.0.0.0, so its port is closed on all of
+    those.
     """
     runtime_host, _, runtime_port = os.environ.get("AWS_LAMBDA_RUNTIME_API", "").rpartition(":")
     if runtime_port != str(port):
@@ -232,7 +233,7 @@ def _parse_allowed(texts: tuple[str, ...]) -> AllowedTargets:
 
 def _parse_entry(text: str) -> _Entry:
     match = _BRACKETED_ENTRY.fullmatch(text) or _PLAIN_ENTRY.fullmatch(text)
-    # Without brackets more than one colon is an IPv6 address or network.
+    # Without brackets, more than one colon means an IPv6 address or network.
     place, digits = (match[1], match[2]) if match else (text, None)
     port = int(digits) if digits else 0
     if place == "loopback":

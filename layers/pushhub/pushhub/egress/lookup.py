@@ -1,8 +1,8 @@
-"""Name lookups that end in time.
+"""Name lookups with a time limit.
 
-``getaddrinfo`` cannot be given a time limit, and a name whose servers never answer holds it for half a minute. So each
-lookup runs in a thread of its own that is abandoned when the time is up; how many may run at once is bounded, and one
-name is looked up by one thread only, however many wait for it.
+``getaddrinfo`` has no time limit, and a name whose servers never answer blocks it for half a minute. So each lookup
+runs in its own thread, which is abandoned when the time is up. The number of threads is bounded, and a name is looked
+up by only one of them at a time, however many callers wait for it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def system_resolve(name: str) -> list[str]:
 
 
 class NameLookup:
-    """Resolves names within a time limit; safe to use from many threads.
+    """Resolves names within a time limit; thread-safe.
 
     Args:
         resolve: The blocking lookup: addresses of a name, ``OSError`` when there are none.
-        limit: Lookups that may run at once, abandoned ones included.
+        limit: Maximum number of concurrent lookups, including abandoned ones.
     """
 
     def __init__(self, resolve: Resolve = system_resolve, *, limit: int = 64) -> None:
@@ -52,7 +52,7 @@ class NameLookup:
         Raises:
             LookupFailed: There are none.
             TimeoutError: No answer within ``timeout_s`` seconds.
-            Unavailable: Too many other lookups are still running; says nothing about this name.
+            Unavailable: Too many other lookups are still running; this says nothing about the name.
         """
         with self._lock:
             future = self._running.get(name)
@@ -60,7 +60,7 @@ class NameLookup:
                 if len(self._running) >= self._limit:
                     raise Unavailable("name lookup")
                 future = self._running[name] = Future()
-                # A daemon, so that an abandoned lookup does not hold up the end of the process.
+                # A daemon thread, so that an abandoned lookup does not keep the process alive.
                 threading.Thread(target=self._look_up, args=(name, future), name="name-lookup", daemon=True).start()
         return future.result(max(timeout_s, 0))
 
@@ -68,7 +68,7 @@ class NameLookup:
         found: tuple[IPAddress, ...] = ()
         reason = "it has no address"
         try:
-            # A scope id ("fe80::1%eth0") is dropped: what carries one is link-local and refused.
+            # A scope id ("fe80::1%eth0") is dropped: addresses with one are link-local and refused.
             found = tuple(ipaddress.ip_address(text.partition("%")[0]) for text in self._resolve(name))
         except Exception as error:  # noqa: BLE001 - whatever a resolver does, those who wait must hear of it
             reason = getattr(error, "strerror", None) or type(error).__name__

@@ -1,15 +1,13 @@
 """The sender: one HTTP request to a subscriber, guarded, bounded,
 and reported as an :class:`~pushhub.base.verdict.Answer`.
 
-``requests`` sends it, through one session without state: no proxies or credentials from the environment, no cookies, no
+It uses a single stateless ``requests`` session: no proxies or credentials from the environment, no cookies, no
 redirects. What a failure's ``error_class`` says:
 
-=======================
-========================================================================================================== nothing was
-sent        ``invalid_url invalid_header refused_by_guard dns connect``, and ``tls`` and ``timeout`` with ``bytes_out``
-0 may have been handled   ``reset bad_response too_large``, and ``tls`` and ``timeout`` with ``bytes_out`` above 0
-=======================
-==========================================================================================================
+* Nothing was sent: ``invalid_url invalid_header refused_by_guard dns connect``, and ``tls`` and ``timeout`` with
+  ``bytes_out`` 0.
+* The request may have been handled: ``reset bad_response too_large``, and ``tls`` and ``timeout`` with ``bytes_out``
+  above 0.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ from pushhub.egress.url import InvalidTarget, Target, parse_target
 if TYPE_CHECKING:
     from pushhub.base.ports import PushRequest
 
-# What frames the message or belongs to the connection is ours: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1) and request
-# smuggling.
+# Headers that frame the message or belong to the connection are set by us: RFC 9110 (7.6.1, 7.2, 8.6, 10.1.1), and to
+# prevent request smuggling.
 _OURS = frozenset(
     {
         "connection",
@@ -68,24 +66,23 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ILLEGAL_IN_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 _MESSAGE_LIMIT = 200
-# Idle connections of all pools together; a Lambda environment may have 1,024 files open.
+# Idle connections of all pools together; a Lambda environment may have 1,024 open files.
 _IDLE_CONNECTIONS = 512
 
 
 class GuardedSender:
-    """Implements :class:`pushhub.base.ports.Sender`; made once, used from many threads.
+    """Implements :class:`pushhub.base.ports.Sender`; created once, thread-safe.
 
     Args:
         now: Epoch milliseconds, for the answers' times.
-        allowed_targets: What every project may reach although it is not public, see
-            :class:`pushhub.egress.guard.AllowedTargets`.
-        threads: How many requests run at once; connections are kept for as many per place.
+        allowed_targets: Non-public targets allowed for every project, see :class:`pushhub.egress.guard.AllowedTargets`.
+        threads: Number of concurrent requests; this many connections are kept per destination.
         lookup: How names are resolved.
-        ca_file: Certificates of the authorities to trust (PEM) instead of certifi's.
-        idle_limit_s: Seconds after which an idle connection is not used again.
+        ca_file: Trusted CA certificates (PEM) instead of certifi's.
+        idle_limit_s: Seconds after which an idle connection is not reused.
 
     Raises:
-        ValueError: ``allowed_targets`` holds an entry that cannot be read.
+        ValueError: ``allowed_targets`` contains an entry that cannot be parsed.
     """
 
     def __init__(
@@ -114,13 +111,13 @@ class GuardedSender:
         self._session.mount("https://", adapter)
 
     def send(self, request: PushRequest) -> Answer:
-        """Make the request and wait for its answer, ``request.timeout_s`` seconds at most for everything.
+        """Make the request and wait for its answer, with a total limit of ``request.timeout_s`` seconds.
 
         Returns:
-            The answer, or (``status_code`` 0) why there is none.
+            The answer, or (with ``status_code`` 0) the reason why there is none.
 
         Raises:
-            Unavailable: This machine could not even try; nothing was sent and the subscriber had no part in it.
+            Unavailable: This machine was unable to try; nothing was sent, and the subscriber is not to blame.
         """
         started_at = self._now()
         deadline = time.monotonic() + request.timeout_s
@@ -169,7 +166,9 @@ class GuardedSender:
 
 
 class _GuardedRequest(requests.PreparedRequest):
-    """A request as it goes on the wire. Not prepared by ``requests``: that parses the URL again, its own way."""
+    """A request as it goes on the wire. It bypasses the preparation by ``requests``, which would parse the URL
+    again.
+    """
 
     def __init__(self, request: PushRequest, route: Route) -> None:
         super().__init__()
@@ -182,14 +181,14 @@ class _GuardedRequest(requests.PreparedRequest):
 
 
 class _Session(requests.Session):
-    """A session that does not even read where a redirect leads."""
+    """A session that ignores redirects without even reading where they lead."""
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002
         return None
 
 
 class _GuardedAdapter(HTTPAdapter):
-    """Sends through guarded pools only, and reads the answer, so that every failure shows here."""
+    """Sends through guarded pools only, and also reads the answer, so that every failure surfaces here."""
 
     poolmanager: GuardedPoolManager
 
@@ -232,8 +231,8 @@ def _exchange(connection: GuardedConnection, request: _GuardedRequest) -> Reply:
         except StaleConnection:
             if not reused:
                 raise
-        # An idle connection may be closed by the other side just when it is used: that is no answer to this request. It
-        # is sent again, once; delivery is at least once anyway, and the message keeps its id.
+        # The other side may close an idle connection just as it is reused, which is no answer to this request. So the
+        # request is sent again, once; delivery is at least once anyway, and the message keeps its id.
         connection.close()
         connection.open(route)
         return connection.exchange(push.method, request.wire_headers, push.body, push.answer_limit)
@@ -256,7 +255,7 @@ def _explained(error: Exception, request: _GuardedRequest) -> AttemptFailed:
         case http.client.IncompleteRead():
             error_class, message = "bad_response", "The answer ended before it was complete"
         case _ if type(error) is http.client.HTTPException:
-            # Raised for one reason only: more headers than http.client takes.
+            # There is only one reason for this error: more headers than http.client accepts.
             error_class, message = "too_large", "The answer has too many headers"
         case _:
             error_class, message = "bad_response", "The answer is not valid HTTP/1.1"
@@ -264,7 +263,7 @@ def _explained(error: Exception, request: _GuardedRequest) -> AttemptFailed:
 
 
 def _wire_headers(given: Mapping[str, str], target: Target) -> dict[str, str]:
-    """The headers to send, names as they were spelled, without those that are ours.
+    """The headers to send, with names in their original spelling, without those that we set.
 
     Raises:
         AttemptFailed: A name or value cannot be sent.
@@ -287,7 +286,9 @@ def _wire_headers(given: Mapping[str, str], target: Target) -> dict[str, str]:
 
 
 def _latin_1(value: str) -> str:
-    """The value as text whose Latin-1 bytes are to be sent: itself, or its UTF-8 bytes if it has no Latin-1 form."""
+    """The value as text whose Latin-1 bytes go on the wire: unchanged, or its UTF-8 bytes if Latin-1 cannot encode
+    it.
+    """
     if value.isascii():
         return value
     try:
@@ -301,7 +302,7 @@ def _latin_1(value: str) -> str:
 
 
 def _joined(reply: Reply) -> CaseInsensitiveDict[str]:
-    """Headers by lower-case name; repeated ones joined by a comma (RFC 9110, 5.3)."""
+    """Headers by lower-case name; repeated ones are joined with commas (RFC 9110, 5.3)."""
     headers: dict[str, str] = {}
     for name, value in reply.headers.items():
         lower = name.lower()
@@ -310,7 +311,9 @@ def _joined(reply: Reply) -> CaseInsensitiveDict[str]:
 
 
 def _as_sent(reason: str) -> str:
-    """A reason phrase that was read as Latin-1, as UTF-8 if its bytes are (RFC 9112 leaves open what they are)."""
+    """A reason phrase that was decoded as Latin-1, as UTF-8 if its bytes are (RFC 9112 does not specify the
+    encoding).
+    """
     try:
         return reason.encode("latin-1").decode()
     except UnicodeError:

@@ -1,7 +1,7 @@
-"""Sockets that keep to one deadline and one allowance of bytes, however the other side spreads its answer.
+"""Sockets with one deadline and one byte allowance per exchange, however slowly the other side sends its answer.
 
-A socket's own timeout is per call: an endpoint that sends a byte each second keeps such a reader for ever. Here each
-call gets only the time that is left, and reading stops when more bytes came than any answer worth reading has.
+A socket's own timeout is per call, so an endpoint that sends a byte each second could keep a reader for ever. Here each
+call gets only the time that is left, and reading stops after more bytes than any useful answer has.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from pushhub.egress.url import IPAddress
 
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-# A name may have hundreds of addresses; trying more than a few only wastes the deadline.
+# A name may have hundreds of addresses; trying more than a few only wastes time.
 _ADDRESSES_TRIED = 4
 
 
 class AnswerTooLarge(Exception):
-    """More bytes came than the socket may receive."""
+    """More bytes arrived than the socket may receive."""
 
 
 def time_left(deadline: float) -> float:
-    """Seconds until ``deadline`` (on ``time.monotonic``), more than 0.
+    """Seconds until ``deadline`` (on ``time.monotonic``); always more than 0.
 
     Raises:
-        TimeoutError: It has passed.
+        TimeoutError: The deadline has passed.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -43,7 +43,7 @@ def time_left(deadline: float) -> float:
 
 
 class BoundedSocket(socket.socket):
-    """A TCP socket bound to a deadline.
+    """A TCP socket with a deadline.
 
     Attributes:
         deadline: On ``time.monotonic``; each call ends by then with ``TimeoutError``.
@@ -62,7 +62,7 @@ class BoundedSocket(socket.socket):
         self.received = 0
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
-        """As the base class, within the bounds.
+        """Like the base class, within the limits.
 
         Raises:
             TimeoutError: The deadline has passed.
@@ -77,12 +77,12 @@ class BoundedSocket(socket.socket):
         return count
 
     def send(self, data: ReadableBuffer, flags: int = 0) -> int:
-        """As the base class, until the deadline at most."""
+        """Like the base class, but no longer than the deadline."""
         self.settimeout(time_left(self.deadline))
         return super().send(data, flags)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
-        """As the base class, until the deadline at most."""
+        """Like the base class, but no longer than the deadline."""
         self.settimeout(time_left(self.deadline))
         super().sendall(data, flags)
 
@@ -90,15 +90,15 @@ class BoundedSocket(socket.socket):
 class BoundedTLSSocket(BoundedSocket, ssl.SSLSocket):
     """The same over TLS (set as ``SSLContext.sslsocket_class``).
 
-    The handshake ends by the timeout of the socket it wraps.
+    The handshake is limited by the timeout of the socket it wraps.
     """
 
 
 def connect_to(addresses: Sequence[IPAddress], port: int, deadline: float) -> BoundedSocket:
-    """Connect to the first address that answers; each one tried gets an equal share of the time.
+    """Connect to the first address that answers; each address tried gets an equal share of the time.
 
     Returns:
-        A connected socket whose timeout is the time that is left.
+        A connected socket whose timeout is the remaining time.
 
     Raises:
         OSError: None answered; the first failure is raised.
@@ -124,7 +124,7 @@ def _connect(address: IPAddress, port: int, timeout_s: float) -> BoundedSocket:
     try:
         made.settimeout(timeout_s)
         made.connect((str(address), port))
-        # Head and body are written one after the other; waiting for the first one's receipt would cost a round trip.
+        # Head and body are written separately; waiting for the first one's acknowledgement would cost a round trip.
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except BaseException:
         made.close()

@@ -1,8 +1,8 @@
-"""A subscriber's URL taken apart, once, strictly.
+"""Parses a subscriber's URL, once and strictly.
 
-Every known trick to reach a forbidden host with an innocent looking URL lives in the gap between two parsers: one that
-checks and one that connects. Here is only one: what this module returns is what is checked, resolved, connected to,
-named in ``Host`` and in the TLS handshake. Whatever can be read in two ways is refused.
+Every known trick for reaching a forbidden host with an innocent-looking URL exploits a difference between two parsers:
+one that checks and one that connects. Here there is only one: its result is what is checked, resolved, connected to,
+and named in ``Host`` and the TLS handshake. Anything ambiguous is refused.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?")
 _NAMED = re.compile(r"([^:]+)(?::([0-9]*))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
-# RFC 3986 reserved and "%" (what is escaped already stays as it is); everything else outside of the unreserved set is
-# escaped.
+# RFC 3986 reserved characters and "%" (existing escapes stay as they are); everything else outside the unreserved set
+# is escaped.
 _PATH_SAFE = "%:/?#[]@!$&'()*+,;=~"
 
 
@@ -34,13 +34,14 @@ class InvalidTarget(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a URL leads.
+    """The parts of a URL.
 
     Attributes:
         scheme: ``http`` or ``https``.
         host: ASCII, lower case, no brackets, no trailing dot: for ``Host``, the TLS handshake and messages.
-        lookup_name: What to resolve: ``host``, with the trailing dot the URL had (it keeps search domains out).
-        address: The address when the host is one, else None.
+        lookup_name: The name to resolve: ``host``, with the URL's trailing dot if there was one (it keeps search
+            domains out).
+        address: The address if the host is one, else None.
         port: 1..65535.
         path: Path and query as they go on the wire.
         authorization: Value of ``Authorization`` made from the URL's userinfo, or empty.
@@ -57,10 +58,10 @@ class Target:
 
 @lru_cache(maxsize=1024)
 def parse_target(url: str) -> Target:
-    """Take an ``http`` or ``https`` URL apart.
+    """Parse an ``http`` or ``https`` URL.
 
     Raises:
-        InvalidTarget: It is no such URL, or one that two readers may understand differently.
+        InvalidTarget: It is not such a URL, or it is ambiguous.
     """
     if _CONTROL.search(url) or url != url.strip():
         raise InvalidTarget("The URL contains control characters or surrounding spaces")
@@ -91,7 +92,7 @@ def parse_target(url: str) -> Target:
 
 
 def _place(place: str) -> tuple[str, str, IPAddress | None, int]:
-    """Host, name to look up, address if it is one, and port (0: the scheme's)."""
+    """Host, name to look up, address if it is one, and port (0: the scheme's default)."""
     if place.startswith("["):
         match = _BRACKETED.fullmatch(place)
         if match is None:
@@ -111,7 +112,7 @@ def _place(place: str) -> tuple[str, str, IPAddress | None, int]:
         raise InvalidTarget("The URL's host is not a valid name")
     if not _NUMERIC_LABEL.fullmatch(labels[-1]):
         return host, name, None, _port(match[2])
-    # 2130706433, 0x7f.1, 0177.0.0.1, 127.1, "127.0.0.1.": C libraries read these as addresses, other readers as names.
+    # 2130706433, 0x7f.1, 0177.0.0.1, 127.1, "127.0.0.1.": C libraries read these as addresses, other parsers as names.
     try:
         return name, name, ipaddress.IPv4Address(name), _port(match[2])
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""Acknowledging a push: the subscriber answered 202, worked, and now says that it is done (IronMQ v3 "Long Running
-Processes").
+"""Acknowledging a push: the subscriber answered 202, did its work, and now reports that it is done (IronMQ v3 "Long
+Running Processes").
 
-The reservation id sent with each push is the capability: whoever shows it needs no token (Iron's own conformance
-server sends none). Being derived from the message, the subscriber and the attempt, it can be checked while the push is
-still open and nothing has been written about that attempt.
+The reservation id sent with each push is a capability: whoever presents it needs no token (Iron's own conformance
+server sends none). It is derived from the message, the subscriber and the attempt, so it can be checked while the push
+is still in progress and nothing has been written about that attempt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TIMED_OUT = "Reservation has timed out"
 
 @dataclass(frozen=True, slots=True)
 class _Reserved:
-    """What a reservation id turned out to reserve."""
+    """What a reservation id reserves."""
 
     delivery: Delivery
     subscriber_id: str
@@ -38,7 +38,7 @@ class _Reserved:
 
 
 class Acknowledge:
-    """Takes acknowledgements.
+    """Accepts acknowledgements.
 
     Args:
         config: Queues, for acknowledgements without a token.
@@ -53,7 +53,7 @@ class Acknowledge:
         self._clock = clock
 
     def check(self, queue: Queue, deletion: Deletion) -> None:
-        """Refuse what :meth:`run` would refuse, without acknowledging.
+        """Raise whatever :meth:`run` would raise, without acknowledging.
 
         Raises:
             MessageNotFound: No such message.
@@ -66,7 +66,7 @@ class Acknowledge:
 
         Args:
             queue: A push queue.
-            deletion: The message, the reservation, and who acknowledges (empty or None: found by the reservation).
+            deletion: The message, the reservation, and the subscriber's name (empty or None: found by the reservation).
 
         Raises:
             MessageNotFound: No such message.
@@ -78,11 +78,11 @@ class Acknowledge:
             if after is not before:
                 self._messages.save(after)
 
-        # The attempt itself may be recorded meanwhile.
+        # The attempt itself may be recorded at the same time.
         until_saved(once, doing="acknowledging under contention")
 
     def run_without_token(self, project_id: str, queue_name: str, deletion: Deletion) -> None:
-        """Acknowledge a push by its reservation alone. An unknown queue looks like an unknown message.
+        """Acknowledge a push by its reservation alone. An unknown queue is reported like an unknown message.
 
         Raises:
             MessageNotFound: No such message.
@@ -94,7 +94,7 @@ class Acknowledge:
         self.run(queue, deletion)
 
     def _acknowledged(self, queue: Queue, deletion: Deletion) -> tuple[Delivery, Delivery]:
-        # A reservation outlasts the message's time.
+        # A reservation may outlast the message.
         pushed = self._push_messages.statuses(queue, deletion.message_id)
         found = _reserved(queue, pushed, deletion)
         if found is None:
@@ -112,7 +112,7 @@ class Acknowledge:
 
 
 def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reserved | None:
-    """The attempt that the reservation id was sent with, among those it could still be."""
+    """The attempt that the reservation id was sent with, among those still possible."""
     given = (deletion.reservation_id or "").encode()
     found: _Reserved | None = None
     for subscriber_id in pushed.message.subscriber_ids:
@@ -129,9 +129,9 @@ def _reserved(queue: Queue, pushed: PushedMessage, deletion: Deletion) -> _Reser
 def _may_be_called(name: str | None, queue: Queue, delivery: Delivery, subscriber_id: str) -> bool:
     """Whether a subscriber has that name, or had it when it was asked.
 
-    Any will do when no name is given, or none is known any more.
+    Always True when no name is given, or none is known any more.
 
-    Several may have the same name: the reservation tells them apart.
+    Several subscribers may share a name: the reservation tells them apart.
     """
     if not name:
         return True

@@ -1,5 +1,5 @@
-"""Alerts of pull queues: which triggers a change of size crossed,
-and whether they may speak (IronMQ "Queue Alerts").
+"""Alerts of pull queues: which triggers a change of size crossed, and whether the alerts may fire (IronMQ "Queue
+Alerts").
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Fired:
     """An alert that fired.
 
     Attributes:
-        queue: Name of the queue to tell.
-        body: What to tell it.
+        queue: Name of the queue to notify.
+        body: The body of the notification.
     """
 
     queue: str
@@ -33,19 +33,19 @@ class Fired:
 
 
 def crosses(alert: Alert, before: int, after: int) -> bool:
-    """Whether a change of size passes the trigger in the alert's direction: reaching it counts, leaving it does not.
+    """Whether a change of size crosses the trigger in the alert's direction: reaching it counts, leaving it does not.
 
-    A progressive alert has triggers at every multiple of its number.
+    A progressive alert has a trigger at every multiple of its number.
 
     Args:
-        alert: Its type, trigger and direction count.
+        alert: The alert; its type, trigger and direction are used.
         before: Size before the change.
         after: Size after it.
     """
     if alert.direction == "asc":
         low, high = before, after
     else:
-        # Falling from 11 to 10 reaches 10, so the half-open span is turned around.
+        # Falling from 11 to 10 reaches 10, so the half-open interval is reversed.
         low, high = after - 1, before - 1
     if high <= low:
         return False
@@ -55,20 +55,18 @@ def crosses(alert: Alert, before: int, after: int) -> bool:
 
 
 def _enough(alerts: Sequence[Alert], change: int) -> int | None:
-    """The size beyond which a change cannot cross a trigger, whatever the size really is;
-    None when there is no such size.
-    """
+    """The size beyond which a change cannot cross a trigger, whatever the exact size; None if there is none."""
     if any(each.type == "progressive" for each in alerts):
         return None
     return max(each.trigger for each in alerts) + abs(change) + 1
 
 
 class Alerts:
-    """Finds the alerts that a change fires.
+    """Finds the alerts that a change of size fires.
 
     Args:
-        config: Remembers when an alert last fired, with its queue.
-        pull: Tells sizes.
+        config: Stores when an alert last fired, with its queue.
+        pull: Provides sizes.
     """
 
     def __init__(self, *, config: QueueStore, pull: PullSizes, clock: Clock) -> None:
@@ -77,16 +75,16 @@ class Alerts:
         self._clock = clock
 
     def fired(self, queue: Queue, change: int) -> list[Fired]:
-        """The alerts fired by a change that was just made.
+        """The alerts fired by a change that has just been made.
 
-        The size is read only for queues that have alerts, and no further than it matters.
+        The size is read only for queues with alerts, and counted no further than necessary.
 
         Args:
             queue: The queue, as read for the change.
-            change: Messages added, or (negative) taken away.
+            change: Messages added, or (negative) removed.
 
         Raises:
-            Unavailable: The size or the memory of a snooze could not be read or written.
+            Unavailable: The size or the snooze state could not be read or written.
         """
         if not queue.alerts or not change:
             return []
@@ -102,7 +100,7 @@ class Alerts:
     def _may_speak(self, queue: Queue, alert: Alert, now: int) -> bool:
         """Whether the alert is not snoozed; if it has a snooze, this starts it.
 
-        The conditional write lets only one of several concurrent changes speak.
+        The conditional write lets only one of several concurrent changes fire it.
         """
         if not alert.snooze:
             return True

@@ -1,5 +1,5 @@
-"""What becomes of a delivery that was given up, because its tries or its message's time ran out:
-a message in the queue's error queue.
+"""Error queues: a delivery that was given up, because it ran out of tries or its message expired, becomes a message in
+its queue's error queue.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore, QueueSource, StoredMessages
 
 CAUSE = "exhausted/"
-"""What the causes of error messages begin with."""
+"""Prefix of the causes of error messages."""
 
 GIVEN_UP = frozenset({DeliveryState.EXHAUSTED, DeliveryState.EXPIRED})
 
 
 TOGETHER_BYTES = 40_000_000
-"""Bytes of bodies that are in memory for error messages at a time: ten of the largest."""
+"""Bytes of bodies held in memory at a time for error messages: ten of the largest."""
 
 
 class ErrorQueuePost:
-    """Posts exhausted deliveries to their error queues: one message per failed subscriber, in unicast one per message.
+    """Posts exhausted deliveries to their error queues: one message per failed subscriber; in unicast, one per message.
 
-    An outage exhausts many deliveries of few queues, so what is the same for a queue is read and counted once for those
-    that come together.
+    An outage exhausts many deliveries of a few queues, so the data shared by a queue's deliveries is read and counted
+    once per batch.
 
     Args:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
-        post: Posts to the error queue, once per delivery however often it is asked.
-        executor: Reads bodies and writes messages side by side.
+        post: Posts to the error queue, only once per delivery however often it is called.
+        executor: Reads bodies and writes messages in parallel.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ErrorQueuePost:
         self._executor = executor
 
     def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
-        """Handle exhausted deliveries; those that failed, and why. Safe to repeat."""
+        """Handle exhausted deliveries; returns those that failed, and why. Safe to repeat."""
         queues: dict[tuple[str, str, str], dict[DeliveryKey, WorkOrder]] = {}
         for order in orders:
             queues.setdefault((order.key.project, order.queue, order.key.queue_uid), {})[order.key] = order
@@ -78,7 +78,7 @@ class ErrorQueuePost:
 
     def _of_one_queue(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
         first = orders[0]
-        # What is remembered may be older than the message, and an error message skipped for that would be lost.
+        # A cached queue may be older than the message, and an error message skipped because of that would be lost.
         queue = self._config.queue(first.key.project, first.queue, fresh=True)
         if queue is None or queue.push is None or queue.uid != first.key.queue_uid:
             self._skip(orders, "queue_deleted")
@@ -92,7 +92,7 @@ class ErrorQueuePost:
         return failed
 
     def _owed(self, orders: Sequence[WorkOrder]) -> Iterator[tuple[Message, Delivery]]:
-        """Deliveries that an error message is owed for."""
+        """Deliveries that need an error message."""
         deliveries = self._messages.deliveries([each.key for each in orders])
         messages = self._messages.messages([each.key.message for each in orders])
         for order in orders:
@@ -104,7 +104,8 @@ class ErrorQueuePost:
             elif _is_error_message(message) and (
                 message.hops >= MAX_HOPS or message.allowance(delivery.subscriber_id) < 1
             ):
-                # An error about what was cut off is posted already; another one about that would never end.
+                # An error message about the original failure exists already; another one about itself could go on for
+                # ever.
                 self._skip([order], "too_many_hops")
             else:
                 yield message, delivery
@@ -112,7 +113,7 @@ class ErrorQueuePost:
     def _posted(
         self, queue: Queue, error_queue: str, owed: Sequence[tuple[Message, Delivery]]
     ) -> dict[DeliveryKey, Exception]:
-        """Post error messages; those of the deliveries that failed, and why."""
+        """Post error messages; returns the deliveries that failed, and why."""
         failed: dict[DeliveryKey, Exception] = {}
         made: list[tuple[Message, Delivery, Caused]] = []
         composed = self._executor.map(lambda each: self._composed(queue, *each), owed)
@@ -162,13 +163,13 @@ class ErrorQueuePost:
             return None
 
     def _skip(self, orders: Sequence[WorkOrder], reason: str) -> None:
-        """Nothing to post; exhausted deliveries stay in sight in the index of unsettled deliveries."""
+        """Nothing to post; exhausted deliveries remain visible in the index of unsettled deliveries."""
         for order in orders:
             self._telemetry.event("error_message_skipped", **order.identity, reason=reason)
 
 
 def _by_size(owed: Iterable[tuple[Message, Delivery]]) -> Iterator[list[tuple[Message, Delivery]]]:
-    """Those whose messages' bodies fit into memory together."""
+    """Groups of deliveries whose bodies fit into memory together."""
     together: list[tuple[Message, Delivery]] = []
     size = 0
     for message, delivery in owed:

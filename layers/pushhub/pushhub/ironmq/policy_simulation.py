@@ -1,6 +1,6 @@
-"""The use case of the policy simulator: a request read, its plan tried, and another one beside it.
+"""The use case of the policy simulator: reads a request and simulates its plan, and another one for comparison.
 
-For the queue API and the command line.
+Used by the queue API and the command line.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What was asked for, and what came of it.
+    """A simulation request and its results.
 
     Attributes:
         asked: The request.
-        forecast: Of its plan.
-        compared: Of the plan beside it; None if there is none, or it would take too much work.
+        forecast: The forecast of its plan.
+        compared: The forecast of the other plan; None if there is none, or it would take too much work.
         replayed: The subscriber's history that the outage was taken from; None if it was not.
     """
 
@@ -47,12 +47,12 @@ class Simulation:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know."""
+        """Notes that a reader of the result needs."""
         lacking = self.asked.compared is not None and self.compared is None
         return notes(self.forecast) + (["What it was to be compared with takes too much work to simulate."] * lacking)
 
     def answer(self) -> dict[str, object]:
-        """As JSON."""
+        """The result as JSON."""
         compared = None
         if self.compared is not None:
             compared = {"with": self.asked.compared_with, "forecast": render_forecast(self.compared)}
@@ -66,13 +66,13 @@ class Simulation:
 
 
 def replayed(histories: SubscriberHistory, project_id: str, fields: Fields) -> tuple[Fields, History | None]:
-    """A request with a subscriber's history for its outage and traffic, where it asks for one, and that history.
+    """A request with a subscriber's history filled in as outage and traffic, if it asks for one; and that history.
 
-    What the request itself says counts for more.
+    Values in the request itself take precedence.
 
     Raises:
         Invalid: It cannot be read.
-        NotFound: Nothing is known of the subscriber.
+        NotFound: Nothing is recorded about the subscriber.
     """
     asked = parse_replay(fields)
     if asked is None:
@@ -85,12 +85,12 @@ def replayed(histories: SubscriberHistory, project_id: str, fields: Fields) -> t
 
 
 def simulate(fields: Fields, *, work: int, replayed: History | None = None) -> Simulation:
-    """Simulate what a request asks for.
+    """Run the simulation that a request asks for.
 
     Args:
         fields: The request.
-        replayed: Where the outage was taken from, to be told.
-        work: What each of the two runs may take, see :func:`pushhub.engine.forecast.forecast`.
+        replayed: The history that the outage was taken from, for the answer.
+        work: Work budget of each of the two runs, see :func:`pushhub.engine.forecast.forecast`.
 
     Raises:
         Invalid: It cannot be read, or takes too much work.

@@ -1,8 +1,8 @@
-"""What IronMQ needs from the outside besides the engine's ports: the store of pull queues.
+"""What IronMQ needs from outside besides the engine's ports: the store of pull queues.
 
-The real one lives in :mod:`pushhub.ironmq.store`, a fake for tests in ``tests/fakes``; one contract test runs against
-both. Methods may raise :class:`pushhub.base.errors.Unavailable` when the service behind them fails: then nothing may be
-assumed about the effect. Times are epoch milliseconds.
+The real one is in :mod:`pushhub.ironmq.store`, a fake for tests in ``tests/fakes``; one contract test runs against
+both. Methods may raise :class:`pushhub.base.errors.Unavailable` when the service behind them fails; the effect of the
+call is then unknown. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullMessage:
-    """A message that waits in a pull queue.
+    """A message waiting in a pull queue.
 
     Attributes:
         message: The message.
-        reserved_count: Times it was reserved or touched, as its consumers know.
-        unseen: Times it was reserved in addition without a consumer learning of it.
-        reservation_id: Of the reservation that holds it now, or None.
+        reserved_count: Times it was reserved or touched, as consumers see it.
+        unseen: Further reservations that no consumer ever saw.
+        reservation_id: Id of the current reservation, or None.
         reserved_until: End of that reservation.
     """
 
@@ -38,18 +38,18 @@ class PullMessage:
 
 
 class PullSink(Protocol):
-    """Takes messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
+    """Accepts messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
 
-    Order: first posted, first out; timed-out and released messages go back to their old place, which is the front. A
-    message whose reservation timed out counts as available again; an expired message as gone.
+    Order: first in, first out; timed-out and released messages return to their old place, which is the front. A message
+        whose reservation timed out counts as available, an expired message as gone.
     """
 
     def put(self, messages: Sequence[Message]) -> None:
-        """Append messages, all or none per hundred; repeating the call within ten minutes changes nothing."""
+        """Append messages, all or none of each hundred; repeating the call within ten minutes changes nothing."""
         ...
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        """Put a message the hub makes itself (``cause`` set) into its queue unless its id is taken."""
+        """Put a message made by the hub itself (``cause`` set) into its queue unless its id is taken."""
         ...
 
 
@@ -57,20 +57,20 @@ class PullSizes(Protocol):
     """How many messages pull queues hold."""
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Messages in the queue, reserved and delayed ones included.
+        """Messages in the queue, including reserved and delayed ones.
 
-        Counting ends at ``at_most``, for the store may have to read them all.
+        Counting stops at ``at_most``, because the store may have to read them all.
         """
         ...
 
 
 class PulledMessages(Protocol):
-    """Messages of pull queues as their consumers take them."""
+    """Messages of pull queues, for their consumers."""
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
         """Reserve up to ``count`` available messages in order.
 
-        Each with a new reservation id and one more on its count.
+        Each gets a new reservation id, and its count rises by one.
         """
         ...
 
@@ -79,11 +79,11 @@ class PulledMessages(Protocol):
         ...
 
     def get(self, key: MessageKey, now: int) -> PullMessage | None:
-        """One message, or None when it is gone or expired. Consistent."""
+        """One message, or None when it is gone or expired. Read consistently."""
         ...
 
     def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
-        """Extend a reservation; returns the new reservation id (the old one dies, the count rises).
+        """Extend a reservation; returns the new reservation id (the old one becomes invalid, the count rises).
 
         Raises:
             MessageNotFound: No such message.
@@ -100,9 +100,9 @@ class PulledMessages(Protocol):
         now: int,
         counted: bool = True,
     ) -> None:
-        """Give a reserved message back, at once or after a delay. Raises as :meth:`touch`.
+        """Return a reserved message to the queue, at once or after a delay. Raises like :meth:`touch`.
 
-        With ``counted`` False the reservation counts as never made: no consumer saw the message.
+        With ``counted`` False, the reservation does not count: no consumer saw the message.
         """
         ...
 
@@ -116,7 +116,8 @@ class PulledMessages(Protocol):
     ) -> None:
         """Delete a message: a reserved one with its reservation id, a free one without any.
 
-        ``leaving`` tells the delivery records why it goes when no consumer took it: ``exhausted`` for a dead letter.
+        ``leaving`` tells the delivery records why a message goes that no consumer took: ``exhausted`` for a dead
+        letter.
 
         Raises:
             MessageNotFound: No such message.
@@ -127,14 +128,16 @@ class PulledMessages(Protocol):
 
 
 class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
-    """All of them, as the one table keeps them; for whoever puts the hub together."""
+    """All of them, as one table holds them; used where the hub is put together."""
 
 
 class Waits(Protocol):
-    """Requests that wait for messages: each holds an execution environment, so that a project may have only so many."""
+    """Requests that wait for messages. Each occupies an execution environment, so their number per project is
+    limited.
+    """
 
     def enter(self, project_id: str, *, now: int, until: int) -> str | None:
-        """Take a place among those who wait, until then at most; None when all are taken."""
+        """Take a waiting place until ``until`` at the latest; None when all places are taken."""
         ...
 
     def leave(self, project_id: str, place: str) -> None:

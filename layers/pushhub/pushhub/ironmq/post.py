@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caused:
-    """A message that the hub itself makes.
+    """A message made by the hub itself.
 
     Attributes:
         message: What to post.
-        cause: What it is made for: the same each time it is made for the same reason, and never for another.
-        at: When the cause happened, epoch milliseconds; the same each time.
+        cause: What it is made for: the same on each repetition for the same reason, and never used for another.
+        at: When the cause happened, epoch milliseconds; the same on each repetition.
     """
 
     message: NewMessage
@@ -56,19 +56,19 @@ class _PullSink:
 
 
 class _Pull(PullSink, PullSizes, Protocol):
-    """Takes messages, and tells how many there are."""
+    """Accepts messages and reports sizes."""
 
 
 class Post:
     """Accepts messages from producers and from the hub itself.
 
     Args:
-        accept: The engine's door.
+        accept: The engine's entry point for messages.
         config: Queues and counts.
         messages: Messages of push queues.
         pull: Messages of pull queues.
         bodies: Large bodies.
-        descendants: How many messages may come of one that a producer posts.
+        descendants: How many messages may derive from one that a producer posts.
     """
 
     def __init__(
@@ -92,15 +92,15 @@ class Post:
         self._alerts = Alerts(config=config, pull=pull, clock=clock)
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
-        """Accept messages from a producer; their ids in order. An unknown queue is made, as a pull queue.
+        """Accept messages from a producer; returns their ids in order. An unknown queue is created as a pull queue.
 
         Args:
             project_id: Owner of the queue.
-            queue_name: A checked name.
+            queue_name: A validated name.
             messages: 1..100 messages.
 
         Raises:
-            Unavailable: Nothing may be assumed; the producer has to post again.
+            Unavailable: The effect is unknown; the producer has to post again.
         """
         queue = self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
@@ -115,17 +115,17 @@ class Post:
         return [each.message_id for each in accepted]
 
     def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
-        """Accept a message that the hub itself made; its id. Repeating the call does not post it again.
+        """Accept a message made by the hub itself; returns its id. Repeating the call does not post it again.
 
         Args:
             project_id: Owner of the queue.
-            queue_name: A checked name; an unknown queue is made, as a pull queue.
+            queue_name: A validated name; an unknown queue is created as a pull queue.
             message: What to post.
-            cause: What it is made for: the same each time it is made for the same reason, and never for another.
-            at: When the cause happened, epoch milliseconds; the same each time.
+            cause: What it is made for: the same on each repetition for the same reason, and never used for another.
+            at: When the cause happened, epoch milliseconds; the same on each repetition.
 
         Raises:
-            Unavailable: Nothing may be assumed; call again.
+            Unavailable: The effect is unknown; call again.
         """
         queue = self._queue(project_id, queue_name)
         (body,) = self._accept.placed(project_id, [message.body], self._bodies)
@@ -137,21 +137,21 @@ class Post:
     def post_all_caused(
         self, project_id: str, queue_name: str, caused: Sequence[Caused], executor: Executor
     ) -> list[str | Exception]:
-        """Accept messages that the hub itself made, side by side: what all of them need is read and counted once.
+        """Accept messages made by the hub itself, in parallel; the data they share is read and counted once.
 
-        Safe to repeat, as :meth:`post_caused`.
+        Safe to repeat, like :meth:`post_caused`.
 
         Args:
             project_id: Owner of the queue.
-            queue_name: A checked name; an unknown queue is made, as a pull queue.
+            queue_name: A validated name; an unknown queue is created as a pull queue.
             caused: At least one.
             executor: Writes them.
 
         Returns:
-            Each message's id, or the error it failed with: that one has to be posted again.
+            Each message's id, or the error it failed with; failed ones have to be posted again.
 
         Raises:
-            Unavailable: Nothing may be assumed of any; call again.
+            Unavailable: The effect is unknown for all of them; call again.
         """
         queue = self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.message.body for each in caused], self._bodies)
@@ -176,19 +176,19 @@ class Post:
         return accepted.message_id, once
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
-        """Put a pull queue's message into another queue with its id and count (dead letters). Safe to repeat.
+        """Move a pull queue's message into another queue with its id and count (dead letters). Safe to repeat.
 
-        Its time starts anew, so its body is stored anew as well.
+        Its lifetime starts again, so its body is stored again as well.
 
         Args:
             project_id: Owner of both queues.
-            queue_name: The target; an unknown queue is made, as a pull queue.
-            message: As it stands in its queue.
+            queue_name: The target; an unknown queue is created as a pull queue.
+            message: The message in its current queue.
             body: Its bytes.
             reserved_count: Times it was reserved so far.
 
         Raises:
-            Unavailable: Nothing may be assumed; call again.
+            Unavailable: The effect is unknown; call again.
         """
         cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
         new = NewMessage(body=body, headers=message.headers, hops=message.hops, descendants=message.descendants)
@@ -199,15 +199,15 @@ class Post:
         if once is Once.STORED:
             self._stored(queue, 1)
         elif once is Once.TAKEN:
-            # The id belongs to another message there; keeping the message matters more than keeping its id.
+            # The id is taken by another message there; keeping the message matters more than keeping its id.
             self.post_caused(project_id, queue_name, new, cause=cause, at=message.accepted_at)
 
     def size_changed(self, queue: Queue, change: int) -> None:
-        """Fire the alerts of a pull queue that a change of its size crossed. Never fails: the change itself is done.
+        """Fire the alerts of a pull queue triggered by a change of its size. Never fails: the change itself is done.
 
         Args:
             queue: The queue, as read for the change.
-            change: Messages added, or (negative) taken away.
+            change: Messages added, or (negative) removed.
         """
         if not queue.alerts:
             return
@@ -218,14 +218,14 @@ class Post:
                 (body,) = self._accept.placed(queue.project, [fired.body], self._bodies)
                 message = self._composed(target, self._accept.next_id(), new, body, now=self._clock.now())
                 self._sink(target).accept([message])
-                # Alerts about alert messages could answer each other for ever; those messages are only counted.
+                # Alerts about alert messages could trigger each other for ever, so those messages are only counted.
                 self._count(target, 1)
         except (Conflict, Unavailable):
             return
 
     def _queue(self, project_id: str, name: str) -> Queue:
-        # Read consistently: a message put where a clear has just emptied the queue, or owed to subscribers that were
-        # just replaced, would be accepted and lost.
+        # Read consistently: a message put into a generation that has just been cleared, or owed to subscribers that
+        # have just been replaced, would be accepted and lost.
         queue = self._config.queue(project_id, name, fresh=True)
         if queue is not None:
             return queue
@@ -253,14 +253,14 @@ class Post:
         try:
             self._config.add_to_total(queue.project, queue.uid, count)
         except Unavailable:
-            # A statistic; the messages are stored, and an error would make the producer post them again.
+            # A statistic: the messages are stored, and an error would make the producer post them again.
             return
 
     def _composed(
         self, queue: Queue, message_id: str, new: NewMessage, body: PlacedBody, *, now: int, cause: str | None = None
     ) -> Message:
-        """The message to store. Its life is counted from when it is due, so that a long delay does not use it up."""
-        # A push queue's clear counts everything up to its moment as deleted; this message came after it.
+        """The message to store. Its lifetime starts when it is due, so that a long delay does not use it up."""
+        # Clearing a push queue deletes everything up to that moment; this message came after it.
         accepted_at = max(now, queue.cleared_at + 1)
         due_at = accepted_at + new.delay_s * 1000
         subscribers = queue.push.subscribers if queue.push else ()

@@ -1,5 +1,5 @@
-"""Messages of pull queues: reserve, peek, get, touch, release, delete; and dead letters,
-which move when reserved too often.
+"""Messages of pull queues: reserve, peek, get, touch, release, delete. Also dead letters, which are moved when they
+have been reserved too often.
 """
 
 from __future__ import annotations
@@ -25,24 +25,22 @@ if TYPE_CHECKING:
     from pushhub.ironmq.post import Post
 
 ANSWER_WITHIN_MS = 28_000
-"""A long poll ends by then: API Gateway gives an answer up after 30 seconds."""
+"""A long poll ends by then: API Gateway gives up after 30 seconds."""
 
 TOO_LATE_MS = 28_500
-"""What was reserved for a request is given back when this much time has passed since it came:
-its answer would reach nobody.
-"""
+"""When a request is older than this, its reservations are taken back: the answer would no longer reach anybody."""
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 1.0
-"""Pauses between the looks of a long poll double from the first to the longest."""
+"""Pauses between the reads of a long poll double from the first to the longest."""
 
 POP_RESERVATION_MS = 60_000
-"""Messages that are deleted at once are held at least so long, that no other consumer gets them before they are."""
+"""Minimum reservation for messages to be deleted at once, so that no other consumer gets them before that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadMessage:
-    """A message as read, with its bytes.
+    """A message as read, with its body.
 
     Attributes:
         held: The message and its reservation.
@@ -53,7 +51,7 @@ class ReadMessage:
     body: bytes
 
     def shown(self, *, reserved: bool) -> dict[str, object]:
-        """As it is answered; with its reservation, or without."""
+        """The message as shown in answers, with or without its reservation."""
         return render_message(
             self.held.message.message_id,
             self.body,
@@ -63,14 +61,14 @@ class ReadMessage:
 
 
 class PullQueues:
-    """Works with the messages of pull queues.
+    """Operations on the messages of pull queues.
 
     Args:
-        config: Notices a queue that was cleared during a long poll.
+        config: Shows whether a queue was cleared during a long poll.
         pull: The store.
         bodies: Large bodies.
         post: Moves dead letters and fires alerts.
-        waits: Bounds how many requests of a project wait at the same time.
+        waits: Limits how many requests of a project wait at the same time.
     """
 
     def __init__(
@@ -84,18 +82,17 @@ class PullQueues:
         self._clock = clock
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
-        """Reserve messages, waiting for a first one as long as asked for, if there is a place to wait.
+        """Reserve messages, waiting for the first one as long as requested if a waiting place is free.
 
-        None when none came.
+        Returns None when none came.
 
         Args:
             queue: A pull queue.
-            request: How many, how long, and whether to delete them at once.
-            compressed: The answer may be compressed, so that one message fits whatever its size.
+            request: How many, for how long, and whether to delete them at once.
+            compressed: The answer may be compressed, so that any single message fits.
 
         Raises:
-            Unanswerable: The first message alone does not fit into an answer that is not compressed; it stays where it
-                is.
+            Unanswerable: The first message alone does not fit into an uncompressed answer; it stays in the queue.
         """
         began = self._clock.now()
         deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
@@ -122,7 +119,7 @@ class PullQueues:
                     self._waits.leave(queue.project, place)
 
     def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> list[ReadMessage]:
-        """Reserve messages and move the dead letters among them out of the way until enough or no more are found."""
+        """Reserve messages and move dead letters among them away, until there are enough or no more are found."""
         timeout_ms = (request.timeout_s or queue.message_timeout) * 1000
         if request.delete:
             timeout_ms = max(timeout_ms, POP_RESERVATION_MS)
@@ -142,7 +139,7 @@ class PullQueues:
         return self._read(queue, taken, compressed=compressed)
 
     def _sort_out(self, queue: Queue, held: Sequence[PullMessage], taken: list[PullMessage]) -> bool:
-        """Add messages to those taken, dead letters aside; whether others may stand behind these."""
+        """Add messages to those taken, except dead letters; returns whether there may be more after these."""
         moved = False
         for position, each in enumerate(held):
             try:
@@ -164,7 +161,7 @@ class PullQueues:
         try:
             body = body_of(message, self._bodies)
         except MessageNotFound:
-            # Left to _read, which drops messages without bytes.
+            # Left to _read, which drops messages whose body is gone.
             return False
         self._post.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
@@ -174,14 +171,14 @@ class PullQueues:
         return True
 
     def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> list[ReadMessage]:
-        """Read the bodies of as many messages as fit into one answer; the others go back to the front of the queue."""
+        """Read the bodies of as many messages as fit into one answer; the rest return to the front of the queue."""
         room = ResponseBudget()
         read: list[ReadMessage] = []
         for position, each in enumerate(held):
             try:
                 message = self._fitting(each, room, first=not read, compressed=compressed)
             except MessageNotFound:
-                # Its bytes outlived their time; without them it would only block the queue.
+                # Its body is gone; without it, the message would only block the queue.
                 self._remove(queue, each.message.message_id, each.reservation_id)
                 continue
             except (Unanswerable, Unavailable):
@@ -209,9 +206,9 @@ class PullQueues:
         return read
 
     def _give_back(self, queue: Queue, held: Sequence[PullMessage]) -> None:
-        """Take back reservations that no consumer learned of.
+        """Undo reservations that no consumer has seen.
 
-        What cannot be given back returns when its reservation ends.
+        A message that cannot be given back returns when its reservation ends.
         """
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
@@ -224,9 +221,9 @@ class PullQueues:
                 )
 
     def _deleted(self, queue: Queue, taken: Sequence[ReadMessage], *, by: int) -> list[ReadMessage]:
-        """Delete messages that are handed out for good; those whose deletion is in doubt go out, too.
+        """Delete messages that are handed out for good; those whose deletion is uncertain are handed out, too.
 
-        What is not deleted in time for an answer goes back.
+        Messages not deleted in time for the answer are given back.
         """
         deleted: list[ReadMessage] = []
         for position, each in enumerate(taken):
@@ -236,7 +233,7 @@ class PullQueues:
             try:
                 self._remove(queue, each.held.message.message_id, each.held.reservation_id)
             except (Forbidden, MessageNotFound):
-                # Its reservation ended on the way, so it is somebody else's.
+                # Its reservation ended meanwhile, so another consumer may have it.
                 continue
             except Unavailable:
                 deleted.append(each)
@@ -255,7 +252,7 @@ class PullQueues:
         )
 
     def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
-        """The next messages without reserving them; reserved and delayed ones are not shown."""
+        """The next messages, without reserving them; reserved and delayed ones are not shown."""
         found = self._pull.peek(queue.project, queue.pull_uid, count=count, now=self._clock.now())
         room = ResponseBudget()
         shown: list[ReadMessage] = []
@@ -280,7 +277,7 @@ class PullQueues:
         return ReadMessage(held=held, body=body_of(held.message, self._bodies))
 
     def touch(self, queue: Queue, message_id: str, reservation_id: str, timeout_s: int | None) -> str:
-        """Reserve a reserved message anew; the new reservation id, the old one dies.
+        """Renew the reservation of a message; returns the new reservation id, and the old one becomes invalid.
 
         Raises:
             MessageNotFound: No such message.
@@ -294,7 +291,7 @@ class PullQueues:
         )
 
     def release(self, queue: Queue, message_id: str, reservation_id: str, delay_s: int) -> None:
-        """Give a reserved message back to the front of the queue, at once or after a delay.
+        """Return a reserved message to the front of the queue, at once or after a delay.
 
         Raises:
             MessageNotFound: No such message.
@@ -308,11 +305,11 @@ class PullQueues:
         )
 
     def delete(self, queue: Queue, deletions: Sequence[Deletion]) -> None:
-        """Delete messages: reserved ones with their reservation, others without. One bad entry refuses them all.
+        """Delete messages: reserved ones with their reservation, others without. One invalid entry refuses them all.
 
         Raises:
             MessageNotFound: One does not exist.
-            Invalid: One is reserved and its reservation was not shown.
+            Invalid: One is reserved and no reservation was given for it.
             Forbidden: A reservation is not the current one, or timed out.
         """
         if len(deletions) > 1:
@@ -323,7 +320,7 @@ class PullQueues:
         self._post.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
-        """The rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete`, asked without deleting."""
+        """Check the rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete` without deleting."""
         held = self._pull.get(MessageKey(queue.project, queue.pull_uid, deletion.message_id), self._clock.now())
         if held is None:
             raise MessageNotFound

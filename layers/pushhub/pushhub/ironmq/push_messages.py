@@ -1,7 +1,7 @@
-"""Messages of push queues: reading one with what became of its deliveries, and deleting one.
+"""Messages of push queues: reading one with the state of its deliveries, and deleting one.
 
-A message stays readable after it was delivered or given up, until its time is over or it is deleted. Deleting it first
-cancels what is still owed, so that nobody reads its body any more, then destroys the body, then the message.
+A message stays readable after it was delivered or given up, until it expires or is deleted. Deletion first cancels what
+is still owed, so that nobody reads the body any more, then destroys the body, then the message.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PushedMessage:
 
     Attributes:
         message: The message.
-        deliveries: Each delivery owed by its ``subscriber_id``; untried ones as they were at acceptance.
+        deliveries: Each delivery owed, by ``subscriber_id``; untried ones in their initial state.
     """
 
     message: Message
@@ -43,7 +43,7 @@ class PushedMessage:
 
 
 class _Messages(StoredMessages, Unsettled, Protocol):
-    """Messages with their deliveries, and those that people have to know of."""
+    """Messages with their deliveries, and deliveries that people need to know about."""
 
 
 class PushMessages:
@@ -63,7 +63,7 @@ class PushMessages:
         """A message with its deliveries.
 
         Raises:
-            MessageNotFound: No such message, or it was deleted, or its time is over.
+            MessageNotFound: No such message, or it was deleted or has expired.
         """
         pushed = self.statuses(queue, message_id)
         if pushed.message.expires_at <= self._clock.now():
@@ -71,7 +71,7 @@ class PushMessages:
         return pushed
 
     def statuses(self, queue: Queue, message_id: str) -> PushedMessage:
-        """As :meth:`get`, but for a day after the message's time was over, too: to tell that it expired.
+        """Like :meth:`get`, but also for a day after the message expired, to report that it did.
 
         Raises:
             MessageNotFound: No such message, or it was deleted.
@@ -82,18 +82,17 @@ class PushMessages:
         return pushed
 
     def body(self, message: Message) -> bytes:
-        """The message's bytes.
+        """The message's body.
 
         Raises:
-            MessageNotFound: They are gone.
+            MessageNotFound: It is gone.
         """
         return body_of(message, self._bodies)
 
     def peek(self, queue: Queue, count: int) -> list[dict[str, object]]:
-        """Messages that wait after a failed attempt, oldest first, as they are shown,
-        and as many as fit into an answer.
+        """Messages that wait after a failed attempt, oldest first, rendered, and as many as fit into an answer.
 
-        Those are what ``size`` counts.
+        These are the messages that ``size`` counts.
         """
         waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
         ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
@@ -119,38 +118,38 @@ class PushMessages:
     def in_state(
         self, queue: Queue, state: DeliveryState, *, count: int, after: str | None
     ) -> tuple[list[Delivery], str | None]:
-        """Deliveries of a queue in a state, out of so many that failed at least once and did not arrive.
+        """Deliveries of a queue in a given state, among those that failed at least once and were not delivered.
 
         Args:
             queue: A push queue.
             state: Retrying, reserved or exhausted.
             count: How many to look at, 1..100.
-            after: Cursor of the part before; None to begin.
+            after: Cursor from the previous page; None to begin.
 
         Returns:
-            Those of them that are in the state, oldest first, and a cursor for more.
+            Deliveries in that state, oldest first, and a cursor for the next page.
         """
         read = self._messages.given_up if state is DeliveryState.EXHAUSTED else self._messages.unsettled
         page, cursor = read(queue.project, queue.uid, limit=count, after=after)
         if state is not DeliveryState.EXHAUSTED and any(each.state is DeliveryState.EXHAUSTED for each in page):
-            # Those that were given up come last.
+            # Deliveries given up come last.
             cursor = None
         return [each for each in page if each.state is state and each.accepted_at > queue.cleared_at], cursor
 
     def check_deletion(self, queue: Queue, message_id: str) -> None:
-        """Refuse what :meth:`delete` would refuse, without deleting.
+        """Raise whatever :meth:`delete` would raise, without deleting.
 
         Raises:
-            MessageNotFound: No such message, or it was deleted before.
+            MessageNotFound: No such message, or it was already deleted.
         """
         if self._stored(queue, message_id).message.expires_at <= self._clock.now():
             raise MessageNotFound
 
     def delete(self, queue: Queue, message_id: str) -> None:
-        """Delete a message with its body: it is not pushed any more, and not shown. Can be repeated after a failure.
+        """Delete a message with its body: it is no longer pushed or shown. Can be repeated after a failure.
 
         Raises:
-            MessageNotFound: No such message, or it was deleted before.
+            MessageNotFound: No such message, or it was already deleted.
         """
 
         def cancelled() -> Message:
@@ -160,7 +159,7 @@ class PushMessages:
                     self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
             return pushed.message
 
-        # An attempt may be recorded meanwhile.
+        # An attempt may be recorded at the same time.
         message = until_saved(cancelled, doing="deleting a message under contention")
         if message.body_ref is not None:
             self._bodies.erase(message.body_ref)

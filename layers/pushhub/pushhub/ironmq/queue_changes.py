@@ -1,7 +1,7 @@
-"""What settings make of a queue: pure functions from what is stored and what is asked for to what is to be stored.
+"""Applies requested settings to queues: pure functions from the stored and the requested state to the new state.
 
-Creating and updating follow the same rules except that a new queue takes its type, and needs a subscriber if it is a
-push queue. Whatever is not asked for stays as it is (IronMQ v3: PUT on an existing queue merges).
+Creating and updating follow the same rules, except that only a new queue can choose its type, and a new push queue
+needs a subscriber. Settings missing from the request stay unchanged (IronMQ v3: PUT on an existing queue merges).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 
 Admit = Callable[[Sequence[AskedSubscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
-"""Checks and names new subscribers, given those the queue has: see :mod:`pushhub.ironmq.subscribers`."""
+"""Checks new subscribers and assigns ids, given the present ones: see :mod:`pushhub.ironmq.subscribers`."""
 
 
 def pull_queue(project_id: str, name: str, now: int) -> Queue:
@@ -35,17 +35,17 @@ def pull_queue(project_id: str, name: str, now: int) -> Queue:
 
 
 def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Admit, now: int) -> Queue:
-    """A queue as a create request asks for it; ``multicast`` when it has push settings but no type.
+    """A queue as requested; ``multicast`` when the request has push settings but no type.
 
     Args:
         project_id: Owner.
         name: Its name.
-        settings: What is asked for.
+        settings: The requested settings.
         admit: Checks subscribers.
         now: Epoch milliseconds.
 
     Raises:
-        Invalid: A push queue without subscribers, or settings of one type on the other.
+        Invalid: A push queue without subscribers, or settings for another type of queue.
     """
     implied = QueueType.MULTICAST if settings.push is not None else QueueType.PULL
     queue = replace(pull_queue(project_id, name, now), type=settings.type or implied)
@@ -57,16 +57,16 @@ def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Adm
 
 
 def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit) -> Queue:
-    """A stored queue as an update request asks for it.
+    """A stored queue with the requested changes.
 
     Args:
         queue: As stored.
-        settings: What is asked for.
+        settings: The requested settings.
         admit: Checks subscribers.
 
     Raises:
-        Forbidden: Another type than the queue's is asked for.
-        Invalid: Settings of one type on the other.
+        Forbidden: The requested type differs from the queue's.
+        Invalid: Settings for another type of queue.
     """
     if settings.type is not None and settings.type is not queue.type:
         raise Forbidden("Trying to Change Immutable Queue Parameters")
@@ -122,7 +122,7 @@ def _dead_letter(queue: Queue, given: DeadLetterSettings | None) -> DeadLetter |
 
 
 def _alerts(queue: Queue, given: Sequence[Alert] | None) -> tuple[Alert, ...]:
-    """The new alerts; one that was there before keeps its id and the memory of when it last fired."""
+    """The new alerts; one that existed before keeps its id and the time it last fired."""
     if given is None:
         return queue.alerts
     if queue.is_push:

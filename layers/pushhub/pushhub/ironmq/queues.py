@@ -1,4 +1,4 @@
-"""Making, changing, showing, listing, clearing and deleting queues."""
+"""Creating, changing, showing, listing, clearing and deleting queues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGING = "changing a queue under contention"
 
 COUNT_PAGE = 500
 COUNT_PAGES = 20
-"""How far the waiting deliveries of a cleared push queue are counted one by one: 10,000."""
+"""Up to how many waiting deliveries of a cleared push queue are counted one by one: 10,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class QueueInfo:
 
     Attributes:
         queue: The queue.
-        size: Pull queues: messages in the queue, reserved and delayed ones included. Push queues: deliveries that wait
+        size: Pull queues: messages in the queue, including reserved and delayed ones. Push queues: deliveries that wait
             after a first attempt.
         total_messages: Messages ever posted.
     """
@@ -45,7 +45,7 @@ class QueueInfo:
 
 
 def named_subscriber(queue: Queue, name: str) -> Subscriber:
-    """The subscriber of a queue with a name; of several, the first.
+    """The subscriber of a queue with a given name; if there are several, the first.
 
     Raises:
         NotFound: There is none.
@@ -58,7 +58,7 @@ def named_subscriber(queue: Queue, name: str) -> Subscriber:
 
 
 class Queues:
-    """Looks after queues.
+    """Manages queues.
 
     Args:
         config: Queues and counts.
@@ -110,9 +110,9 @@ class Queues:
         return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
 
     def _waiting(self, queue: Queue) -> int:
-        """Waiting deliveries.
+        """Number of waiting deliveries.
 
-        Those a clear made void still lie in the index until they are looked at; they do not count.
+        Deliveries voided by a clear stay in the index until they are next looked at; they are not counted.
         """
         if not queue.cleared_at:
             return self._messages.unsettled_count(queue.project, queue.uid)
@@ -127,11 +127,11 @@ class Queues:
         return count
 
     def put(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
-        """Make a queue, or change it if it exists: what is not asked for stays.
+        """Create a queue, or change an existing one: settings missing from the request stay unchanged.
 
         Raises:
             Invalid: A setting is not acceptable for this type of queue.
-            Forbidden: Another type than the queue has.
+            Forbidden: The type differs from the queue's.
         """
 
         def once() -> Queue:
@@ -143,19 +143,19 @@ class Queues:
         return queue
 
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
-        """Change a queue: what is not asked for stays.
+        """Change a queue: settings missing from the request stay unchanged.
 
         Raises:
             QueueNotFound: No such queue.
             Invalid: A setting is not acceptable for this type of queue.
-            Forbidden: Another type than the queue has.
+            Forbidden: The type differs from the queue's.
         """
         queue = self._retried(project_id, name, lambda stored: self._changed(stored, settings))
         self._make_dead_letter_queue(queue)
         return queue
 
     def delete(self, project_id: str, name: str) -> None:
-        """Delete a queue with everything in it: a queue made anew under its name sees none of it.
+        """Delete a queue with its contents: a queue created again under its name sees none of them.
 
         Raises:
             QueueNotFound: No such queue.
@@ -168,9 +168,9 @@ class Queues:
         return self._config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
 
     def clear(self, project_id: str, name: str) -> None:
-        """Take all messages out of a queue.
+        """Remove all messages from a queue.
 
-        A pull queue gets a new generation of messages; what a push queue still owes is void.
+        A pull queue gets a new generation of messages; all that a push queue still owes becomes void.
 
         Raises:
             QueueNotFound: No such queue.
@@ -196,7 +196,7 @@ class Queues:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)
 
     def _make_dead_letter_queue(self, queue: Queue) -> None:
-        """The dead letter queue exists from the moment it is named (IronMQ v3); one that exists is used as it is."""
+        """A dead letter queue exists as soon as it is named (IronMQ v3); an existing one is used as it is."""
         if queue.dead_letter is None:
             return
         name = queue.dead_letter.queue_name

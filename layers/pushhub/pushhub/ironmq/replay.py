@@ -1,8 +1,8 @@
-"""Trying again what a subscriber missed: the deliveries to it that were given up, part by part.
+"""Replays what a subscriber missed: retries the deliveries to it that were given up, page by page.
 
-They lie in the index of unsettled deliveries until their message's time is over, whether or not an error queue was told
-of them. Whoever replays asks part after part with the cursor of the last answer, so nothing is kept of a replay, and it
-ends with whoever asks. Each delivery gets one try, and stays given up if that fails.
+They stay in the index of unsettled deliveries until their message expires, whether or not there was an error queue. The
+client requests page after page with the cursor of the last answer, so the hub stores nothing about a replay, and it
+ends when the client stops asking. Each delivery gets one try, and stays given up if that fails.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What came of a part.
+    """The result of one page.
 
     Attributes:
-        looked: Deliveries of the queue that were given up and looked at.
-        found: Those of them that the subscriber missed and can still get.
-        replayed: Those that are tried again.
-        cursor: Where the next part begins; None when there is none.
+        looked: Deliveries of the queue looked at that had been given up.
+        found: Those that the subscriber missed and can still get.
+        replayed: Those that are retried.
+        cursor: Start of the next page; None when there is none.
     """
 
     looked: int
@@ -45,12 +45,12 @@ class _Messages(StoredMessages, Unsettled, Protocol):
 
 
 class Replay:
-    """Has what a subscriber missed tried again.
+    """Retries what a subscriber missed.
 
     Args:
         messages: Messages and deliveries.
-        resend: Gives what has a delivery tried; ingest, which answers producers only, has none.
-        clock: Says whose time is over.
+        resend: Provides manual tries; the ingest function, which serves producers only, has none.
+        clock: Shows which messages have expired.
     """
 
     def __init__(self, *, messages: _Messages, resend: Callable[[], Resend], clock: Clock) -> None:
@@ -59,10 +59,10 @@ class Replay:
         self._clock = clock
 
     def run(self, queue: Queue, subscriber: Subscriber, request: ReplayRequest) -> Replayed:
-        """Try a part again. Safe to repeat: who is asked for twice before it is tried gets one try.
+        """Retry one page. Safe to repeat: a delivery requested twice before it is tried gets one try.
 
         Raises:
-            Unavailable: Nothing may be assumed of the part; ask for it again.
+            Unavailable: The effect on the page is unknown; request it again.
         """
         given_up, cursor = self._messages.given_up(queue.project, queue.uid, limit=request.count, after=request.after)
         missed = [each for each in given_up if self._can_have(queue, subscriber, each)]
@@ -70,7 +70,9 @@ class Replay:
         return Replayed(looked=len(given_up), found=len(missed), replayed=replayed, cursor=cursor)
 
     def _can_have(self, queue: Queue, subscriber: Subscriber, delivery: Delivery) -> bool:
-        """Whether a delivery is one that the subscriber missed; one of several at will (unicast) is nobody's."""
+        """Whether the subscriber missed a delivery. A unicast delivery is not owed to any particular one, so it never
+        counts.
+        """
         return (
             delivery.state is DeliveryState.EXHAUSTED
             and delivery.subscriber_id == subscriber.subscriber_id

@@ -1,4 +1,4 @@
-"""Subscribers of push queues: what is checked when one is registered, and adding, replacing, removing them."""
+"""Subscribers of push queues: checks at registration, and adding, replacing and removing them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from pushhub.ironmq.queue_changes import Admit
 
 CHECKED_WITHIN_MS = 10_000
-"""How long the hosts of new subscribers are looked up.
+"""Time limit for looking up the hosts of new subscribers.
 
-What is not checked by then is taken, as the guard checks each request again.
+Hosts not checked by then are accepted, because the guard checks each request again.
 """
 
 
 class Registration:
-    """Checks new subscribers and gives them their ids.
+    """Checks new subscribers and assigns their ids.
 
     Args:
         targets: All kinds of subscribers.
         config: For the project's allowed targets.
         check_url: The egress guard's check at registration.
-        signing: Keeps their signing keys.
+        signing: Manages their signing keys.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Registration:
         self._clock = clock
 
     def of(self, project_id: str, queue_name: str, *, adding: bool = False) -> Admit:
-        """The check for one queue, to be applied to new subscribers and those the queue has.
+        """The check for one queue, as a function of the new subscribers and the present ones.
 
         Args:
             project_id: Owner.
             queue_name: The queue.
-            adding: The new ones join those the queue has, where they do not take the place of one; otherwise they are
-                the whole list.
+            adding: Whether the new ones join the present ones, replacing those they match; otherwise they are the whole
+                list.
         """
 
         def admit(new: Sequence[AskedSubscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
@@ -70,7 +70,7 @@ class Registration:
         return admit
 
     def _admitted(self, project_id: str, asked: AskedSubscriber, sealed: bytes) -> Subscriber:
-        """The subscriber as it is stored, given the keys it has until now."""
+        """The subscriber in stored form, given its present keys."""
         keys = self._signing.changed(project_id, sealed, asked.signing)
         if keys and not self._targets.signs(asked.url):
             raise Invalid("What subscribers of this kind are sent carries no signature; set signing to false")
@@ -106,10 +106,10 @@ class Registration:
 def _with_ids(
     new: Sequence[AskedSubscriber], stored: Sequence[Subscriber], *, same_url_is_renamed: bool
 ) -> tuple[AskedSubscriber, ...]:
-    """New subscribers with their ids: those the queue has already keep theirs, and with it their deliveries.
+    """New subscribers with ids. One that matches a present subscriber keeps that one's id, and with it its deliveries.
 
-    The same one is first who has the same name and URL, then who has the same name (and another URL now), then, if
-    asked for, who has the same URL (and another name now).
+    A match has the same name and URL; failing that, the same name (with a changed URL); failing that, if requested, the
+    same URL (with a changed name).
     """
     left = list(stored)
     ids: dict[int, str] = {}
@@ -147,8 +147,8 @@ class Subscribers:
         self._registration = registration
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
-        """Add subscribers; one whose name is there already takes that one's place (where names repeat:
-        that of the same URL, if any).
+        """Add subscribers; one whose name exists already replaces that subscriber (among several with that name, the
+        one with the same URL, if any).
 
         Raises:
             QueueNotFound: No such queue.
@@ -181,8 +181,8 @@ class Subscribers:
         Args:
             project_id: Owner.
             queue_name: The queue.
-            removals: (name, url) of each. With a name the URL counts only where several have that name; without one all
-                of that URL go.
+            removals: (name, url) of each. With a name, the URL matters only where several subscribers share it; without
+                a name, all with that URL are removed.
 
         Raises:
             QueueNotFound: No such queue.
@@ -213,9 +213,9 @@ class Subscribers:
 
 
 def _meant(subscribers: Sequence[Subscriber], name: str, url: str) -> list[Subscriber]:
-    """Whom a removal means."""
+    """The subscribers that a removal refers to."""
     if not name:
         return [each for each in subscribers if each.url == url]
     named = [each for each in subscribers if each.name == name]
-    # Clients send the URL along without caring whether it is still right.
+    # Clients send the URL along whether or not it is still right.
     return [each for each in named if each.url == url] if url and len(named) > 1 else named

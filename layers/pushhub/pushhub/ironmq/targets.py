@@ -1,4 +1,4 @@
-"""The kinds of subscribers that IronMQ v3 has: HTTP endpoints, queues, and tasks of a worker API."""
+"""IronMQ v3's kinds of subscribers: HTTP endpoints, queues, and tasks of a worker API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.post import Post
 
 DIALECT = "raw"
-"""The body goes out as it came in; only status codes are read."""
+"""The body is sent unchanged; of the answer, only the status matters."""
 
 
 class HttpTarget:
@@ -46,7 +46,7 @@ class HttpTarget:
         self._base_url = base_url
 
     def check(self, url: str) -> None:
-        """A host must be named, and a port be one."""
+        """Requires a host, and a valid port if there is one."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -60,7 +60,7 @@ class HttpTarget:
         return url
 
     def deliver(self, order: PushOrder) -> Outcome:
-        """POST the body as it is and read the status."""
+        """POST the body unchanged and interpret the status."""
         headers = push_headers(
             base_url=self._base_url,
             queue=order.queue,
@@ -82,7 +82,7 @@ class HttpTarget:
 
 
 class IronMqQueueTarget:
-    """Pushes to a queue: of this project, of another one here, or of another hub (through its webhook).
+    """Pushes to a queue: of this project, of another project here, or of another hub (through its webhook).
 
     Args:
         post: Posts to queues of this hub.
@@ -90,7 +90,7 @@ class IronMqQueueTarget:
         tokens: Checks other projects' tokens.
         sender: Reaches other hubs.
         base_url: Public base URL of this hub; a URL that names it is served without HTTP.
-        clock: Times of attempts that need no HTTP.
+        clock: Timestamps of attempts that need no HTTP.
         signing: Signs for subscribers that have keys.
     """
 
@@ -116,7 +116,7 @@ class IronMqQueueTarget:
         self._clock = clock
 
     def check(self, url: str) -> None:
-        """A queue must be named, as queues may be."""
+        """Requires a valid queue name."""
         check_queue_name(parse_ironmq_url(url).queue, "Queue name in a subscriber url")
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
@@ -151,8 +151,8 @@ class IronMqQueueTarget:
         return _outcome(order, answer)
 
     def _webhook(self, order: PushOrder, target: IronMqTarget, host: str) -> PushRequest:
-        """The request to another hub, which may be this one under another name:
-        so it tells how far the message has come.
+        """The request to another hub, which may be this one under another name, so it says how many queues the message
+        has passed.
         """
         headers = {f"{WEBHOOK_PREFIX}{name}": value for name, value in self._kept_headers(order).items()}
         return PushRequest(
@@ -171,15 +171,15 @@ class IronMqQueueTarget:
         )
 
     def _kept_headers(self, order: PushOrder) -> Mapping[str, str]:
-        """The headers that the message keeps in the target queue, which hands them on to its own subscribers:
-        those of a signature among them.
+        """The headers that the message keeps in the target queue, which passes them on to its own subscribers; they
+        include signature headers.
         """
         return layered(order.message.headers, _signature(self._signing, order))
 
     def _post_here(
         self, order: PushOrder, project: str | None, token: str | None, queue: str
     ) -> tuple[int, str] | None:
-        """Post to a queue of this hub; (status code, reason) when that is refused."""
+        """Post to a queue of this hub; returns (status code, reason) when that is refused."""
         if project is not None and not self._tokens.has_token(project, token_hash(token or "")):
             return 401, "Invalid project/token combination"
         try:
@@ -217,7 +217,7 @@ class IronWorkerQueueTarget:
         self._projects = projects
 
     def check(self, url: str) -> None:
-        """Project, token, host and code name must be there."""
+        """Requires project, token, host and code name."""
         parse_ironworker_url(url)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
@@ -245,14 +245,14 @@ class IronWorkerQueueTarget:
 
 
 def _signature(signing: Signing, order: PushOrder) -> Mapping[str, str]:
-    """The headers that sign what a subscriber is sent; none where it has no keys."""
+    """The headers that sign a request to a subscriber; none if it has no keys."""
     return signing.headers(
         order.message.project, order.subscriber.sealed, message_id=order.message.message_id, body=order.body
     )
 
 
 def _scheme(host: str) -> str:
-    """``https`` always, as the URL carries a token; ``http`` for loopback, where hubs under development listen."""
+    """``https``, because the URL contains a token; ``http`` for loopback, where hubs under development listen."""
     name = host.rpartition("@")[2].partition(":")[0]
     return "http" if name == "localhost" or name.startswith("127.") else "https"
 

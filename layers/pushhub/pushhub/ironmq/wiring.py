@@ -1,4 +1,4 @@
-"""Puts IronMQ v3 together: what it brings to the engine, and its API."""
+"""Puts IronMQ v3 together: its contributions to the engine, and its API."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 PULL_TABLE = text("PULL_TABLE")
 QUEUE_DESCENDANTS = number("QUEUE_DESCENDANTS", least=1, most=100_000)
-"""How many messages may come of one that a producer posts, through queues that feed queues."""
+"""How many messages may derive from one that a producer posts, through queues that feed other queues."""
 
 LONG_POLLS = number("LONG_POLLS", least=1, most=1_000)
-"""How many requests of one project may wait for messages at the same time; each holds a run of control."""
+"""How many requests of one project may wait for messages at the same time; each occupies a run of control."""
 
 
 class IronmqPorts(Protocol):
@@ -45,12 +45,12 @@ class IronmqPorts(Protocol):
 
     @property
     def pull_table(self) -> str:
-        """Name of the table they are in, for the records of its changes."""
+        """Name of their table, for the records of its changes."""
         ...
 
     @property
     def queue_descendants(self) -> int:
-        """How many messages may come of one that a producer posts."""
+        """How many messages may derive from one that a producer posts."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class AwsIronmqPorts:
     """Implements :class:`IronmqPorts` on AWS.
 
     Args:
-        aws: The engine's.
+        aws: The engine's ports on AWS.
     """
 
     def __init__(self, aws: AwsEnginePorts) -> None:
@@ -97,10 +97,10 @@ class AwsIronmqPorts:
 
 
 class Ironmq:
-    """IronMQ's use cases, each made at its first use.
+    """IronMQ's use cases, each made on first use.
 
     Args:
-        ports: Its own.
+        ports: IronMQ's own ports.
         engine: The engine.
     """
 
@@ -120,7 +120,7 @@ class Ironmq:
 
     @staticmethod
     def description() -> ApiDescription:
-        """What the queue API says of itself."""
+        """Describes the queue API."""
         from pushhub.ironmq.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -132,7 +132,7 @@ class Ironmq:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What it brings to the engine."""
+        """IronMQ's contributions to the engine."""
         return WireProtocol(
             name="ironmq",
             targets=(
@@ -143,8 +143,8 @@ class Ironmq:
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
-            # Producers' paths have more methods than POST, and clients reach those with a method override: it needs the
-            # whole API.
+            # Producers' paths have other methods besides POST, and clients reach those with a method override, which
+            # needs the whole API.
             producer_apis={"": lambda: self.api},
         )
 
@@ -204,21 +204,21 @@ class Ironmq:
 
     @cached_property
     def activity(self) -> ProjectActivity:
-        """What went on in projects."""
+        """Activity of projects."""
         from pushhub.engine.activity import ProjectActivity
 
         return ProjectActivity(store=self._outside.activity, clock=self._outside.clock)
 
     @cached_property
     def report(self) -> ProjectReport:
-        """What the delivery report tells projects."""
+        """The projects' parts of the delivery report."""
         from pushhub.engine.report import ProjectReport
 
         return ProjectReport(store=self._outside.reports)
 
     @cached_property
     def history(self) -> SubscriberHistory:
-        """How subscribers failed lately."""
+        """Recent failures of subscribers."""
         from pushhub.engine.subscriber_history import SubscriberHistory
 
         outside = self._outside

@@ -67,7 +67,7 @@ class IronDialect(Dialect[IronCall]):
         self._tokens = tokens
 
     def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:
-        """A project's token, or what the handler takes instead."""
+        """Require a token of the project, or the capability that the handler accepts instead."""
         call = IronCall(request=request, names=names, json_body=route.body is Body.JSON)
         if route.auth is Auth.NONE:
             return call
@@ -77,20 +77,20 @@ class IronDialect(Dialect[IronCall]):
         return call
 
     def refused(self, error: RequestRefused) -> Response:
-        """A status and ``msg``."""
+        """Answer with a status and ``msg``."""
         return Response(status=status_of(error), body={"msg": error.message})
 
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """IronMQ's own scheme, and the one that most clients know."""
+        """IronMQ's own scheme, followed by the one that most clients know."""
         del request, error
         return 'OAuth realm="pushhub", Bearer realm="pushhub"'
 
     def failed(self) -> Response:
-        """Always 500: clients take 503 and 504 for an invitation to retry at once."""
+        """Always 500: clients take 503 and 504 as an invitation to retry immediately."""
         return Response(status=500, body={"msg": FAULT_MESSAGE})
 
     def options(self) -> Response:
-        """Also without a token."""
+        """Answered without a token, too."""
         return Response(status=200, body={"msg": "OK"})
 
 
@@ -105,12 +105,12 @@ class IronApi(Api[IronUseCases, IronCall]):
         pull: Messages of pull queues.
         waits: Bounds how many requests wait.
         bodies: Large bodies.
-        activity: Gives what went on, when it is asked for.
-        report: Gives what the delivery report tells, when it is asked for.
-        history: Gives what came of attempts at subscribers that failed, when it is asked for.
+        activity: Makes the activity use case on first use.
+        report: Makes the report use case on first use.
+        history: Makes the use case for histories of failing subscribers on first use.
         check_url: The egress guard's check of a subscriber URL at registration.
-        signing: Keeps the signing keys of subscribers.
-        resend: Has deliveries tried again; asked for when it is needed, too.
+        signing: Manages the signing keys of subscribers.
+        resend: Makes the use case for manual tries on first use.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One request to the queue API on its way to a use case."""
+"""One request to the queue API, prepared for a use case."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SCHEMES = ("oauth", "bearer")
 
 @dataclass(kw_only=True)
 class IronCall(Call):
-    """A request, what its path names (``project``, ``queue``, ``message``), and what it carries.
+    """A request with the names in its path (``project``, ``queue``, ``message``) and its contents.
 
     Attributes:
-        json_body: Whether the route reads a JSON body; where it does not, a body is ignored.
-        authorized: Whether a token of the project was shown.
+        json_body: Whether the route reads a JSON body; otherwise a body is ignored.
+        authorized: Whether the request has a token of the project.
     """
 
     json_body: bool
@@ -28,15 +28,15 @@ class IronCall(Call):
 
     @property
     def project(self) -> str:
-        """The project's id, as given."""
+        """The project's id as given in the path."""
         return self.names["project"]
 
     @cached_property
     def queue(self) -> str:
-        """The queue's name, checked.
+        """The queue's name, validated.
 
         Raises:
-            Invalid: No queue can have it.
+            Invalid: It is not a valid queue name.
         """
         return check_queue_name(self.names["queue"])
 
@@ -45,7 +45,7 @@ class IronCall(Call):
         """The message's id.
 
         Raises:
-            MessageNotFound: No message can have it.
+            MessageNotFound: It is not a valid message id.
         """
         if not is_message_id(self.names["message"]):
             raise MessageNotFound
@@ -61,7 +61,9 @@ class IronCall(Call):
         return parse_object(self.request.body)
 
     def token(self) -> str:
-        """The token shown: in the ``Authorization`` header, the query, or the body (IronMQ's PHP client); or empty."""
+        """The request's token: from the ``Authorization`` header, the query, or the body (IronMQ's PHP client); or
+        empty.
+        """
         scheme, _, credentials = self.request.headers.get("authorization", "").strip().partition(" ")
         if scheme.lower() in SCHEMES and credentials.strip():
             return credentials.strip()

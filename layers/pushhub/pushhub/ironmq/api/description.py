@@ -1,4 +1,4 @@
-"""What the queue API (IronMQ v3) says of itself, for the OpenAPI document."""
+"""Describes the queue API (IronMQ v3) for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -798,4 +798,4 @@ DESCRIPTION = ApiDescription(
         ),
     },
 )
-"""Of all routes of the queue API."""
+"""Covers all routes of the queue API."""

@@ -145,7 +145,7 @@ def _pull_queue(hub: IronUseCases, call: IronCall) -> Queue:
 
 
 def _capability(call: IronCall) -> Deletion:
-    """What a request without a valid token shows instead: a reservation."""
+    """The capability that a request without a valid token presents instead: a reservation."""
     try:
         deletion = parse_deletion(call.names["message"], call.fields, call.request.query)
     except Invalid as error:

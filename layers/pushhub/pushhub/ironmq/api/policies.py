@@ -1,6 +1,6 @@
-"""Queue API: the policy simulator. It reads nothing of the project but how a subscriber failed, if that is asked for.
+"""Queue API: the policy simulator. Of the project it reads only a subscriber's failures, if that is requested.
 
-Its code is imported when somebody asks.
+Its code is imported on first use.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.use_cases import IronUseCases
 
 WORK = 2_500
-"""Attempts of lots that a simulation may take here: about half a second of a function with 512 MB.
+"""Maximum number of lot attempts per simulation: about half a second of a function with 512 MB.
 
-There are two with a comparison.
+A comparison takes two simulations.
 """
 
 
 def _simulate(hub: IronUseCases, call: IronCall) -> Response:
-    # Few ask for it: no other request should pay for its imports.
+    # Rarely used, so other requests should not pay for its imports.
     from pushhub.ironmq.policy_simulation import replayed, simulate  # noqa: PLC0415
 
     fields, told = replayed(hub.history(), call.project, call.fields)

@@ -1,4 +1,4 @@
-"""Queue API: what a project is told of itself, whatever protocol its messages came by."""
+"""Queue API: information for a project about itself, whatever protocol its messages used."""
 
 from __future__ import annotations
 

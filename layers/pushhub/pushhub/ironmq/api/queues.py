@@ -91,7 +91,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     ),
     Route("GET", QUEUE, _show, name="ironmq.show_queue", summary="Show a queue with its counts"),
     Route("PATCH", QUEUE, _change, name="ironmq.change_queue", summary="Change a queue", body=Body.JSON),
-    # Clients of IronMQ's early days put the token into a body, also here.
+    # Very old IronMQ clients put the token into the body, even here.
     Route(
         "DELETE", QUEUE, _delete, name="ironmq.delete_queue", summary="Delete a queue and its messages", body=Body.JSON
     ),

@@ -25,16 +25,16 @@ class IronUseCases:
     """The use cases of IronMQ.
 
     Attributes:
-        queues: Makes, changes, finds and clears queues.
+        queues: Creates, changes, finds and clears queues.
         subscribers: Changes subscribers.
         post: Accepts messages.
         pull: Messages of pull queues.
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
-        replay: Tries again what subscribers missed.
-        activity: What went on; made when it is asked for, which producers never do.
-        report: What the delivery report tells; likewise.
-        history: How a subscriber failed lately; likewise.
+        replay: Retries what subscribers missed.
+        activity: Activity of the project; made on first use, because producers never need it.
+        report: The project's part of the delivery report; likewise.
+        history: Recent failures of a subscriber; likewise.
     """
 
     queues: Queues

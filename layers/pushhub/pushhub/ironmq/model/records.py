@@ -1,4 +1,4 @@
-"""Delivery records of pull queues: what a change of a message in its queue says happened. Pure."""
+"""Delivery records of pull queues: turns a change of a queued message into the event that happened. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
 
 PULL_SUBSCRIBER = "line"
-"""Stands for the subscriber in the delivery id of a pull queue's message."""
+"""Stands for the subscriber in the delivery ids of pull queues."""
 
 
 class PullItem(Protocol):
-    """A message in a pull queue, as its store keeps it."""
+    """A message in a pull queue, as stored."""
 
     @property
     def message(self) -> Message:
@@ -27,12 +27,12 @@ class PullItem(Protocol):
 
     @property
     def reserved_count(self) -> int:
-        """Times it was reserved or touched, whether a consumer learned of it or not."""
+        """Times it was reserved or touched, whether or not a consumer received it."""
         ...
 
     @property
     def reservation_id(self) -> str | None:
-        """Of the reservation that holds it, None when it is free."""
+        """Id of the current reservation; None when it is free."""
         ...
 
     @property
@@ -42,23 +42,23 @@ class PullItem(Protocol):
 
     @property
     def leaving(self) -> str | None:
-        """What is about to become of it, when whoever removes it has noted that first (``exhausted``)."""
+        """Why it is about to be removed, if that was noted first (``exhausted``)."""
         ...
 
 
 def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:
     """The record of a pull queue's message that was put, reserved, released or removed.
 
-    A removed message was delivered when a consumer held it, exhausted when it was on its way to a dead-letter queue,
-    expired when its time was over, and cancelled otherwise: it was free, so somebody deleted it by its id.
+    A removed message counts as delivered if a consumer held it, exhausted if it was moving to a dead-letter queue,
+    expired if its time was over, and otherwise cancelled: it was free, so it was deleted by its id.
 
     Args:
-        before: As stored before, None when it was just put.
-        after: As stored now, None when it was removed.
-        changed_at: When that was, epoch milliseconds.
+        before: The previous state; None when it was just put.
+        after: The new state; None when it was removed.
+        changed_at: Time of the change, epoch milliseconds.
 
     Returns:
-        None when the write changed nothing of this.
+        None when the write changed nothing relevant.
     """
     if after is None:
         if before is None:
@@ -81,7 +81,7 @@ def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: 
 
 
 def _end_in_queue(last: PullItem, removed_at: int) -> RecordKind:
-    """How a message left its queue, from how it last stood there."""
+    """How a message left its queue, judging by its last state there."""
     if last.leaving:
         return RecordKind(last.leaving)
     if removed_at >= last.message.expires_at:
@@ -91,7 +91,7 @@ def _end_in_queue(last: PullItem, removed_at: int) -> RecordKind:
 
 
 def _pull_event(item: PullItem, kind: RecordKind, at: int) -> DeliveryRecord:
-    """A record with the fields that every event of a message in a pull queue has."""
+    """A record with the fields common to all events of a message in a pull queue."""
     message = item.message
     return DeliveryRecord(
         record_id=f"{message.queue_uid}/{message.message_id}/{PULL_SUBSCRIBER}/{kind}/{item.reserved_count}",

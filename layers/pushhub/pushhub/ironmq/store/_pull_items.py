@@ -1,10 +1,10 @@
-"""Messages of pull queues as items of their table, and the entries that say where in its queue each stands.
+"""Messages of pull queues as table items, and the entries that hold each one's place in its queue.
 
-A message is one item of its own partition, so neither a queue's size nor its pace is bound to one partition. Where it
-stands in its queue is an entry in a partition of the queue's: ``0#{id}`` while nobody has held it,
-``1#{until}#{id}#{nonce}`` since. Entries are what an index of the table would be, but kept by the store (decision
-0049). ``line``, the kind of a message's item and the subscriber of its records, is a name that was given when a pull
-queue was called a line, and that stays because stored records have it. So does ``line_uid`` in a queue's item.
+A message is one item in its own partition, so neither the size nor the throughput of a queue is limited by a single
+partition. Its place in the queue is an entry in a partition of the queue: ``0#{id}`` until it is first reserved,
+``1#{until}#{id}#{nonce}`` after that. The entries are what an index of the table would be, but maintained by the store
+(decision 0049). The name ``line``, used for the kind of a message's item and the subscriber in its records, dates from
+when a pull queue was called a line, and stays because stored records have it. So does ``line_uid`` in a queue's item.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
 
 MESSAGE = "M"
-"""Sort key of a message's item. The stream's filter in the template names it: entries are of no interest to records."""
+"""Sort key of a message's item. The stream filter in the template uses it, because entries produce no records."""
 
 AVAILABLE = "0#"
 """Prefix of a place that nobody has taken a message from yet: the rest begins with its id, so these are in the order of
 the queue."""
 
 AWAY = "1#"
-"""Prefix of a place where a message is reserved or delayed, or was: the rest is until when, then its id."""
+"""Prefix of a place where a message is or was reserved or delayed; followed by the end of that, then the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A message as its entry shows it.
+    """A message as its entry describes it.
 
     Attributes:
         message_id: Its id, which is also its rank in the queue.
-        place: Where it stood when the entry was written; a reservation is good only while it still stands there.
-        shard: The part of the queue's entries that this one is in.
+        place: Its place when the entry was written; it can be reserved only while it is still there.
+        shard: The part of the queue's entries that contains it.
         expires_at: Epoch milliseconds.
     """
 
@@ -59,11 +59,11 @@ def message_key(key: MessageKey) -> Item:
 
 
 def first_place(message: Message, nonce: str = "") -> str:
-    """The place of a message that enters a queue, away when it is due later than it was accepted.
+    """The place of a message that enters a queue; a delayed message starts as away.
 
     Args:
         message: The message.
-        nonce: Makes the place unlike that of an earlier message with the same id.
+        nonce: Distinguishes the place from that of an earlier message with the same id.
     """
     delayed = message.due_at > message.accepted_at
     place = f"{AWAY}{message.due_at:015d}#{message.message_id}" if delayed else f"{AVAILABLE}{message.message_id}"
@@ -71,14 +71,14 @@ def first_place(message: Message, nonce: str = "") -> str:
 
 
 def place_until(message_id: str, until: int, nonce: str) -> str:
-    """The place of a message that is away until then (epoch milliseconds); no two are ever the same, thanks to the
-    nonce.
+    """The place of a message that is away until a given time (epoch milliseconds). The nonce makes each place
+    unique.
     """
     return f"{AWAY}{until:015d}#{message_id}#{nonce}"
 
 
 def away_before(now: int) -> str:
-    """A bound for places: messages that were away and are back at ``now`` have a smaller one."""
+    """An upper bound for the places of messages that were away and are back at ``now``."""
     return f"{AWAY}{now + 1:015d}"
 
 
@@ -95,18 +95,18 @@ def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, s
 
 
 def encode_entry(item: Item) -> Item:
-    """The entry at the place where a message stands, from the message's item."""
+    """The entry for a message's current place, from the message's item."""
     return {**entry_key(item, item["place"]["S"]), "expires_at": item["expires_at"], "ttl": item["ttl"]}
 
 
 def entry_key(item: Item, place: str) -> Item:
-    """Key of the entry at a place of a message, from the message's item."""
+    """Key of a message's entry at a given place, from the message's item."""
     project, pull_uid, _ = item["pk"]["S"].rsplit("#", 2)
     return {"pk": shard_key(project, pull_uid, numbers(item, "shard") or 0), "sk": text(place)}
 
 
 def decode_candidate(entry: Item) -> Candidate:
-    """What an entry says of its message."""
+    """The message as its entry describes it."""
     place = entry["sk"]["S"]
     return Candidate(
         message_id=place.split("#")[1 if place.startswith(AVAILABLE) else 2],
@@ -117,11 +117,11 @@ def decode_candidate(entry: Item) -> Candidate:
 
 
 def decode_pull_message(image: Item, now: int = 0) -> PullMessage:
-    """The message from its item, or from an image of it in the table's stream.
+    """The message in a table item, or in an image from the table's stream.
 
     Args:
         image: The item.
-        now: A reservation that ended by then is left out (epoch milliseconds); 0 shows it as stored.
+        now: A reservation that has ended by then is left out (epoch milliseconds); 0 shows it as stored.
     """
     project, pull_uid, message_id = image["pk"]["S"].rsplit("#", 2)
     message = decode_fields(image, project=project, queue_uid=pull_uid, message_id=message_id)
@@ -130,7 +130,7 @@ def decode_pull_message(image: Item, now: int = 0) -> PullMessage:
     unseen = numbers(image, "unseen") or 0
     return PullMessage(
         message=message,
-        # What is stored rises with each reservation, so that the delivery records can be numbered by it.
+        # The stored number rises with each reservation, so that delivery records can be numbered by it.
         reserved_count=(numbers(image, "reserved_count") or 0) - unseen,
         unseen=unseen,
         reservation_id=image["reservation_id"]["S"] if held else None,

@@ -28,14 +28,14 @@ class _Item:
 
 
 def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
-    """The delivery record of one stream record; None when nothing happened that is recorded.
+    """The delivery record of one stream record; None when the change is not recorded.
 
     Args:
-        stream_record: As Lambda hands it over (``NEW_AND_OLD_IMAGES``).
+        stream_record: As Lambda delivers it (``NEW_AND_OLD_IMAGES``).
 
     Raises:
         KeyError: An image lacks an attribute.
-        ValueError: An attribute does not hold what it should.
+        ValueError: An attribute has an unexpected value.
     """
     stream = stream_record["dynamodb"]
     if stream["Keys"]["sk"]["S"] != MESSAGE:

@@ -1,13 +1,14 @@
-"""The messages of pull queues in DynamoDB: one item per message, and an entry where it stands in its queue.
+"""The messages of pull queues in DynamoDB: one item per message, and an entry for its place in the queue.
 
-A message's rank is its id, which rises with time. Reserving moves its entry behind all available ones, so the front of
-the queue is always one short, consistent query away, however many messages are reserved or delayed. Those that came
-back (a reservation or delay ended, or they were released) are found in the part of the entries that lies in the past,
+A message's rank is its id, which rises with time. Reserving a message moves its entry behind all available ones, so the
+front of the queue is always one short, consistent query away, however many messages are reserved or delayed. Messages
+that came back (their reservation or delay ended, or they were released) are found among the entries whose time is past,
 and merged by rank. Nobody has to put them back first.
 
-Several consumers of one queue would all reach for the same front. So each call reaches for its first message alone, and
-only who has it reaches for those behind it. Who comes too late reads again and takes one of many slices of the front at
-random, and goes on doing so for some seconds: a consumer that is alone never loses and so keeps to the strict order.
+Several consumers of one queue would all try to take the same front. So each call first tries only its first message,
+and continues with those behind it only if it got that. A consumer that loses reads again and takes one of many slices
+of the front at random, and keeps doing so for some seconds. A consumer that is alone never loses, so it keeps the
+strict order.
 """
 
 from __future__ import annotations
@@ -51,45 +52,46 @@ if TYPE_CHECKING:
 
 _PUTS_PER_CALL = 100
 _SPARE = 10
-"""Candidates read beyond those asked for, in case other consumers are quicker."""
+"""Extra candidates to read, in case other consumers are quicker."""
 _EXPIRED_PER_CALL = 200
 _THREADS = 8
-"""Reservations made at the same time by one call; the client's connection pool holds ten."""
+"""Parallel reservations in one call; the client's connection pool holds ten."""
 _MOST_SLICES = 64
 _FEWEST_SLICES = 16
 _CROWDED_ENTRIES = 640
-"""Into how many slices consumers who meet divide the front of a queue: as many as make about so many messages together,
-within these bounds. Two of 16 consumers pick the same of 64 slices in one of four calls, and that costs one write in
-vain."""
+"""Number of slices into which competing consumers divide the front of a queue: chosen to give slices of about this many
+messages, within these bounds. With 16 consumers and 64 slices, two of them pick the same slice in one of four calls,
+which costs one wasted write.
+"""
 _CROWDED_MS = 5_000
-"""How long after it lost a message to another consumer a consumer keeps out of the way of others."""
+"""How long a consumer that lost a message to another one avoids the others."""
 _CROWDED_QUEUES = 1_000
-"""Queues of which it is remembered that they are crowded; more are forgotten and found out again."""
+"""Maximum number of queues remembered as crowded; others are forgotten and detected again."""
 _RESERVE_WITHIN_MS = 8_000
-"""How long one call tries before it answers with what it has, which may be nothing."""
+"""How long one call tries before it returns what it has, possibly nothing."""
 _MEND_AFTER_MS = 2_000
-"""How long an entry that is out of date is left to whoever moved its message. Sooner would be as safe, but cost
-writes."""
+"""How long an outdated entry is left to the call that moved its message. A shorter time would be as safe, but cost
+writes.
+"""
 _LONGEST_PAUSE = 3
-"""The pause after a loss no longer grows from this loss on."""
+"""The pause after a loss stops growing at this many losses."""
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reserving:
-    """One call that reserves, and what it has so far.
+    """The state of one reserving call.
 
     Attributes:
         project_id: Owner.
         pull_uid: Generation of its messages.
-        count: How many messages are asked for.
+        count: Number of messages requested.
         timeout_ms: How long to reserve them.
-        ahead_ms: The caller's time less ours.
+        ahead_ms: How far the caller's clock is ahead of ours.
         held: Messages reserved so far.
-        moved: Items of messages whose entries have to follow.
-        expired: Expired messages met on the way.
-        missed: By place, messages that do not stand there any more, with their items as stored (empty when they are
-            gone).
+        moved: Items of messages whose entries have to be moved.
+        expired: Expired messages found on the way.
+        missed: By place, messages that are no longer there, with their stored items (empty when they are gone).
     """
 
     project_id: str
@@ -104,17 +106,17 @@ class _Reserving:
 
     @property
     def wanted(self) -> int:
-        """How many are missing."""
+        """How many are still needed."""
         return self.count - len(self.held)
 
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """A queue whose other consumers were met.
+    """A queue in which other consumers were encountered.
 
     Attributes:
-        until: How long to keep out of their way, by our clock.
-        lane: Which slices of the front this consumer takes to.
+        until: How long to avoid them, by our clock.
+        lane: Which slices of the front this consumer uses.
     """
 
     until: int
@@ -124,15 +126,15 @@ class _Crowd:
 class DynamoDBPullStore:
     """Implements :class:`pushhub.engine.ports.PullStore`.
 
-    The order is exact as long as no more than a thousand messages have come back and wait; of more than that, those
-    that came back first are considered.
+    The order is exact as long as at most a thousand messages that came back are waiting; beyond that, those that came
+    back first are considered.
 
     Args:
         client: Low-level DynamoDB client.
         table: Name of the table.
-        clock: Waits between rounds of a batch and after a message was lost to another consumer; picks where to try
-            next.
-        threads: Reservations that one call makes at the same time.
+        clock: Provides pauses, between rounds of a batch and after a message was lost to another consumer, and random
+            choices of where to try next.
+        threads: Parallel reservations in one call.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock, *, threads: int = _THREADS) -> None:
@@ -145,15 +147,15 @@ class DynamoDBPullStore:
         self._places = PullPlaces(self._table, clock)
 
     def put(self, messages: Sequence[Message]) -> None:
-        """Stored all or none, then given their places: only a call that fails between the two can leave some of them in
-        the queue.
+        """Messages are stored all or none, then get their entries: only a call that fails in between can leave just
+        some of them in the queue.
         """
         for start in range(0, len(messages), _PUTS_PER_CALL):
             items = [self._entering(each, first_place(each)) for each in messages[start : start + _PUTS_PER_CALL]]
             self._places.enter(self._put_alone(items[0]) if len(items) == 1 else self._put_together(items))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        # A message that is moved here again, after it was consumed, gets a place of its own.
+        # A message moved here again after it was consumed gets a new, distinct place.
         place = first_place(message, secrets.token_hex(4))
         item = self._entering(message, place, reserved_count=reserved_count)
         (stored,) = self._put_alone(item)
@@ -168,8 +170,8 @@ class DynamoDBPullStore:
         return encode_pull_item(message, place=place, reserved_count=reserved_count, shard=shard)
 
     def _put_alone(self, item: Item) -> list[Item]:
-        """The item as it is stored now: the one given, or that of an earlier call, which may have been cut off before
-        it wrote the entry.
+        """The item as stored now: the given one, or that of an earlier call, which may have failed before it wrote the
+        entry.
         """
         try:
             self._table.put(item, ConditionExpression="attribute_not_exists(pk)")
@@ -178,9 +180,10 @@ class DynamoDBPullStore:
         return [item]
 
     def reserve(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> list[PullMessage]:
-        """When a call fails half-way, what was reserved by then is returned.
+        """If a call fails half-way, the messages reserved by then are returned.
 
-        Among several consumers a call may return fewer messages than there are, and not those at the very front; alone
+        With several consumers, a call may return fewer messages than there are, and not those at the very front; a
+        consumer that is alone gets the first ones.
         it returns the first ones.
         """
         call = self._call(project_id, pull_uid, count=count, timeout_ms=timeout_ms, now=now)
@@ -189,13 +192,13 @@ class DynamoDBPullStore:
         except Unavailable:
             if not call.held:
                 raise
-        # The next consumer, or the table's TTL, does it if this fails.
+        # If this fails, the next consumer or the table's TTL does it.
         with suppress(Unavailable):
             self._tidy(call)
         return sorted(call.held, key=lambda each: each.message.message_id)
 
     def _tidy(self, call: _Reserving) -> None:
-        """Remove expired messages, and entries that are out of date."""
+        """Remove expired messages and outdated entries."""
         expired = call.expired[:_EXPIRED_PER_CALL]
         keys = [MessageKey(call.project_id, call.pull_uid, each.message_id) for each in expired]
         self._table.delete_many([message_key(each) for each in keys])
@@ -221,14 +224,14 @@ class DynamoDBPullStore:
         return self._clock.now() + call.ahead_ms
 
     def _reserve(self, call: _Reserving) -> None:
-        """Take the front; or, once another consumer was met there, slices picked at random."""
+        """Take the front or, after meeting another consumer there, slices picked at random."""
         if not self._is_crowded(call):
             front = self._front(call)
             if not front or self._take(call, front):
                 return
         ends_at = self._clock.now() + _RESERVE_WITHIN_MS
         losses = 0
-        # Once others were met, what is missing is left to them: who holds something need not push.
+        # Having met others, it leaves the rest to them once it holds something.
         while call.wanted and not (losses and call.held) and self._clock.now() < ends_at:
             run = self._slice(call)
             if not run:
@@ -241,11 +244,11 @@ class DynamoDBPullStore:
         return list(islice(self._candidates(call, call.wanted + _SPARE), call.wanted))
 
     def _slice(self, call: _Reserving) -> list[Candidate]:
-        """Some messages near the front, in order: those that this consumer's lane picks by their ids.
+        """Some messages near the front, in order: those whose ids belong to this consumer's lane.
 
-        Ids, not positions, make a slice, so that consumers who see different fronts cut alike; the number of slices is
-        a power of two, so that those who cut into different numbers do. Who met nobody in a slice stays in its lane, so
-        consumers come to have one each.
+        Slices are made by id rather than position, so that consumers who see different fronts divide them alike. The
+        number of slices is a power of two, so that different numbers of slices are compatible too. A consumer that
+        meets nobody stays in its lane, so that over time each consumer has its own.
         """
         most = max(_FEWEST_SLICES, min(_MOST_SLICES, _CROWDED_ENTRIES // call.wanted))
         crowd = self._crowds.get((call.project_id, call.pull_uid))
@@ -256,12 +259,14 @@ class DynamoDBPullStore:
         cut: dict[int, list[Candidate]] = {}
         for each in seen:
             cut.setdefault(zlib.crc32(each.message_id.encode()) % slices, []).append(each)
-        # The next one that holds anything; all are near the front.
+        # The next slice that contains anything; all are near the front.
         picked = min(cut, key=lambda number: (number - start) % slices, default=0)
         return cut.get(picked, [])[: call.wanted]
 
     def _stands(self, call: _Reserving, candidate: Candidate) -> bool:
-        """Whether a message still stands where its entry says: among others a read is cheaper than a write in vain."""
+        """Whether a message is still in the place its entry says: with competitors, a read is cheaper than a wasted
+        write.
+        """
         item = self._table.get(message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id))) or {}
         if item and item["place"]["S"] == candidate.place:
             return True
@@ -270,11 +275,13 @@ class DynamoDBPullStore:
         return False
 
     def _take(self, call: _Reserving, run: list[Candidate]) -> bool:
-        """Reserve messages: the first alone, for who has it has the others. False when another consumer was met."""
+        """Reserve messages: the first one alone, because whoever gets it gets the others. False after meeting a
+        consumer.
+        """
         try:
             alone = self._hold_all(call, run[:1]) and (len(run) == 1 or self._hold_all(call, run[1:]))
         finally:
-            # The messages are held whatever becomes of their entries.
+            # The messages are held whatever happens to their entries.
             with suppress(Unavailable):
                 self._places.move(call.moved)
             call.moved.clear()
@@ -283,7 +290,7 @@ class DynamoDBPullStore:
         return alone
 
     def _meet(self, call: _Reserving) -> None:
-        """Another consumer was met: keep out of its way for a while, in another lane."""
+        """Another consumer was met: avoid it for a while by using another lane."""
         if len(self._crowds) >= _CROWDED_QUEUES:
             self._crowds.clear()
         lane = min(int(self._clock.jitter() * _MOST_SLICES), _MOST_SLICES - 1)
@@ -334,7 +341,7 @@ class DynamoDBPullStore:
         counted: bool = True,
     ) -> None:
         item = self._release(key, reservation_id, delay_ms, now, counted=counted)
-        # Without its entry it comes back when its reservation would have ended.
+        # Without its entry, it comes back when its reservation would have ended.
         with suppress(Unavailable):
             self._places.move([item])
 
@@ -344,14 +351,14 @@ class DynamoDBPullStore:
         return self._move(key, place, now, removal, {} if counted else {":one": number(1)}, held=reservation_id)
 
     def _move(self, key: MessageKey, place: str, now: int, change: str, values: Item, *, held: str) -> Item:
-        """Change a held message and give it another place; its item as it is now.
+        """Change a held message and move it to another place; returns its new item.
 
         Args:
-            key: Of the message.
-            place: The new one.
+            key: Key of the message.
+            place: The new place.
             now: Epoch milliseconds.
-            change: The rest of the update.
-            values: For the rest of the update.
+            change: The rest of the update expression.
+            values: Values for that.
             held: The reservation that must hold it.
 
         Raises:
@@ -372,7 +379,7 @@ class DynamoDBPullStore:
                 },
             )
         except ConditionRefused as refused:
-            # The client repeats calls that timed out, and then meets what it wrote itself.
+            # The client repeats calls that timed out, and may then find its own write.
             if not refused.stored or refused.stored["place"]["S"] != place:
                 raise _refusal(refused.stored, now) from refused
             return refused.stored
@@ -410,13 +417,13 @@ class DynamoDBPullStore:
             self._places.leave([gone] if gone else [])
 
     def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Reads the entries, 1 MB (some 8,000 messages) a call."""
+        """Reads the entries, 1 MB (some 8,000 messages) per call."""
         return self._places.count(project_id, pull_uid, now, at_most=at_most)
 
     def _put_together(self, items: list[Item]) -> list[Item]:
-        """The items as they are stored now, which is all of them or none."""
-        # Of the messages, so that a repeated call brings back nothing that was consumed meanwhile. The entries it
-        # leaves lead nowhere; who meets them mends them.
+        """The items as stored now: all of them, or none."""
+        # The token is that of the messages, so that a repeated call does not restore messages consumed meanwhile. The
+        # entries it leaves behind lead nowhere, and are repaired by whoever finds them.
         keys = "\n".join(each["pk"]["S"] for each in items)
         token = hashlib.sha256(keys.encode()).hexdigest()[:36]
         for round_number in range(1, ROUNDS + 1):
@@ -438,7 +445,7 @@ class DynamoDBPullStore:
             except Unavailable as unavailable:
                 reasons = _cancellation_reasons(unavailable)
                 if "ConditionalCheckFailed" in reasons:
-                    # Ids are unique: if one message is there already, all of them went in together before.
+                    # Ids are unique: if one message exists already, all of them were written together before.
                     return self._table.get_many([{name: each[name] for name in ("pk", "sk")} for each in items])
                 if round_number == ROUNDS or not reasons & _TRANSIENT:
                     raise
@@ -448,7 +455,7 @@ class DynamoDBPullStore:
         return items
 
     def _candidates(self, call: _Reserving, first_page: int, *, lane: int | None = None) -> Iterator[Candidate]:
-        """Available messages in order, read as they are asked for; expired ones are set aside."""
+        """Available messages in order, read lazily; expired ones are set aside."""
         now = self._now(call)
         for each in self._places.front(call.project_id, call.pull_uid, now=now, first_page=first_page, lane=lane):
             if each.expires_at <= now:
@@ -457,16 +464,15 @@ class DynamoDBPullStore:
                 yield each
 
     def _hold_all(self, call: _Reserving, wave: list[Candidate]) -> bool:
-        """Try to reserve each of some candidates until one is lost; whether all were won. Those won count also when a
-        call fails.
+        """Try to reserve each of some candidates until one is lost; returns whether all were reserved. Reservations
+        made before a call fails are kept.
         """
         stop = Event()
 
         def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
             outcome = None if stop.is_set() else self._hold(call, candidate)
             if not isinstance(outcome, PullMessage):
-                # Whoever took this one is about to take those behind it, and a service that fails is not pressed
-                # further.
+                # Whoever took this one will take those behind it, and a failing service should not get more load.
                 stop.set()
             return outcome
 
@@ -483,8 +489,8 @@ class DynamoDBPullStore:
         return all(outcomes)
 
     def _hold(self, call: _Reserving, candidate: Candidate) -> PullMessage | Unavailable | None:
-        """Reserve one message if it still stands where it stood; None when somebody else was quicker, or what went
-        wrong.
+        """Reserve one message if it is still in its place; None when another consumer was quicker, or the error if the
+        call failed.
         """
         reservation_id, until = new_reservation_id(), self._now(call) + call.timeout_ms
         try:
@@ -513,11 +519,11 @@ class DynamoDBPullStore:
         return decode_pull_message(item)
 
     def _undo(self, call: _Reserving, candidate: Candidate, reservation_id: str) -> None:
-        """Give a message back that may have been reserved all the same: no consumer will learn of that reservation."""
+        """Give back a message that may have been reserved after all: no consumer will learn of that reservation."""
         key = MessageKey(call.project_id, call.pull_uid, candidate.message_id)
         with suppress(Forbidden, MessageNotFound, Unavailable):
             item = self._release(key, reservation_id, 0, self._now(call), counted=False)
-            # Nobody wrote an entry for that reservation.
+            # That reservation has no entry.
             self._places.enter([item])
             self._places.forget(call.project_id, call.pull_uid, [candidate])
 
@@ -528,7 +534,9 @@ _FREE = "expires_at > :now AND (attribute_not_exists(reservation_id) OR reserved
 
 
 def _holds(item: Item, reservation_id: str) -> bool:
-    """Whether a reservation is the stored one: the client repeats calls that timed out, and then meets its own."""
+    """Whether the stored reservation is this one: the client repeats calls that timed out, and may then find its
+    own.
+    """
     return "reservation_id" in item and item["reservation_id"]["S"] == reservation_id
 
 
@@ -540,7 +548,7 @@ def _refusal(stored: Item, now: int) -> Forbidden | MessageNotFound:
 
 
 def _cancellation_reasons(unavailable: Unavailable) -> set[str]:
-    """Codes of a cancelled transaction; empty when it failed for another reason."""
+    """The reason codes of a cancelled transaction; empty when it failed for another reason."""
     cause = unavailable.__cause__
     if not isinstance(cause, ClientError):
         return set()

@@ -1,4 +1,4 @@
-"""Who waits for messages, on DynamoDB: a few places for each project,
+"""Waiting requests, on DynamoDB: a few places per project,
 each taken with one conditional write and given back with another.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 _TRIES = 3
-"""Places tried, picked at random: with half of them taken, one of eight requests finds none,
-and none has to read how many are.
+"""Number of random places tried: when half of them are taken, one of eight requests finds none, and nobody has to read
+how many are taken.
 """
 
 
@@ -28,7 +28,7 @@ class DynamoDBWaits:
     Args:
         client: Low-level DynamoDB client.
         table: Name of the configuration table.
-        clock: Picks places.
+        clock: Random choice of places.
         places: How many requests of a project may wait at the same time.
     """
 

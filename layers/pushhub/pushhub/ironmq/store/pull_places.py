@@ -1,16 +1,15 @@
-"""Where the messages of a pull queue stand: entries in the order of the queue, written by the store in place of an
-index (decision 0049).
+"""The places of messages in a pull queue: entries in queue order, maintained by the store instead of an index (decision
+0049).
 
-The message's own item says where it stands, and every change of that is one conditional write to it. Its entry follows:
-the new one is written, then the old one is deleted. No place is used twice. So an entry at a place where its message
-does not stand is out of date for good, and while a message lives there is always an entry that leads to it: at the
-place where it stands or, if whoever moved it was cut off, where it stood before. Who meets an entry that is out of date
-mends it.
+The message's own item says where its place is, and every change of that is one conditional write to the item. The
+entries follow: the new one is written, then the old one is deleted. No place is used twice. So an entry whose message
+is not in that place is outdated for good. And as long as a message exists, some entry leads to it: at its current place
+or, if the call that moved it was interrupted, at the previous one. Whoever finds an outdated entry repairs it.
 
-A queue's entries lie in one partition, until an environment posts many messages to it. Then it leaves a mark before the
-first place, good for ten minutes, and places go to eight partitions by the hash of the message's id. Who looks for
-messages sees the mark in the look it takes anyway, and merges the fronts of all. A mark whose time is over goes once
-nothing is left in the other partitions, and nothing goes there for a minute before.
+A queue's entries are in one partition until an environment posts many messages to it. That environment then writes a
+mark before the first place, valid for ten minutes, and new places are spread over eight partitions by the hash of the
+message's id. Consumers see the mark in the query they make anyway, and merge the fronts of all partitions. An expired
+mark is removed once the other partitions are empty; nothing is written there in the last minute before it expires.
 """
 
 from __future__ import annotations
@@ -42,24 +41,25 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _PAGE = 1000
-"""Entries read at once behind the first page, and messages come back that are considered together."""
+"""Entries read at once after the first page; also the number of returned messages considered together."""
 SHARDS = 8
 """Parts of the entries of a queue that is posted to fast: each takes 1,000 writes a second, which are 250 messages'."""
 MARK = "!"
-"""Sort key, before all places, of the item that tells consumers of shards other than the first, and until when (at
-least) messages go there."""
+"""Sort key, before all places, of the item that tells consumers that there are further shards, and until when (at
+least) messages go there.
+"""
 _BUSY = 200
-"""Messages that an environment has posted to a queue within :data:`_BUSY_WITHIN_MS` when it begins to use all
-shards."""
+"""Messages that an environment must have posted to a queue within :data:`_BUSY_WITHIN_MS` before it uses all shards."""
 _BUSY_WITHIN_MS = 10_000
 _MARKED_MS = 600_000
 _SURE_MS = 60_000
-"""How long before a mark's time is over its queue's posts go to the first shard again: longer than any call, and than
-clocks differ."""
+"""How long before its mark expires a queue's posts return to the first shard: longer than any call, and than the clock
+skew.
+"""
 _MARK_KEPT_S = 40 * 86_400
-"""Longer than any message."""
+"""Longer than any message lives."""
 _QUEUES = 1_000
-"""Queues of which something is remembered; more are forgotten and found out again."""
+"""Maximum number of queues remembered; others are forgotten and detected again."""
 
 
 class PullPlaces:
@@ -67,7 +67,7 @@ class PullPlaces:
 
     Args:
         table: The table of pull queues.
-        clock: Tells how fast this environment posts.
+        clock: Measures how fast this environment posts.
     """
 
     def __init__(self, table: Table, clock: Clock) -> None:
@@ -78,8 +78,8 @@ class PullPlaces:
         self._seen_spread: dict[tuple[str, str], bool] = {}
 
     def enter(self, items: Sequence[Item]) -> None:
-        """Write entries where messages stand now, given their items. Once a message is stored, this makes it one of its
-        queue.
+        """Write entries for the current places of messages, given their items. This is what adds a stored message to
+        its queue.
         """
         entries = [encode_entry(each) for each in items]
         if len(entries) == 1:
@@ -88,7 +88,7 @@ class PullPlaces:
             self._table.put_many(entries)
 
     def move(self, items: Sequence[Item]) -> None:
-        """Let entries follow messages that were moved, given their items."""
+        """Update the entries of messages that were moved, given their items."""
         if items:
             self.enter(items)
             self.leave(items, "came_from")
@@ -97,23 +97,23 @@ class PullPlaces:
         """Delete the entries of messages that have left a place.
 
         Args:
-            items: Of the messages.
-            which: The attribute that names the place.
+            items: Items of the messages.
+            which: The attribute with the place.
         """
         self._table.delete_many([entry_key(each, each[which]["S"]) for each in items])
 
     def forget(self, project_id: str, pull_uid: str, candidates: Iterable[Candidate]) -> None:
-        """Delete entries that lead to nothing."""
+        """Delete entries that lead nowhere."""
         self._table.delete_many(
             [{"pk": shard_key(project_id, pull_uid, each.shard), "sk": text(each.place)} for each in candidates]
         )
 
     def shard_for(self, project_id: str, pull_uid: str, message_id: str) -> int:
-        """The shard for the place of a new message: the first, unless this environment posts many to the queue."""
+        """The shard for a new message: the first one, unless this environment posts many messages to the queue."""
         return zlib.crc32(message_id.encode()) % SHARDS if self._spreads((project_id, pull_uid)) else 0
 
     def _spreads(self, queue: tuple[str, str]) -> bool:
-        """Whether a message may go to any shard now, as consumers are sure to see the mark that sends them there."""
+        """Whether messages may go to any shard now, because consumers are sure to see the mark."""
         now = self._clock.now()
         began, count = self._posted.get(queue, (now, 0))
         if now - began > _BUSY_WITHIN_MS:
@@ -125,7 +125,9 @@ class PullPlaces:
         return now < self._marked.get(queue, 0) - _SURE_MS
 
     def _mark(self, queue: tuple[str, str], until: int) -> int:
-        """Tell consumers that messages go to all shards until then; until when they do, which may be later."""
+        """Tell consumers that messages go to all shards until a given time; returns the actual time, which may be
+        later.
+        """
         mark = _mark_key(*queue) | {"until": number(until), "ttl": number(until // 1000 + _MARK_KEPT_S)}
         try:
             self._table.put(
@@ -141,14 +143,15 @@ class PullPlaces:
     def front(
         self, project_id: str, pull_uid: str, *, now: int, first_page: int, lane: int | None = None
     ) -> Iterator[Candidate]:
-        """Messages that nobody holds, in the order of the queue, read as they are asked for; expired ones among them.
+        """Available messages in queue order, read lazily; expired ones are included.
 
         Args:
             project_id: Owner.
             pull_uid: Generation of its messages.
             now: Epoch milliseconds.
-            first_page: How many are likely to be asked for.
-            lane: Look into one shard only, picked by this, if it has any and the queue is known to have several.
+            first_page: How many will probably be needed.
+            lane: Read only one shard, chosen by this number, if it has entries and the queue is known to have several
+                shards.
         """
         if lane is not None and (project_id, pull_uid) in self._seen_spread:
             found, _ = self._look(project_id, pull_uid, lane % SHARDS, now, first_page)
@@ -169,8 +172,8 @@ class PullPlaces:
         return chain([first], all_found)
 
     def _unmark(self, project_id: str, pull_uid: str, until: int, now: int) -> None:
-        """Once its time is over and no other shard has any entry, whenever it is for, consumers need to look into one
-        only.
+        """Remove an expired mark if the other shards have no entries at all, so that consumers only need to read the
+        first shard.
         """
         if now <= until or any(self._holds_any(project_id, pull_uid, shard) for shard in range(1, SHARDS)):
             return
@@ -195,8 +198,10 @@ class PullPlaces:
     def _look(
         self, project_id: str, pull_uid: str, shard: int, now: int, first_page: int
     ) -> tuple[Iterator[Candidate], int | None]:
-        """The front of a shard; and until when there are others, None when there are none (the first shard knows)."""
-        # One look shows a short queue whole: its mark, those that nobody has held, then those that came back.
+        """The front of a shard, and until when there are other shards; None when there are none (the first shard
+        knows).
+        """
+        # A single query covers a short queue: its mark, the messages never reserved, then those that came back.
         look = self._read(shard_key(project_id, pull_uid, shard), MARK, away_before(now), first_page)
         cut = len(look) == first_page
         until: int | None = None
@@ -207,14 +212,14 @@ class PullPlaces:
         back = candidates[len(new) :]
         more = cut and not back
         if cut:
-            # What came back is read first and whole, because its order is not the queue's.
+            # Messages that came back are read first and completely, because they are not in queue order.
             read = self._read(shard_key(project_id, pull_uid, shard), AWAY, away_before(now), _PAGE)
             back = [decode_candidate(each) for each in read]
         waiting = self._waiting(project_id, pull_uid, shard, new, more=more)
         return heapq.merge(sorted(back, key=_rank), waiting, key=_rank), until
 
     def count(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Messages in the queue; counting ends at ``at_most``. Reads 1 MB (some 8,000 messages) a call."""
+        """Messages in the queue; counting stops at ``at_most``. Reads 1 MB (some 8,000 messages) per call."""
         bound: dict[str, int] = {} if at_most is None else {"Limit": at_most}
         shards = SHARDS if self._table.get(_mark_key(project_id, pull_uid)) else 1
         count = 0

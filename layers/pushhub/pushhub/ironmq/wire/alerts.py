@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_ALERTS = 5
-"""Alerts a queue may have."""
+"""Maximum number of alerts per queue."""
 
 DUPLICATE_ALERT = "At least one new alert duplicates current queue alerts."
 MAX_TRIGGER = 2**31 - 1
@@ -24,12 +24,12 @@ DIRECTIONS = ("asc", "desc")
 
 
 def parse_alerts(given: Sequence[Any]) -> tuple[Alert, ...]:
-    """Alerts as asked for; their ``alert_id`` is still empty.
+    """The requested alerts, with an empty ``alert_id``.
 
     Empty objects are skipped: clients send one to clear the list.
 
     Raises:
-        Invalid: One is not acceptable, two are the same, or there are too many.
+        Invalid: One is invalid, two are duplicates, or there are too many.
     """
     alerts = tuple(_alert(each) for each in given if each != {})
     if len(alerts) > MAX_ALERTS:
@@ -40,7 +40,7 @@ def parse_alerts(given: Sequence[Any]) -> tuple[Alert, ...]:
 
 
 def alert_key(alert: Alert) -> tuple[str, str, int]:
-    """What makes two alerts of a queue duplicates of each other."""
+    """Two alerts of a queue with the same key are duplicates."""
     return alert.type, alert.direction, alert.trigger
 
 
@@ -80,7 +80,7 @@ def render_alert(alert: Alert) -> dict[str, object]:
 
 
 def alert_body(alert: Alert, queue_name: str, size: int, now: int) -> bytes:
-    """The message that tells of a crossed trigger.
+    """The message that reports a crossed trigger.
 
     Args:
         alert: The alert.

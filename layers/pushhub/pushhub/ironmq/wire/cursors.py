@@ -1,20 +1,20 @@
-"""Where a list of deliveries goes on."""
+"""Cursors in lists of deliveries."""
 
 from __future__ import annotations
 
 from pushhub.base.errors import Invalid
 
 MAX_LOOKED_AT = 100
-"""Deliveries that one request looks at."""
+"""Maximum number of deliveries that one request looks at."""
 
 MAX_CURSOR = 200
 
 
 def parse_cursor(text: str | None) -> str | None:
-    """A cursor of an answer, or None when absent or empty.
+    """A cursor from an earlier answer; None when absent or empty.
 
     Raises:
-        Invalid: It cannot be one.
+        Invalid: It is not a cursor.
     """
     if text is not None and (len(text) > MAX_CURSOR or not text.isascii()):
         raise Invalid("after must be the cursor of an answer")

@@ -1,4 +1,4 @@
-"""What is put on an error queue (IronMQ v3 "Error Queues")."""
+"""The messages posted to an error queue (IronMQ v3 "Error Queues")."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ REMOVED = "Subscriber was removed from the queue"
 
 
 def error_message_body(queue: Queue, message: Message, body: bytes | None, delivery: Delivery) -> bytes:
-    """The body of an error message; always one that a client can reserve,
-    so that errors about errors do not grow without end.
+    """The body of an error message. A client can always reserve it, and errors about errors cannot grow without end.
 
-    ``queue`` is our addition: users missed it. So is ``body_base64``, which holds a body that is no text, and one whose
-    text would grow too much by being quoted twice; ``body_left_out`` says that there was no room for the body or that
-    its bytes are gone. ``reason`` is ``expired`` when the message's time was over before its tries were.
+    ``queue`` is our addition, because users missed it. So is ``body_base64``, for a body that is not text, or whose
+    text would grow too much when quoted twice; ``body_left_out`` says that there was no room for the body, or that it
+    is gone. ``reason`` is ``expired`` when the message expired before it ran out of tries.
 
     Args:
-        queue: As it is now; who was asked is named as it was asked.
+        queue: Its current state; subscribers already asked are named as they were at that time.
         message: The message that could not be delivered.
-        body: Its bytes, None when they are gone.
-        delivery: The exhausted delivery, with what each subscriber last answered.
+        body: Its bytes; None when they are gone.
+        delivery: The exhausted delivery, with the last answer of each subscriber.
     """
     owed = message.subscriber_ids if message.unicast else (delivery.subscriber_id,)
     asked = [_asked(queue, each, delivery) for each in owed]
@@ -50,7 +49,7 @@ def error_message_body(queue: Queue, message: Message, body: bytes | None, deliv
 
 
 def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, object]:
-    """What a subscriber last answered; one that was removed before it was asked has no name any more."""
+    """The last answer of a subscriber; one removed before it was asked has no name any more."""
     name, url = asked_as(queue, subscriber_id, delivery)
     status = delivery.status(subscriber_id)
     here = queue.push is not None and queue.push.subscriber(subscriber_id) is not None
@@ -59,9 +58,7 @@ def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, ob
 
 
 def without_secrets(url: str) -> str:
-    """A URL as whoever reads an error queue may see it: passwords, tokens and the values of its query are starred
-    out.
-    """
+    """A URL as readers of an error queue may see it: passwords, tokens and query values are replaced with asterisks."""
     scheme, separator, rest = url.partition("://")
     authority, slash, path = _cut(rest, "/?#")
     user, at, host = authority.rpartition("@")
@@ -78,13 +75,13 @@ def _pair(parameter: str) -> tuple[str, str, str]:
 
 
 def _cut(text: str, stops: str) -> tuple[str, str, str]:
-    """The text before the first of some characters, that character, and the text behind it."""
+    """The text before the first of some characters, that character, and the text after it."""
     at = min((found for stop in stops if (found := text.find(stop)) >= 0), default=len(text))
     return text[:at], text[at : at + 1], text[at + 1 :]
 
 
 def _ways_to_tell(body: bytes | None) -> Iterator[Mapping[str, object]]:
-    """The fields for a body, the best ones first."""
+    """The possible fields for a body, best first."""
     if body is not None:
         exact = base64.b64encode(body).decode()
         try:
@@ -97,6 +94,6 @@ def _ways_to_tell(body: bytes | None) -> Iterator[Mapping[str, object]]:
 
 
 def _readable(text: str) -> bool:
-    """Whether a message with this body fits into an answer alone."""
+    """Whether a message with this body, by itself, fits into an answer."""
     shown = render_message("0" * 19, text.encode(), reserved_count=0, reservation_id="0" * 32)
     return fits(json.dumps({"messages": [shown]}, ensure_ascii=False))

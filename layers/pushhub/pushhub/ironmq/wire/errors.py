@@ -1,6 +1,6 @@
-"""Refusals and faults as IronMQ v3 answers: a status and ``{"msg": ...}``.
+"""Errors as IronMQ v3 answers them: a status and ``{"msg": ...}``.
 
-503 and 504 are never used: clients take them for an invitation to retry at once.
+503 and 504 are never used: clients take them as an invitation to retry immediately.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pushhub.base.errors import Forbidden, NotFound, RequestRefused, TooLarge, U
 from pushhub.web.http import MethodNotAllowed
 
 FAULT_MESSAGE = "Internal server error"
-"""The ``msg`` of a 500; what went wrong is for the log."""
+"""The ``msg`` of a 500; the cause is only logged."""
 
 _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (Unauthorized, 401),
@@ -22,5 +22,5 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
 
 
 def status_of(error: RequestRefused) -> int:
-    """The HTTP status of a refusal: 400 unless it is one of a special kind."""
+    """The HTTP status of a refusal: 400 unless its class has another."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)

@@ -1,8 +1,8 @@
-"""Which HTTP headers an owner may have sent with pushes: per message (``push_headers``) and per subscriber.
+"""Which HTTP headers an owner may add to pushes: per message (``push_headers``) and per subscriber.
 
 IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes, and none of the
-names that belong to the hub. The rest keeps requests well-formed: names are tokens (RFC 9110 5.6.2), values hold no
-control characters, and headers that frame the message or belong to one connection stay with the sender.
+names that belong to the hub. Further rules keep requests well-formed: names are tokens (RFC 9110 5.6.2), values contain
+no control characters, and headers that frame the message or belong to the connection are left to the sender.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MAX_PUSH_HEADERS = 5
 MAX_PUSH_HEADER_NAME_BYTES = 64
 MAX_PUSH_HEADER_VALUE_BYTES = 1024
 WEBHOOK_PREFIX = "x-subscribers-"
-"""What the name of a push header is preceded by in a webhook request (IronMQ v3)."""
+"""Prefix of a push header's name in a webhook request (IronMQ v3)."""
 
 HOPS_HEADER = "Pushhub-Hops"
-"""With each push: how many queues the message has passed, its next one included. Our addition; others ignore it."""
+"""Sent with each push: how many queues the message has passed, including the next one. Our addition."""
 
 DESCENDANTS_HEADER = "Pushhub-Descendants"
-"""With each push: how many messages may come of it in this hub."""
+"""Sent with each push: how many messages may derive from it in this hub."""
 
 MAX_TRAIL_DIGITS = 9
 
@@ -61,10 +61,10 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 
 def check_header_value(value: str, what: str) -> str:
-    """The value, if it can travel in a header: Latin-1 without control characters, no white space at its ends.
+    """The value, if it is valid in a header: Latin-1 without control characters, no leading or trailing white space.
 
     Raises:
-        Invalid: It cannot.
+        Invalid: It is not.
     """
     if _VALUE.fullmatch(value) is None:
         raise Invalid(f"{what} must be Latin-1 text without control characters")
@@ -113,10 +113,10 @@ def push_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def subscriber_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
-    """The ``headers`` of a subscriber. Names that are always the hub's are taken and overridden at each push.
+    """The ``headers`` of a subscriber. Names that always belong to the hub are accepted, but overridden at each push.
 
     Raises:
-        Invalid: A name or value cannot travel, or the header is the sender's own.
+        Invalid: A name or value is not valid in a header, or the header is reserved for the sender.
     """
     headers: dict[str, str] = {}
     for name, value in (given or {}).items():
@@ -153,22 +153,22 @@ def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def trail_headers(message: Message, allowance: int) -> dict[str, str]:
-    """What a push tells a subscriber that is a queue, of this hub or another: how far the message has come,
-    and how far it may go.
+    """What a push tells a subscriber that is a queue, here or on another hub: how many queues the message has passed,
+    and how many messages may derive from it.
     """
     return {HOPS_HEADER: str(message.hops + 1), DESCENDANTS_HEADER: str(allowance)}
 
 
 def webhook_trail(request_headers: Mapping[str, str]) -> tuple[int, int | None]:
-    """How many queues the message of a request has passed, and how many messages may come of it (None: as of any).
+    """How many queues a request's message has passed, and how many messages may derive from it (None: no extra limit).
 
-    Without the headers of a push it was just made. Whoever forges them can only shorten its way.
+    Without these headers, it is a new message. Forging them can only shorten its way.
 
     Args:
         request_headers: Names in lower case.
 
     Raises:
-        Invalid: It has come far enough.
+        Invalid: It has passed too many queues.
     """
     hops = _number(request_headers, HOPS_HEADER) or 0
     allowance = _number(request_headers, DESCENDANTS_HEADER)

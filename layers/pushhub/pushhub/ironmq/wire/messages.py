@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_BATCH = 100
-"""Messages in one post, reservation, peek or deletion."""
+"""Maximum number of messages in one post, reservation, peek or deletion."""
 MAX_DELAY_S = 604_800
 MAX_TIMEOUT_S = 86_400
 MAX_WAIT_S = 30
 MAX_REPLACED_BYTES = 1_048_576
-"""The largest body of bytes that are no text which is shown as text as well."""
+"""The largest non-text body that is also shown as text."""
 RESERVATION_REQUIRED = "A reservation_id is required"
-"""What touch, release, and deleting a reserved message without its reservation are refused with; clients know it."""
+"""The refusal of touch, release, and deletion of a reserved message without its reservation; clients match this
+text.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +33,10 @@ class ReserveRequest:
     """A request to reserve messages.
 
     Attributes:
-        count: How many at most.
-        timeout_s: Seconds to reserve them, None for the queue's own.
-        wait_s: Seconds to wait for a first one.
-        delete: Delete them at once.
+        count: Maximum number of messages.
+        timeout_s: Seconds to reserve them; None for the queue's setting.
+        wait_s: Seconds to wait for the first one.
+        delete: Whether to delete them at once.
     """
 
     count: int
@@ -49,8 +51,8 @@ class Deletion:
 
     Attributes:
         message_id: The message.
-        reservation_id: Its reservation, None when none was shown.
-        subscriber_name: Who acknowledges a push, None when the request does not say.
+        reservation_id: Its reservation; None when none was given.
+        subscriber_name: Who acknowledges a push; None when the request does not say.
     """
 
     message_id: str
@@ -62,7 +64,7 @@ def parse_messages(fields: Fields) -> list[NewMessage]:
     """The messages of a post, in order.
 
     Raises:
-        Invalid: None or too many, or one is not acceptable.
+        Invalid: No messages, too many, or an invalid one.
     """
     given = listed(fields, "messages")
     if not given:
@@ -86,7 +88,7 @@ def _message(given: Any) -> NewMessage:
 
 
 def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
-    """The message of a webhook request: the body's bytes as they are, whatever they are.
+    """The message of a webhook request: the body's bytes, unchanged and uninterpreted.
 
     Args:
         body: The request's body.
@@ -100,7 +102,7 @@ def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
 
 
 def parse_reserve(fields: Fields) -> ReserveRequest:
-    """Read a reservation request. Timeouts below the documented 30 seconds are taken: clients use them.
+    """Read a reservation request. Timeouts below the documented 30 seconds are accepted, because clients use them.
 
     Raises:
         Invalid: Wrong type or out of range.
@@ -117,7 +119,7 @@ def parse_peek(query: Mapping[str, str]) -> int:
     """How many messages a peek asks for.
 
     Raises:
-        Invalid: No number, or too many.
+        Invalid: Not a number, or too large.
     """
     count = number_in_query(query, "n", default=1)
     if count > MAX_BATCH:
@@ -133,7 +135,7 @@ def _reservation(fields: Fields) -> str:
 
 
 def parse_touch(fields: Fields) -> tuple[str, int | None]:
-    """(reservation id, seconds or None for the queue's own) of a touch.
+    """(reservation id, seconds or None for the queue's setting) of a touch.
 
     Raises:
         Invalid: No reservation id, wrong type or out of range.
@@ -153,7 +155,7 @@ def parse_release(fields: Fields) -> tuple[str, int]:
 def parse_deletion(message_id: str, fields: Fields, query: Mapping[str, str]) -> Deletion:
     """Read a request to delete one message.
 
-    The query counts where the body says nothing: it holds the capability of ``Iron-Subscriber-Message-Url``, for
+    The query is used for what the body leaves out: it contains the capability from ``Iron-Subscriber-Message-Url``, for
     subscribers that send a bare DELETE.
 
     Raises:
@@ -167,11 +169,11 @@ def parse_deletion(message_id: str, fields: Fields, query: Mapping[str, str]) ->
 
 
 def parse_deletions(fields: Fields) -> list[Deletion] | None:
-    """The messages of a batch deletion, without repetitions; None when no ``ids`` are given, which clears the queue.
+    """The messages of a batch deletion, without duplicates; None when there are no ``ids``, which clears the queue.
 
     Raises:
-        Invalid: ``ids`` is not an array of 1..100 messages; null is no array, so that it never clears a queue.
-        MessageNotFound: One could never be a message.
+        Invalid: ``ids`` is not an array of 1..100 messages; null is not an array, so it never clears a queue.
+        MessageNotFound: One is not a valid message id.
     """
     if "ids" not in fields:
         return None
@@ -184,7 +186,7 @@ def parse_deletions(fields: Fields) -> list[Deletion] | None:
 
 
 def _deletion(given: Any) -> Deletion:
-    """``{"id", "reservation_id"?, "subscriber_name"?}`` or the plain id; ids as numbers are taken too."""
+    """``{"id", "reservation_id"?, "subscriber_name"?}`` or just the id; numeric ids are accepted, too."""
     entry = given if isinstance(given, dict) else {"id": given}
     message_id = entry.get("id")
     if isinstance(message_id, int) and not isinstance(message_id, bool):
@@ -203,16 +205,16 @@ def _deletion(given: Any) -> Deletion:
 def render_message(
     message_id: str, body: bytes, *, reserved_count: int, reservation_id: str | None = None
 ) -> dict[str, object]:
-    """A message as it is shown. Bytes that are no UTF-8 text come replaced in ``body`` and exact in ``body_base64``.
+    """A message as shown to clients. A body that is not UTF-8 is shown with replacements in ``body`` and exactly in
+    ``body_base64``.
 
-    Of more than a megabyte of such bytes only the exact form is shown, so that they fit into an answer; ``body`` is
-    empty then.
+    If it is larger than a megabyte, ``body`` is empty and only the exact form is shown, so that it fits into an answer.
 
     Args:
         message_id: Its id.
         body: Its bytes.
         reserved_count: Times it was reserved.
-        reservation_id: Only where it was just reserved.
+        reservation_id: Only when it has just been reserved.
     """
     shown: dict[str, object] = {"id": message_id}
     try:

@@ -14,17 +14,17 @@ _UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f/\ufffd\ud800-\udfff]")
 
 
 def check_queue_name(name: str, what: str = "Queue name") -> str:
-    """The name, if a queue may have it: anything but ``/`` and control characters (clients use spaces, ``:``, ``+``,
+    """The name, if valid for a queue: anything except ``/`` and control characters (clients use spaces, ``:``, ``+``,
     ``=``).
 
-    The replacement character is refused too: it is what a gateway makes of bytes that are not UTF-8.
+    The replacement character is refused too, because gateways put it in place of bytes that are not UTF-8.
 
     Args:
         name: Decoded.
-        what: How an error calls it.
+        what: How errors refer to it.
 
     Raises:
-        Invalid: It may not.
+        Invalid: It is not valid.
     """
     if not name:
         raise Invalid(f"{what} must not be empty")

@@ -1,8 +1,7 @@
-"""The policy simulator on the wire: a policy in the words of the protocol that has it, an outage as windows,
-and the forecast as JSON.
+"""The policy simulator on the wire: a policy in the terms of its protocol, an outage as windows, and the forecast as
+JSON.
 
-The command line reads and shows the same (``pushhub simulate policy``). Imported when somebody asks for a simulation,
-never before.
+The command line uses the same format (``pushhub simulate policy``). Imported only when a simulation is requested.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.history import History
 
 MAX_DURATION_S: Final = 604_800
-"""Messages come, and trouble lasts, for a week at most."""
+"""Maximum duration of traffic and outages: a week."""
 MAX_RATE: Final = 1000
 MIN_RATE: Final = 0.001
 MAX_WINDOWS: Final = 60
@@ -42,7 +41,7 @@ DEFAULT_DURATION_S: Final = 3600
 DEFAULT_LIFE_S: Final = 604_800
 
 CIRCUIT: Final = Circuit(failures=20)
-"""That of webhooks' endpoints."""
+"""The default for webhook endpoints."""
 
 COMPARISONS: Final = ("no_circuit", "default", "nothing")
 
@@ -53,12 +52,12 @@ _WEBHOOKS = {"schedule"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What policies of a protocol come with unless asked otherwise.
+    """Defaults of a protocol's policies.
 
     Attributes:
-        policy: Its own default.
-        timeout_s: Seconds that a subscriber has for its answer.
-        standard: Whether answers are obeyed and there is a circuit.
+        policy: The protocol's default policy.
+        timeout_s: Seconds that a subscriber has to answer.
+        standard: Whether what answers ask for is obeyed, and there is a circuit.
     """
 
     policy: RetryPolicy
@@ -73,12 +72,12 @@ WEBHOOKS: Final = Kind(policy=SCHEDULES["svix"], timeout_s=30, standard=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationRequest:
-    """What is asked for.
+    """A simulation request.
 
     Attributes:
-        plan: To be tried.
-        compared: Another one to set beside it; None for none.
-        compared_with: What sets that one apart, one of :data:`COMPARISONS`.
+        plan: The plan to simulate.
+        compared: Another plan for comparison; None for none.
+        compared_with: How that one differs, one of :data:`COMPARISONS`.
     """
 
     plan: Plan
@@ -90,7 +89,7 @@ def parse_simulation(fields: Fields) -> SimulationRequest:
     """Read a request.
 
     Raises:
-        Invalid: Something has the wrong type, is out of range, or does not belong together.
+        Invalid: A field has the wrong type or is out of range, or fields contradict each other.
     """
     kind, policy = _policy(section(fields, "policy") or {})
     windows = tuple(_window(each) for each in _some(fields, "outage", MAX_WINDOWS))
@@ -132,13 +131,13 @@ def parse_simulation(fields: Fields) -> SimulationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Whose history is asked for.
+    """A request for a subscriber's history.
 
     Attributes:
         queue: Name of the queue.
         subscriber: Its id or its name.
-        since: Epoch milliseconds.
-        until: Likewise.
+        since: Start, epoch milliseconds.
+        until: End, epoch milliseconds.
     """
 
     queue: str
@@ -148,10 +147,10 @@ class ReplayRequest:
 
 
 def parse_replay(fields: Fields) -> ReplayRequest | None:
-    """Read whose history a request wants for its outage; None where it wants none.
+    """The subscriber whose history a request wants as its outage; None if it wants none.
 
     Raises:
-        Invalid: Something is missing, has the wrong type, or is out of range.
+        Invalid: A field is missing, has the wrong type, or is out of range.
     """
     given = section(fields, "replay")
     if given is None:
@@ -168,7 +167,7 @@ def parse_replay(fields: Fields) -> ReplayRequest | None:
 
 
 def _named(given: Fields, name: str) -> str:
-    """A name or an id. Nothing that has another shape is stored, so it is only kept from being too long for a key."""
+    """A name or an id. Nothing stored matches a malformed one, so only its length is limited, to fit a key."""
     value = text(given, name)
     if not value:
         raise Invalid(f"{name} is missing in replay")
@@ -178,7 +177,7 @@ def _named(given: Fields, name: str) -> str:
 
 
 def _moment(given: Fields, name: str) -> int | None:
-    """A time, ``2026-11-01`` or ``2026-11-01T12:00:00Z``, as epoch milliseconds; UTC where it says no zone."""
+    """A time, ``2026-11-01`` or ``2026-11-01T12:00:00Z``, as epoch milliseconds; UTC unless it has a time zone."""
     value = text(given, name)
     if value is None:
         return None
@@ -285,7 +284,7 @@ def _checked(value: Any, name: str, *, least: float, most: float) -> float:
 
 
 def render_plan(plan: Plan) -> dict[str, object]:
-    """What was tried, defaults filled in."""
+    """The simulated plan, with defaults filled in."""
     return {
         "policy": _render_policy(plan.policy),
         "timeout": plan.timeout_s,
@@ -312,7 +311,7 @@ def _render_policy(policy: RetryPolicy) -> dict[str, object]:
 
 
 def render_windows(endpoint: Endpoint) -> list[dict[str, object]]:
-    """Times of trouble as a request has them."""
+    """Outage windows in request format."""
     return [
         {
             "start": each.begins // 1000,
@@ -330,7 +329,7 @@ def render_windows(endpoint: Endpoint) -> list[dict[str, object]]:
 
 
 def request_of(told: History) -> dict[str, object]:
-    """The request that has a subscriber's history for its outage."""
+    """A request with a subscriber's history as its outage."""
     return {
         "outage": render_windows(told.endpoint),
         "rate": min(float(MAX_RATE), max(MIN_RATE, told.rate)),
@@ -341,7 +340,7 @@ def request_of(told: History) -> dict[str, object]:
 
 
 def render_history(told: History) -> dict[str, object]:
-    """What a subscriber's history was read as."""
+    """A subscriber's history as the simulator uses it."""
     return {
         "from": iso_time(told.starts_at),
         "messages": told.messages,
@@ -384,7 +383,7 @@ def render_forecast(forecast: Forecast) -> dict[str, object]:
 
 
 def notes(forecast: Forecast) -> list[str]:
-    """What a reader of a forecast has to know."""
+    """Notes that a reader of a forecast needs."""
     told = ["Cost is calculated from list prices (us-east-1), for messages of 1 KB that are posted one by one."]
     if forecast.sample > 1:
         told.append(

@@ -1,6 +1,6 @@
-"""What a project is told of itself, whatever protocol its messages came by.
+"""Information for a project about itself, whatever protocol its messages used.
 
-IronMQ has nothing like it; it is named and worded as its other answers are.
+IronMQ has no equivalent; names and style follow its other answers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MAX_HOURS = 168
 
 
 def parse_hours(query: Mapping[str, str]) -> int:
-    """How many hours are asked for.
+    """Number of hours requested.
 
     Raises:
-        Invalid: No number from 1 to a week's.
+        Invalid: Not a number from 1 to the hours of a week.
     """
     hours = number_in_query(query, "hours", default=DEFAULT_HOURS)
     if not 1 <= hours <= MAX_HOURS:
@@ -35,7 +35,7 @@ def parse_hours(query: Mapping[str, str]) -> int:
 
 
 def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
-    """Hours with what went on in each."""
+    """Activity by hour."""
     return {
         "hours": [
             {
@@ -51,7 +51,7 @@ def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
 
 
 def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
-    """Hours with what went on at a subscriber in each, and how long it took on average."""
+    """Activity at a subscriber by hour, with the average duration of an attempt."""
     return {
         "hours": [
             {
@@ -68,7 +68,7 @@ def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
 
 
 def render_verdict(told: ReportedVerdict) -> dict[str, object]:
-    """Whether everything of a project is accounted for."""
+    """Whether every message of a project is accounted for."""
     return {"from": told.first, "to": told.last, "as_of": told.as_of, "verdict": told.verdict}
 
 

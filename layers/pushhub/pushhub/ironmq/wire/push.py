@@ -30,9 +30,9 @@ class IronMqTarget:
 
     Attributes:
         queue: Queue name, decoded.
-        project: Its project, or None for the subscriber's own.
-        token: That project's token, or None with ``project``.
-        host: Host and port of another hub, or None for this one.
+        project: The queue's project; None for the subscriber's own.
+        token: A token of that project; None when ``project`` is.
+        host: Host and port of another hub; None for this one.
     """
 
     queue: str
@@ -109,16 +109,16 @@ def push_headers(
     allowance: int,
     signature: Mapping[str, str],
 ) -> dict[str, str]:
-    """The headers of one push. Per-message headers win over the subscriber's; the hub's own win over both.
+    """The headers of one push. Per-message headers override the subscriber's; the hub's own override both.
 
     Args:
         base_url: Public base URL of this hub, without a trailing slash.
         queue: The queue pushed from.
         message: The message pushed.
-        subscriber: Who is pushed to.
-        attempt: Number of the attempt; makes the reservation id.
-        allowance: How many messages may come of it; a subscriber may be a queue of this hub.
-        signature: The headers that sign it, if it is signed.
+        subscriber: The subscriber pushed to.
+        attempt: Number of the attempt; part of the reservation id.
+        allowance: How many messages may derive from it, because a subscriber may be a queue of this hub.
+        signature: The signature headers, if it is signed.
     """
     reservation = push_reservation_id(queue.secret, message.message_id, subscriber.subscriber_id, attempt)
     url = message_url(base_url, message.project, message.queue, message.message_id)
@@ -135,7 +135,7 @@ def push_headers(
 
 
 def layered(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Later layers replace earlier ones whatever the case of the name; the later spelling is kept."""
+    """Later layers replace earlier ones, ignoring the case of names; the later spelling is kept."""
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
         for name, value in layer.items():

@@ -27,13 +27,13 @@ MAX_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushSettingsGiven:
-    """The ``push`` object of a request; None where nothing was asked for.
+    """The ``push`` object of a request; None for settings that are missing.
 
     Attributes:
-        subscribers: The whole new list; empty when an empty one was asked for (which is refused later).
+        subscribers: The complete new list; empty if the request has an empty one (which is refused later).
         retries: Tries after the first.
         retries_delay: Seconds between tries.
-        error_queue: Its name, empty to have none.
+        error_queue: Its name; empty for none.
     """
 
     subscribers: tuple[AskedSubscriber, ...] | None = None
@@ -44,10 +44,10 @@ class PushSettingsGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterSettings:
-    """The ``dead_letter`` object of a request; None where nothing was asked for.
+    """The ``dead_letter`` object of a request; None for settings that are missing.
 
     Attributes:
-        queue_name: The target queue, empty to have none.
+        queue_name: The target queue; empty for none.
         max_reservations: Reservations allowed.
     """
 
@@ -57,15 +57,15 @@ class DeadLetterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """What a create or update request asks for; None where nothing was asked for.
+    """The settings in a create or update request; None for those that are missing.
 
     Attributes:
         type: The queue's type.
         message_timeout: Default reservation in seconds.
-        message_expiration: Life of a message in seconds.
+        message_expiration: Lifetime of a message in seconds.
         push: Push settings.
         dead_letter: Dead-letter settings.
-        alerts: The whole new list of alerts.
+        alerts: The complete new list of alerts.
     """
 
     type: QueueType | None = None
@@ -81,9 +81,9 @@ class Page:
     """Which queue names to list.
 
     Attributes:
-        limit: How many at most.
-        after: Only those greater than this name.
-        prefix: Only those that begin so.
+        limit: Maximum number of names.
+        after: Only names greater than this one.
+        prefix: Only names that begin with this.
     """
 
     limit: int
@@ -110,7 +110,7 @@ def parse_queue(fields: Fields) -> QueueSettings:
 
 
 def _type(queue: Fields) -> QueueType | None:
-    # Older revisions of the API called it push_type; taking it silently for nothing would make the wrong kind of queue.
+    # Older versions of the API called it push_type; ignoring that would silently create the wrong type of queue.
     given = text(queue, "type") or text(queue, "push_type")
     if not given:
         return None
@@ -144,10 +144,10 @@ def _dead_letter(dead_letter: Fields | None) -> DeadLetterSettings | None:
 
 
 def parse_page(query: Mapping[str, str]) -> Page:
-    """Read the query of a list request; a page size over the maximum is the maximum.
+    """Read the query of a list request; a page size above the maximum is reduced to it.
 
     Raises:
-        Invalid: The page size is no number.
+        Invalid: The page size is not a number.
     """
     return Page(
         limit=min(number_in_query(query, "per_page", default=DEFAULT_PER_PAGE), MAX_PER_PAGE),
@@ -157,7 +157,7 @@ def parse_page(query: Mapping[str, str]) -> Page:
 
 
 def render_queue(queue: Queue) -> dict[str, object]:
-    """Queue info without the counts, as a create request answers it. The secret is never shown."""
+    """Queue info without the counts, as in the answer to a create request. The secret is never shown."""
     shown: dict[str, object] = {
         "project_id": queue.project,
         "id": queue.uid,

@@ -1,8 +1,8 @@
-"""Push statuses on the wire: what each subscriber of a message last answered.
+"""Push statuses on the wire: the last answer of each subscriber of a message.
 
-The documents call the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``,
-``msg`` and ``last_try_at`` are absent before the first try. ``status`` is there only to say that the message expired
-first. ``state`` and ``next_try_at`` are the hub's own: how the delivery stands (in unicast the one delivery of all
+The documentation calls the subscriber ``name``, the real service ``subscriber_name``; both are given. ``status_code``,
+``msg`` and ``last_try_at`` are absent before the first try. ``status`` is present only if the message expired first.
+``state`` and ``next_try_at`` are our additions: the state of the delivery (in unicast, the one delivery for all
 subscribers), and when this subscriber is asked next.
 """
 
@@ -28,18 +28,18 @@ RESERVED_STATUS = 202
 NOT_ACKNOWLEDGED = "Not acknowledged in time"
 EXPIRED = "expired"
 STATES = (DeliveryState.RETRYING.value, DeliveryState.RESERVED.value, DeliveryState.EXHAUSTED.value)
-"""States of deliveries that can be listed: those of what failed and did not arrive. Nothing else is in an index."""
+"""States of deliveries that can be listed: those that failed and were not delivered. No others are in an index."""
 
 NEVER_TRIED = "Message expired before it was pushed"
 
 
 def render_statuses(queue: Queue, message: Message, deliveries: Mapping[str, Delivery]) -> list[dict[str, object]]:
-    """One status per subscriber the message is owed to, in the order of the queue's subscribers at its acceptance.
+    """One status per subscriber the message is owed to, in the order the queue's subscribers had at its acceptance.
 
     Args:
-        queue: As it is now. Who was asked already is shown as it was asked, who was not as it is now.
+        queue: Its current state. Subscribers already asked are shown as they were at that time, others as they are now.
         message: A message of a push queue.
-        deliveries: Each of its deliveries by ``subscriber_id``; in unicast the one under ``*``.
+        deliveries: Its deliveries by ``subscriber_id``; in unicast, the single one under ``*``.
     """
     return [
         _status(queue, subscriber_id, deliveries["*" if message.unicast else subscriber_id])
@@ -49,12 +49,12 @@ def render_statuses(queue: Queue, message: Message, deliveries: Mapping[str, Del
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateQuery:
-    """Which deliveries of a queue are looked for.
+    """A query for deliveries of a queue.
 
     Attributes:
         state: Retrying, reserved or exhausted.
         count: How many deliveries to look at.
-        after: Cursor of the answer before; None to begin.
+        after: Cursor from the previous answer; None to begin.
     """
 
     state: DeliveryState
@@ -63,10 +63,10 @@ class StateQuery:
 
 
 def parse_state_query(query: Mapping[str, str]) -> StateQuery:
-    """Which deliveries a query looks for.
+    """Read a query for deliveries.
 
     Raises:
-        Invalid: Another state, too many, or no cursor.
+        Invalid: Unknown state, too many deliveries, or an invalid cursor.
     """
     state = query.get("state", "")
     if state not in STATES:
@@ -78,7 +78,7 @@ def parse_state_query(query: Mapping[str, str]) -> StateQuery:
 
 
 def render_deliveries(queue: Queue, deliveries: Iterable[Delivery]) -> list[dict[str, object]]:
-    """Deliveries with their messages' ids, each as the status of whom it is owed to."""
+    """Deliveries with their messages' ids, each in the form of its subscriber's status."""
     return [
         {
             "message_id": each.message_id,
@@ -118,7 +118,7 @@ def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, o
 
 
 def told_message(delivery: Delivery, subscriber_id: str) -> str:
-    """What to tell of a subscriber's last answer."""
+    """A description of a subscriber's last answer."""
     status = delivery.status(subscriber_id)
     given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)
     if status.status_code is None:
@@ -127,9 +127,9 @@ def told_message(delivery: Delivery, subscriber_id: str) -> str:
 
 
 def asked_as(queue: Queue, subscriber_id: str, delivery: Delivery) -> tuple[str, str]:
-    """Name and URL of a subscriber: as it was asked last, or else as it is now.
+    """Name and URL of a subscriber: as they were when it was last asked, otherwise as they are now.
 
-    Both empty when it was removed before it was asked.
+    Both are empty if it was removed before it was asked.
     """
     status = delivery.status(subscriber_id)
     if status.url is not None:

@@ -1,4 +1,4 @@
-"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}`` and our additions ``timeout`` and
+"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}``, and our additions ``timeout`` and
 ``signing``.
 """
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_SUBSCRIBERS_BYTES = 65_536
-"""The largest list of subscribers a queue may have, in bytes of JSON (IronMQ v3: 64 KB)."""
+"""Maximum size of a queue's list of subscribers, in bytes of JSON (IronMQ v3: 64 KB)."""
 
 NO_SUBSCRIBER = "Push queues must have at least one subscriber"
-"""What a push queue without subscribers is refused with; clients look for these words."""
+"""The refusal of a push queue without subscribers; clients look for these words."""
 
 MAX_URL_BYTES = 2048
 MAX_NAME_BYTES = 255
@@ -32,17 +32,17 @@ DEFAULT_TIMEOUT_S = 10
 MAX_TIMEOUT_S = 180
 
 MAX_SIGNED = 50
-"""Subscribers of a queue that may be signed for: each has its own keys, which are encrypted one by one."""
+"""Maximum number of subscribers per queue with signing: each has its own keys, encrypted one by one."""
 
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSubscriber(Subscriber):
-    """A subscriber as its owner asks for it.
+    """A subscriber as requested by its owner.
 
     Attributes:
-        signing: What is to become of its signing keys.
+        signing: Requested change to its signing keys.
     """
 
     signing: SigningChange = field(default=KEEP)
@@ -50,13 +50,13 @@ class AskedSubscriber(Subscriber):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """What is to be tried again.
+    """A request to retry what a subscriber missed.
 
     Attributes:
         subscriber: Name of the subscriber.
         count: How many deliveries of the queue to look at, 1..100.
-        after: Cursor of the part before; None to begin.
-        dry_run: Only count.
+        after: Cursor from the previous page; None to begin.
+        dry_run: Whether only to count.
     """
 
     subscriber: str
@@ -66,7 +66,7 @@ class ReplayRequest:
 
 
 def parse_replay(fields: Fields) -> ReplayRequest:
-    """What is to be tried again for a subscriber.
+    """Read a replay request.
 
     Raises:
         Invalid: Wrong type or out of range.
@@ -95,12 +95,12 @@ def parse_subscriber_request(fields: Fields) -> tuple[AskedSubscriber, ...]:
 
 
 def parse_subscribers(given: Sequence[Any]) -> tuple[AskedSubscriber, ...]:
-    """Subscribers as asked for; their ``subscriber_id`` is still empty.
+    """The requested subscribers, with an empty ``subscriber_id``.
 
-    Several may have the same name: IronMQ takes that, and its own Ruby suite makes such queues.
+    Several may share a name: IronMQ accepts that, and its own Ruby test suite creates such queues.
 
     Raises:
-        Invalid: One is not acceptable, or more are to be signed for than may be.
+        Invalid: One is invalid, or too many use signing.
     """
     asked = tuple(_subscriber(each) for each in given)
     check_signed(sum(each.signing.on is True for each in asked))
@@ -108,10 +108,10 @@ def parse_subscribers(given: Sequence[Any]) -> tuple[AskedSubscriber, ...]:
 
 
 def check_signed(count: int) -> None:
-    """Refuse more subscribers that are signed for than a queue may have.
+    """Refuse more subscribers with signing than a queue may have.
 
     Raises:
-        Invalid: There are.
+        Invalid: There are too many.
     """
     if count > MAX_SIGNED:
         raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can be signed for")
@@ -140,9 +140,9 @@ def _name(given: Fields) -> str:
 
 
 def _url(url: str) -> str:
-    """The URL, if it may be one; what its scheme asks for is checked by its target.
+    """The URL, if it is plausible; its target checks what its scheme requires.
 
-    Errors never repeat it: it may hold a password or token.
+    Errors never repeat it, because it may contain a password or token.
     """
     if not url:
         raise Invalid("Subscriber url is required")
@@ -185,7 +185,7 @@ def check_subscribers_size(subscribers: Sequence[Subscriber]) -> None:
 
 
 def render_subscriber(subscriber: Subscriber) -> dict[str, object]:
-    """A subscriber as queue info shows it; our additions only where they differ from IronMQ's way."""
+    """A subscriber as queue info shows it; our additions appear only where they differ from IronMQ's behaviour."""
     shown: dict[str, object] = {"name": subscriber.name, "url": subscriber.url}
     if subscriber.headers:
         shown["headers"] = dict(subscriber.headers)
