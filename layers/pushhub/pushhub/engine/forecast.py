@@ -58,7 +58,7 @@ PILOT = 30
 """Lots in the run that measures how much work a lot causes."""
 
 FEWEST, MOST = 10, 5_000
-"""Maximum number of lots in a forecast."""
+"""Minimum and maximum number of lots in a forecast."""
 
 TOLD = 32
 """Maximum number of attempts of a partly failed lot that the circuit is told of."""

@@ -2,7 +2,6 @@
 
 That happens soon after each delivery is done rather than at the end of the batch: one slow endpoint must not hold up
 its neighbours' retries.
-hold back its neighbours' retries.
 
 Waiting for an answer costs a thread, not a run of the function. While a run waits for a slow endpoint, it receives and
 processes further orders itself, as long as they cannot outlast it. And no subscriber gets more threads than its answers
@@ -265,7 +264,7 @@ class Push:
     def _to_slow_lane(self, run: _Run, orders: Sequence[Received]) -> None:
         """Move orders to the slow lane at once, or, from the lane itself, back to its end after some time.
 
-        They are packed anew, and never stay in the SQS message they came in: another order of that message may be in
+        They are packed again, and never stay in the SQS message they came in: another order of that message may be in
         progress.
         """
         if run.slow is None:

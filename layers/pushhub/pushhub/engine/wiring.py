@@ -129,7 +129,7 @@ class EnginePorts(Protocol):
 
     @property
     def executor(self) -> Executor:
-        """Runs attempts side by side."""
+        """Runs attempts in parallel."""
         ...
 
     @property

@@ -24,8 +24,7 @@ MESSAGE = "M"
 """Sort key of a message's item. The stream filter in the template uses it, because entries produce no records."""
 
 AVAILABLE = "0#"
-"""Prefix of a place that nobody has taken a message from yet: the rest begins with its id, so these are in the order of
-the queue."""
+"""Prefix of the place of a message that was never reserved. The id follows, so these places are in queue order."""
 
 AWAY = "1#"
 """Prefix of a place where a message is or was reserved or delayed; followed by the end of that, then the id."""

@@ -2,7 +2,7 @@
 
 A message's rank is its id, which rises with time. Reserving a message moves its entry behind all available ones, so the
 front of the queue is always one short, consistent query away, however many messages are reserved or delayed. Messages
-that came back (their reservation or delay ended, or they were released) are found among the entries whose time is past,
+that came back (their reservation or delay ended, or they were released) are found among the entries with a past time,
 and merged by rank. Nobody has to put them back first.
 
 Several consumers of one queue would all try to take the same front. So each call first tries only its first message,
@@ -59,9 +59,9 @@ _THREADS = 8
 _MOST_SLICES = 64
 _FEWEST_SLICES = 16
 _CROWDED_ENTRIES = 640
-"""Number of slices into which competing consumers divide the front of a queue: chosen to give slices of about this many
-messages, within these bounds. With 16 consumers and 64 slices, two of them pick the same slice in one of four calls,
-which costs one wasted write.
+"""Competing consumers divide the front of a queue into slices. Their number times the number of messages requested is
+about this, but they are never fewer or more than these bounds. With 16 consumers and 64 slices,
+two of them pick the same slice in one of four calls, which costs one wasted write.
 """
 _CROWDED_MS = 5_000
 """How long a consumer that lost a message to another one avoids the others."""

@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 _PAGE = 1000
 """Entries read at once after the first page; also the number of returned messages considered together."""
 SHARDS = 8
-"""Parts of the entries of a queue that is posted to fast: each takes 1,000 writes a second, which are 250 messages'."""
+"""Partitions for the entries of a fast queue: each takes 1,000 writes a second, enough for 250 messages."""
 MARK = "!"
 """Sort key, before all places, of the item that tells consumers that there are further shards, and until when (at
 least) messages go there.
