@@ -6,14 +6,14 @@
     ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
     │   ├── Invalid               malformed, wrong type, out of range
     │   ├── TooLarge              body over the limit
-    │   ├── Unanswerable          what is asked for does not fit into an answer
+    │   ├── Unanswerable          the result does not fit into an answer
     │   ├── Unauthorized          no token, or not one of this project
     │   ├── Forbidden             wrong or timed-out reservation, immutable setting
     │   └── NotFound              queue, message, store ... unknown
     │       ├── QueueNotFound
     │       └── MessageNotFound
     ├── Conflict                  somebody else wrote first; look again
-    └── Unavailable               a service we depend on did not answer; nothing may be assumed
+    └── Unavailable               a service we depend on did not answer; the effect is unknown
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The sender: one HTTP request to a subscriber, guarded, bounded,
-and reported as an :class:`~pushhub.base.verdict.Answer`.
+"""The sender: one HTTP request to a subscriber, guarded, bounded, and reported as an
+:class:`~pushhub.base.verdict.Answer`.
 
 It uses a single stateless ``requests`` session: no proxies or credentials from the environment, no cookies, no
 redirects. What a failure's ``error_class`` says:

@@ -104,8 +104,7 @@ class ErrorQueuePost:
             elif _is_error_message(message) and (
                 message.hops >= MAX_HOPS or message.allowance(delivery.subscriber_id) < 1
             ):
-                # An error message about the original failure exists already; another one about itself could go on for
-                # ever.
+                # This is itself an error message about a chain that was cut off; reporting it as well would never end.
                 self._skip([order], "too_many_hops")
             else:
                 yield message, delivery

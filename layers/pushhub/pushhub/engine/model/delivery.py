@@ -8,7 +8,7 @@ r"""The delivery state machine: given a delivery and what happened, the next del
        |                   |  |               |                                  |
        |  2xx              |  ack             | 2xx / ack      (un-acked 202, none left)
        +-----------------> DELIVERED / ACKNOWLEDGED <--------+
-    any unsettled state: EXPIRED when the message's time is over, CANCELLED when its owner deletes it
+    any unsettled state: EXPIRED when the message expires, CANCELLED when its owner deletes it
 
 Hub protocol: POLLING after an asynchronous answer (a failed poll makes it RETRYING, still with its ``update_url``);
 HELD instead of EXHAUSTED when the policy says so, until :func:`resume`; an answer that postpones leaves it PENDING with

@@ -35,7 +35,7 @@ class DynamoDBDescendants:
         if count > self._most:
             return False
         key: Item = {"pk": text(f"{project_id}#ROOT#{root_id}"), "sk": text("DESCENDANTS")}
-        # Short, because a message may have a thousand causes; the chance that two are the same is one in 10^13 then.
+        # Short, because a message may have a thousand causes; even then, a collision has a chance of one in 10^13.
         short = hashlib.sha256(cause.encode()).hexdigest()[:16]
         try:
             self._table.update(

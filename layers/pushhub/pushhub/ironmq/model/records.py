@@ -50,7 +50,7 @@ def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: 
     """The record of a pull queue's message that was put, reserved, released or removed.
 
     A removed message counts as delivered if a consumer held it, exhausted if it was moving to a dead-letter queue,
-    expired if its time was over, and otherwise cancelled: it was free, so it was deleted by its id.
+    expired if its lifetime was over, and otherwise cancelled: it was free, so it was deleted by its id.
 
     Args:
         before: The previous state; None when it was just put.

@@ -60,8 +60,8 @@ _MOST_SLICES = 64
 _FEWEST_SLICES = 16
 _CROWDED_ENTRIES = 640
 """Competing consumers divide the front of a queue into slices. Their number times the number of messages requested is
-about this, but they are never fewer or more than these bounds. With 16 consumers and 64 slices,
-two of them pick the same slice in one of four calls, which costs one wasted write.
+about this, but they are never fewer or more than these bounds. With 16 consumers and 64 slices, two of them pick
+the same slice in one of four calls, which costs one wasted write.
 """
 _CROWDED_MS = 5_000
 """How long a consumer that lost a message to another one avoids the others."""
@@ -184,7 +184,6 @@ class DynamoDBPullStore:
 
         With several consumers, a call may return fewer messages than there are, and not those at the very front; a
         consumer that is alone gets the first ones.
-        it returns the first ones.
         """
         call = self._call(project_id, pull_uid, count=count, timeout_ms=timeout_ms, now=now)
         try:

@@ -246,7 +246,7 @@ class PullPlaces:
             yield from found
             if not more:
                 return
-            # "!" sorts before every character of a place, so nothing lies between the last one read and this.
+            # "!" sorts before every character of a place, so nothing is between the last place read and this.
             after = f"{found[-1].place}!" if found else AVAILABLE
             read = self._read(shard_key(project_id, pull_uid, shard), after, AWAY, _PAGE)
             found = [decode_candidate(each) for each in read]
