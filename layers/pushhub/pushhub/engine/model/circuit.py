@@ -78,7 +78,7 @@ class Circuit:
 
 
 class CircuitState(StrEnum):
-    """Where a circuit stands."""
+    """The state of a circuit."""
 
     CLOSED = "closed"
     OPEN = "open"

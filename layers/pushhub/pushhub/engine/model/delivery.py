@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery stands."""
+    """The state of a delivery."""
 
     PENDING = "pending"
     RETRYING = "retrying"
@@ -87,7 +87,7 @@ class Attempt:
         bytes_out: Bytes of the request body.
         bytes_in: Bytes of the answer's body.
         wait_before_ms: From the end of the previous attempt (or from acceptance) to the start of this one.
-        wait_after_ms: Until the next look at the delivery; None when there is none.
+        wait_after_ms: Until the next step of the delivery; None when there is none.
         subscriber: Name of the subscriber asked; empty when it has none or is unknown.
         dialect: Dialect it was sent in, see :func:`pushhub.engine.model.queue.dialect_of`.
         tries_max: Tries the retry policy allowed at the time; None for no limit, or unknown.
@@ -147,7 +147,7 @@ class Delivery:
         targets: Subscribers to ask in turn; one except for unicast.
         accepted_at: Epoch milliseconds of the message's acceptance.
         expires_at: Epoch milliseconds of the message's expiry.
-        state: Where it stands.
+        state: Its state.
         due_at: Epoch milliseconds of the next step: the next try, or the end of the reservation. None when settled.
         tries: Tries used up (unicast: whole rounds).
         attempts: Requests made.
