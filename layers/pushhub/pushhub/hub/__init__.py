@@ -1,1 +1,1 @@
-"""The Spree hub protocol (v5): JSON messages, answers that carry new ones, polling."""
+"""The Spree hub protocol (v5): JSON messages, answers that can carry new messages, polling."""

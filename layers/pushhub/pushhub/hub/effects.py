@@ -1,9 +1,8 @@
-"""What an answer of a service asks for, done once: children, parameters, notifications.
+"""Carries out what a service's answer asks for, once: children, parameters, notifications.
 
-The answer of an attempt is recorded before anything follows from it, and what follows is named after it: ids of
-children come from delivery, attempt and place in the answer; a parameter carries the time of its request; a
-notification counts each attempt once. So everything here may be repeated, by a duplicate or after a crash, and comes to
-the same.
+The answer is recorded before it takes effect, and each effect is derived from it: a child's id comes from the delivery,
+the attempt and its place in the answer; a parameter carries the time of its request; a notification counts each attempt
+once. So everything here is idempotent and may be repeated, by a duplicate or after a crash.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Answered:
     Attributes:
         message: The accepted copy.
         content: Its content.
-        delivery: As it was when the attempt began.
-        mapping: Whose service answered.
+        delivery: The delivery as it was when the attempt began.
+        mapping: The mapping whose service answered.
         answer: The recorded answer.
         reading: What it means.
     """
@@ -72,7 +71,7 @@ class Answered:
 
 
 class EffectSettings(Mappings, Parameters, Protocol):
-    """Parameters, and the mappings they are attached to."""
+    """Stored parameters, and the mappings they are attached to."""
 
 
 class EffectLog(WriteEntries, CountNotices, Protocol):
@@ -86,7 +85,7 @@ class HubEffects:
         settings: Parameters and mappings.
         log: Notifications and children.
         intake: Accepts children and the messages of notifications.
-        descendants: Counts them, so that no message leads to more than it may.
+        descendants: Counts the messages that descend from one message, to enforce the limit.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class HubEffects:
         """Do everything.
 
         Raises:
-            Unavailable: Some of it may be done; repeat.
+            Unavailable: Some of it may have been done; call again.
         """
         notifications = list(answered.reading.notifications)
         if answered.reading.children:
@@ -119,7 +118,7 @@ class HubEffects:
         return self._descendants.spend(answered.project, answered.message.root_id, cause=cause, count=count)
 
     def _cut_off(self, answered: Answered) -> None:
-        """Note once, at the accepted message, that more followed from it than is allowed."""
+        """Note once, on the accepted message, that it has more descendants than allowed."""
         at, root_id = answered.answer.finished_at, answered.message.root_id
         told = ReturnedNotice(
             level=Level.ERROR,
@@ -167,7 +166,7 @@ class HubEffects:
             answered.project,
             message,
             cause=f"{_children_cause(answered)}/{index}",
-            # A millisecond apart, so that their ids stand in the answer's order and do not meet.
+            # A millisecond apart, so that their ids follow the answer's order and never collide.
             at=answered.answer.finished_at + index,
             parent_id=answered.message.message_id,
             hops=answered.message.hops + 1,
@@ -190,7 +189,7 @@ class HubEffects:
         self._attach(answered, [parameter_id(answered.project, each.name) for each in returned])
 
     def _attach(self, answered: Answered, ids: Sequence[str]) -> None:
-        """Have parameters sent to the answering service, and to its siblings of the same integration, from now on."""
+        """From now on, send the parameters to the answering service and to the other services of its integration."""
         mapping = answered.mapping
         mappings = [mapping]
         if mapping.integration_id is not None:
@@ -240,8 +239,8 @@ class HubEffects:
                 attempt=answered.attempt,
             )
         )
-        # Only its first occurrence raises a message, and none in the wake of another notification's message: a service
-        # that notifies of notifications would never come to an end.
+        # Only the first occurrence raises a message, and never one that descends from another notification's message: a
+        # service that answers notifications with notifications would loop forever.
         if stored.first_attempt != answered.attempt or answered.content.quiet:
             return
         if self._may_have(answered, f"notification/{stored.notification_id}", 1):
@@ -270,7 +269,7 @@ def _children_cause(answered: Answered) -> str:
 
 
 def _counted(notifications: Sequence[ReturnedNotice]) -> list[tuple[ReturnedNotice, int]]:
-    """Each notification once, with the number of times the answer holds it."""
+    """Each notification once, with the number of times it occurs in the answer."""
     times = Counter((each.level, each.subject) for each in notifications)
     firsts = {(each.level, each.subject): each for each in reversed(notifications)}
     return [(firsts[key], count) for key, count in times.items()]

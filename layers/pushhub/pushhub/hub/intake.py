@@ -1,8 +1,8 @@
-"""Messages enter the hub: pushed by a store, asked for by an answer, raised by a notification,
-or ticked by a scheduler.
+"""How messages enter the hub: pushed by a store, requested by an answer, raised by a notification, or emitted by a
+scheduler.
 
-All of them go onto the incoming queue, which is an internal push queue of the engine: acceptance is the engine's one
-durable write, and the stream takes it from there.
+All of them go onto the incoming queue, an internal push queue of the engine. Accepting a message is a single durable
+write by the engine; the stream takes it from there.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class HubIntake:
     """Accepts messages of the hub.
 
     Args:
-        accept: The engine's door.
-        messages: Where they are kept.
-        bodies: Large bodies, kept as long as messages of the hub are.
-        settings: Told of the types that exist.
-        log: Told of messages that were pushed.
-        telemetry: Told what could not be shown.
+        accept: The engine's entry point for messages.
+        messages: Where messages are kept.
+        bodies: Large bodies, kept as long as the hub's messages.
+        settings: Notified of message types.
+        log: Notified of pushed messages.
+        telemetry: Reports messages that could not be entered into the log.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class HubIntake:
         """Accept a message from a producer.
 
         Raises:
-            Unavailable: Nothing may be assumed; the producer has to push again.
+            Unavailable: The message may or may not have been accepted; the producer has to push again.
         """
         body = self._placed(project_id, message)
 
@@ -83,15 +83,15 @@ class HubIntake:
         hops: int,
         root: str | None = None,
     ) -> Message:
-        """Accept a message that the hub itself made. Repeating the call does not make another one.
+        """Accept a message that the hub itself made. Idempotent: repeating the call does not create another one.
 
         Args:
             project_id: The store.
-            message: What to accept.
-            cause: What it is made for: the same each time, and never the same for another.
-            at: When that was, epoch milliseconds; the same each time.
+            message: The message to accept.
+            cause: Identifies why it is made: the same on every repetition, and unique to this message.
+            at: Time of the cause, epoch milliseconds; the same on every repetition.
             parent_id: Decimal id of the message that led to it.
-            hops: How many messages led to it.
+            hops: Number of messages that led to it.
             root: The accepted message it descends from.
 
         Raises:
@@ -117,16 +117,16 @@ class HubIntake:
 
     @staticmethod
     def copy_id(incoming: Message, mapping_id: str) -> str:
-        """The id that the copy of an incoming message for a mapping has, unless another message happens to have it."""
+        """The id of an incoming message's copy for a mapping, unless another message happens to have that id."""
         return derived_message_id(incoming.accepted_at, _copy_cause(incoming, mapping_id), 0)
 
     def copy(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> Message:
-        """Accept the copy of an incoming message for a mapping; one only, however often it is called.
+        """Accept the copy of an incoming message for a mapping. Idempotent: only one copy is made.
 
         Args:
             incoming: The incoming message; its bytes are shared.
             message: Its content.
-            mapping: Whom the copy is for.
+            mapping: The mapping the copy is for.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
@@ -159,14 +159,14 @@ class HubIntake:
         return copy
 
     def note_type(self, project_id: str, message_type: str) -> None:
-        """Remember that messages of that type exist; once per execution environment."""
+        """Record that messages of that type exist; once per execution environment."""
         key = (project_id, message_type)
         if key not in self._noted:
             self._settings.note_type(project_id, message_type)
             self._noted.add(key)
 
     def _show(self, message: Message) -> None:
-        """Enter an accepted message into the log. What fails here is made up for when the message is worked on."""
+        """Enter an accepted message into the log. If that fails, it is made up for when the message is processed."""
         try:
             self._log.put(log_entry(message, None, self._clock.now()))
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""Integrations: endpoints registered by their URL. What ``endpoint.json`` says becomes mappings and schedulers."""
+"""Integrations: endpoints registered by their URL. Their ``endpoint.json`` is turned into mappings and schedulers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DESCRIPTION_SECONDS = 10
 
 
 class IntegrationSettings(Integrations, Mappings, Schedulers, Parameters, Protocol):
-    """Integrations, and what is made for them."""
+    """Stored integrations, and the mappings and schedulers made for them."""
 
 
 class HubIntegrations:
@@ -70,11 +70,11 @@ class HubIntegrations:
         return integration
 
     def register(self, project_id: str, fields: Mapping[str, Any]) -> Integration:
-        """A new integration, with the mappings its endpoint describes.
+        """Register a new integration, with the mappings that its endpoint describes.
 
-        Pending with its errors when that cannot be read.
+        If the description cannot be read, the integration stays pending and holds the errors.
 
-        Without a token one is made, for its owner to give to the endpoint.
+        If no token is given, one is generated, which the owner passes on to the endpoint.
 
         Raises:
             InvalidObject: Something is wrong with it.
@@ -89,7 +89,7 @@ class HubIntegrations:
         return self._describe(project_id, read)
 
     def change(self, project_id: str, integration_id: str, fields: Mapping[str, Any]) -> Integration:
-        """An integration with other settings; its endpoint is asked again to describe itself.
+        """Change an integration's settings and read its endpoint's description again.
 
         Raises:
             NotFound: No such integration.
@@ -118,7 +118,7 @@ class HubIntegrations:
         self._schedule_again(project_id)
 
     def _schedule_again(self, project_id: str) -> None:
-        """Make the schedulers that other integrations need and so far shared with one that is gone."""
+        """Recreate schedulers that other integrations still need but shared with the deleted one."""
         enabled = {(each.integration_id, each.name) for each in self._settings.mappings(project_id) if each.enabled}
         for integration in self._settings.integrations(project_id):
             for service in integration.endpoint.services if integration.endpoint else ():
@@ -128,7 +128,7 @@ class HubIntegrations:
     def sign_up(
         self, project_id: str, integration_id: str, parameters: Mapping[str, Any], enabled: Sequence[str]
     ) -> Integration:
-        """Set parameters of an endpoint, and enable exactly the named services (required ones always).
+        """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled).
 
         Args:
             project_id: The store.
@@ -153,9 +153,9 @@ class HubIntegrations:
         return integration
 
     def _signed(self, integration: Integration, parameters: Mapping[str, Any], project_id: str) -> list[Parameter]:
-        """The parameters of a sign-up, each of the type that the endpoint declares for it.
+        """The parameters of a sign-up, each with the type that the endpoint declares.
 
-        All of them are right, or none is set.
+        Either all of them are valid, or none is set.
         """
         prefix = f"{integration.name}."
         types: dict[str, DataType] = {}
@@ -218,9 +218,9 @@ class HubIntegrations:
         return read_description(answer)
 
     def _map(self, project_id: str, integration: Integration, service: Service) -> None:
-        """The mapping of a service: made as the endpoint recommends.
+        """The mapping of a service, created as the endpoint recommends.
 
-        Later only its address and token follow the endpoint.
+        After that, only its URL and token are updated from the endpoint.
         """
         name = f"{integration.name}.{service.name}"
         stored = next(
@@ -246,7 +246,7 @@ class HubIntegrations:
                 filters=recommends.filters,
                 identifiers=dict(recommends.identifiers),
                 options=recommends.options,
-                # One that needs parameters waits for its sign-up.
+                # A service that needs parameters starts disabled until sign-up, unless it is required.
                 enabled=service.required or not service.parameters,
                 required=service.required,
                 integration_id=integration.integration_id,
@@ -257,7 +257,7 @@ class HubIntegrations:
             self._schedule(project_id, integration.integration_id, service)
 
     def _schedule(self, project_id: str, integration_id: str, service: Service) -> None:
-        """The scheduler that a service recommends, unless its message is scheduled already."""
+        """Create the scheduler that a service recommends, unless its message type is already scheduled."""
         every, messages = service.recommends.every, service.recommends.messages
         if every is None or not messages:
             return

@@ -1,6 +1,4 @@
-"""Messages of the hub as people see and handle them: queues and their counts, one message with everything about it,
-try now, archive.
-"""
+"""The hub's messages as operators see and handle them: queues and counts, message details, try now, archive."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ LOOKED_AT = 2500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is looked for in a queue.
+    """A search in a queue.
 
     Attributes:
         location: The queue.
@@ -71,7 +69,7 @@ class Query:
 
     @property
     def listings(self) -> tuple[Listing, ...]:
-        """The lists to read."""
+        """The lists to read for this search."""
         every = Listing.of(self.location)
         if self.location is Location.ARCHIVED:
             return every[1:] if self.source is Location.INCOMING else every[:1]
@@ -80,7 +78,7 @@ class Query:
         return every
 
     def wants(self, entry: LoggedMessage) -> bool:
-        """Whether a message of these lists is looked for."""
+        """Whether a message from these lists matches."""
         state = self.state
         if state is None and self.location is Location.ARCHIVED and self.source is None:
             # Hub protocol v5: the archive shows completed messages unless told otherwise.
@@ -109,14 +107,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDetails:
-    """A message with everything about it.
+    """Everything about one message.
 
     Attributes:
-        entry: How it stands.
-        content: What is in it; None when it is no longer kept.
-        recorded: Its last answer, whole.
+        entry: Its log entry.
+        content: Its content; None when it is no longer kept.
+        recorded: Its last answer, in full.
         children: Messages it led to.
-        notifications: Said for it.
+        notifications: Notifications that refer to it.
     """
 
     entry: LoggedMessage
@@ -127,17 +125,17 @@ class MessageDetails:
 
 
 class MessageLog(Entries, Answers, Notices, Protocol):
-    """Everything the log knows of a message."""
+    """The parts of the log that are read for a message."""
 
 
 class HubMessages:
     """Shows and handles messages.
 
     Args:
-        log: How messages stand.
-        messages: Messages and deliveries: the truth that the log follows.
+        log: State of messages.
+        messages: Messages and deliveries: the source of truth that the log is derived from.
         bodies: Large bodies and answers.
-        retry_queue: Made when somebody has a message tried now, and not before.
+        retry_queue: Created only when somebody tries a message now.
     """
 
     def __init__(
@@ -199,22 +197,22 @@ class HubMessages:
         )
 
     def attempt_now(self, project_id: str, object_id: str) -> None:
-        """Have a waiting or parked message tried at once.
+        """Try a waiting or parked message immediately.
 
         Raises:
             NotFound: No such message.
             InvalidObject: It is not in the accepted queue.
-            Unavailable: Nothing may be assumed; ask again.
+            Unavailable: The retry may or may not have been scheduled; call again.
         """
         delivery = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
         order = WorkOrder(key=delivery.key, queue=delivery.queue)
         try:
             self._retry_queue().send([(order, 0)])
         except Unavailable:
-            return  # it stands in the schedule, so it is tried within a minute
+            return  # it is scheduled, so it is tried within a minute
 
     def archive(self, project_id: str, object_id: str) -> None:
-        """Give up a waiting or parked message: it is never tried again.
+        """Give up on a waiting or parked message: it is never tried again.
 
         Raises: As :meth:`attempt_now`.
         """

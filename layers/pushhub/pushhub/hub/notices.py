@@ -1,4 +1,4 @@
-"""Notifications of a store as people look for them."""
+"""Searching the notifications of a store."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LOOKED_AT = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeQuery:
-    """What is looked for.
+    """A search for notifications.
 
     Attributes:
         level: Only notifications of that level.
-        reference_type: Only those about that kind of thing.
-        reference_token: Only those about that thing.
-        start_at: Only those first said then or later, epoch milliseconds.
-        end_at: Only those first said before, epoch milliseconds.
+        reference_type: Only those that refer to that kind of object.
+        reference_token: Only those that refer to that object.
+        start_at: Only those first reported at or after this time, epoch milliseconds.
+        end_at: Only those first reported before this time, epoch milliseconds.
         page: From 1.
     """
 
@@ -39,7 +39,7 @@ class NoticeQuery:
     page: int = 1
 
     def wants(self, notification: Notice) -> bool:
-        """Whether a notification of the period is looked for."""
+        """Whether a notification from the period matches."""
         extra = notification.extra
         return (
             self.level in (None, notification.level.value)
@@ -74,7 +74,7 @@ class HubNotices:
         self._log = log
 
     def page(self, project_id: str, query: NoticeQuery) -> NoticePage:
-        """A page of the notifications that are looked for."""
+        """A page of matching notifications."""
         listed = self._log.notifications(project_id, start_at=query.start_at, end_at=query.end_at)
         found = [each for each in islice(listed, LOOKED_AT) if query.wants(each)]
         start = (query.page - 1) * PER_PAGE

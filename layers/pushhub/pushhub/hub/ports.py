@@ -1,5 +1,5 @@
-"""What the hub protocol needs to keep beside the engine's messages and deliveries: a store's settings,
-and the log of its messages.
+"""What the hub protocol stores besides the engine's messages and deliveries: a store's settings, and the log of its
+messages.
 
 Every method may raise :class:`pushhub.base.errors.Unavailable`; times are epoch milliseconds; every key starts with the
 project.
@@ -35,9 +35,9 @@ class Mappings(ReadMapping, Protocol):
         ...
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
-        """Write a mapping if the stored one still has ``mapping.version`` (absent when that is 0).
+        """Write a mapping if the stored one still has ``mapping.version``; 0 means that none is stored yet.
 
-        Returns it with the raised version.
+        Returns it with its version raised.
 
         Raises:
             Conflict: It changed meanwhile, or is gone.
@@ -45,7 +45,7 @@ class Mappings(ReadMapping, Protocol):
         ...
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
-        """Remove a mapping; whether there was one."""
+        """Remove a mapping; returns whether it existed."""
         ...
 
 
@@ -65,12 +65,12 @@ class Integrations(Protocol):
         ...
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
-        """Remove an integration; whether there was one."""
+        """Remove an integration; returns whether it existed."""
         ...
 
 
 class TickingSchedulers(Protocol):
-    """Schedulers as the clock sees them."""
+    """Schedulers as the ticking function sees them."""
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         """The scheduler, or None."""
@@ -101,12 +101,12 @@ class Schedulers(Protocol):
         ...
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
-        """Remove a scheduler; whether there was one."""
+        """Remove a scheduler; returns whether it existed."""
         ...
 
 
 class ReadParameters(Protocol):
-    """Parameters as services are sent them. Reads are consistent."""
+    """Parameters as sent to services. Reads are consistent."""
 
     def parameters(self, project_id: str) -> list[Parameter]:
         """All parameters of a store, by name."""
@@ -120,20 +120,20 @@ class Parameters(ReadParameters, Protocol):
         """Create or update a parameter by its name; one that exists keeps its type.
 
         Returns:
-            False when the stored value is of a later ``as_of``: then nothing changes.
+            False when the stored value has a later ``as_of``: then nothing changes.
         """
         ...
 
     def delete_parameter(self, project_id: str, name: str) -> bool:
-        """Remove a parameter; whether there was one."""
+        """Remove a parameter; returns whether it existed."""
         ...
 
 
 class MessageTypes(Protocol):
-    """The message types that a store has had."""
+    """The message types that a store has used."""
 
     def note_type(self, project_id: str, message_type: str) -> None:
-        """Remember that messages of that type exist in the store."""
+        """Record that messages of that type exist in the store."""
         ...
 
     def types(self, project_id: str) -> list[str]:
@@ -142,19 +142,19 @@ class MessageTypes(Protocol):
 
 
 class Claims(Protocol):
-    """Which message has which identity for a mapping."""
+    """Which message has claimed which identity for a mapping."""
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
         """Claim an identity for a message.
 
         Returns:
-            The message that has it now: this one, or the one that claimed it first.
+            The message that holds it now: this one, or the one that claimed it first.
         """
         ...
 
 
 class ShownSettings(ReadMapping, ReadParameters, Protocol):
-    """What is shown of a store's settings."""
+    """The settings of a store that are shown."""
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         """As :meth:`Mappings.mappings`."""
@@ -174,30 +174,30 @@ class ShownSettings(ReadMapping, ReadParameters, Protocol):
 
 
 class HubSettings(Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, Claims, Protocol):
-    """All settings of stores, as one adapter keeps them; whoever reads asks for a narrower port."""
+    """All settings of stores, as one adapter keeps them. Consumers depend on narrower ports."""
 
 
 class WriteEntries(Protocol):
-    """The log as it follows the deliveries. It is a projection: it may lag, it never decides."""
+    """Writes the log. It is a projection of the deliveries: it may lag, and nothing is decided by it."""
 
     def put(self, entry: LoggedMessage) -> None:
-        """Write an entry unless one with its version or a higher one is there. Children stay as they are."""
+        """Write an entry unless one with the same or a higher version is stored. Children are left as they are."""
         ...
 
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
-        """Note the messages that a message led to; the entry may not exist yet."""
+        """Record the messages that a message led to; the entry may not exist yet."""
         ...
 
 
 class Entries(WriteEntries, Protocol):
-    """How each message of a store stands."""
+    """The state of each message of a store."""
 
     def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
         """The entry, read consistently, or None."""
         ...
 
     def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
-        """Those of many, in the order asked for; missing ones are left out."""
+        """Entries of several messages, in the order requested; missing ones are left out."""
         ...
 
     def listed(
@@ -215,18 +215,18 @@ class Entries(WriteEntries, Protocol):
         ...
 
     def count(self, project_id: str, listing: Listing) -> int:
-        """How many entries a list has; of long lists, at least so many as were counted in bounded time."""
+        """How many entries a list has; for long lists a lower bound, as counted in limited time."""
         ...
 
 
 class Answers(Protocol):
-    """What was answered to each attempt."""
+    """The answer to each attempt."""
 
     def record(self, project_id: str, message_id: str, answer: RecordedAnswer) -> RecordedAnswer:
-        """Record the answer of an attempt; the first one counts.
+        """Record the answer of an attempt, unless one is recorded already.
 
         Returns:
-            The one that is stored now.
+            The answer that is stored now.
         """
         ...
 
@@ -240,13 +240,13 @@ class Answers(Protocol):
 
 
 class CountNotices(Protocol):
-    """Where notifications go."""
+    """Stores and counts notifications."""
 
     def count_notification(self, notification: Notice) -> Notice:
         """Add a notification's occurrences to those stored, unless its attempt (or a later one) is counted already.
 
         Returns:
-            As stored now: ``logged_at`` and ``first_attempt`` are those of the first occurrence.
+            The stored notification: its ``logged_at`` and ``first_attempt`` are those of the first occurrence.
         """
         ...
 
@@ -266,11 +266,11 @@ class Notices(CountNotices, Protocol):
 
         Args:
             project_id: The store.
-            start_at: Only those of then or later, epoch milliseconds.
-            end_at: Only those before, epoch milliseconds.
+            start_at: Only those at or after this time, epoch milliseconds.
+            end_at: Only those before this time, epoch milliseconds.
         """
         ...
 
 
 class HubLog(Entries, Answers, Notices, Protocol):
-    """The whole log, as one adapter keeps it; whoever reads asks for a narrower port."""
+    """The whole log, as one adapter keeps it. Consumers depend on narrower ports."""

@@ -1,6 +1,4 @@
-"""The internal queues of the hub, made of the mappings as they are at the moment: there is one truth about a mapping,
-and it is the mapping.
-"""
+"""The internal queues of the hub, derived from the current mappings: the mapping is the only source of truth."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ ROUTING_SECONDS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingPush(PushSettings):
-    """The push settings of the incoming queue: comparing is tried until it is done."""
+    """The push settings of the incoming queue: comparing is retried until it is done."""
 
     @property
     def policy(self) -> Exponential:
-        """Tries never end: what keeps a message from being compared is for us to fix, or for the owner of a filter."""
+        """Retries never end: whatever prevents the comparison is for us, or for the owner of a filter, to fix."""
         return Exponential(base_s=1, cap_s=900, holds=True)
 
 

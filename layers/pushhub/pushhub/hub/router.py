@@ -1,11 +1,11 @@
 """Comparing an incoming message with its store's mappings: one accepted copy for each that wants it.
 
-Every step may be repeated: identities are claimed for the incoming message, copies have ids that follow from it, and
-the delivery of the incoming message is done only when all of that is written. Mappings changed in between count as they
-are at the repetition.
+Every step is idempotent: identities are claimed for the incoming message, the ids of copies are derived from it, and
+its delivery is done only when all of that is written. If a mapping changes before a repetition, the repetition uses the
+new version.
 
-A fault of ours is no answer of a filter: where nobody can say whether a message passes, it is compared with that
-mapping again later, and the other mappings get it meanwhile.
+A fault of ours is not a filter result: if it is unknown whether a message passes, it is compared with that mapping
+again later, and the other mappings get it meanwhile.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ SHOWN_REASONS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """What came of comparing a message with the mappings.
+    """The result of comparing a message with the mappings.
 
     Attributes:
-        copies: Decimal ids of the copies there are now.
-        told: One line about it, for people.
+        copies: Decimal ids of the copies that exist now.
+        told: One-line summary for people.
         finished: Whether every mapping was compared; if not, route again later.
     """
 
@@ -50,11 +50,11 @@ class Routed:
 
 
 class RoutingSettings(Mappings, Claims, Protocol):
-    """Mappings, and who has which identity."""
+    """Mappings, and the identities claimed for them."""
 
 
 class RoutingLog(Entries, CountNotices, Protocol):
-    """What a message led to, and what its owner sees of it."""
+    """Records what a message led to, and what its owner is shown."""
 
 
 class HubRouter:
@@ -82,7 +82,7 @@ class HubRouter:
         Args:
             incoming: The message.
             body: Its bytes.
-            attempt: Number of the attempt; from the second on, copies that are there are not made again.
+            attempt: Number of the attempt; from the second on, existing copies are not made again.
 
         Raises:
             Unavailable: Repeat.

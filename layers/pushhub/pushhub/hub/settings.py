@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: CheckUrl) -> None:
-    """See that the hub may reach a URL.
+    """Check that the hub may reach a URL.
 
     Raises:
         InvalidObject: The egress guard refuses it.
@@ -35,7 +35,7 @@ def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: 
 
 
 def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
-    """Set a parameter with the type it is given; an update alone would keep the type it was made with."""
+    """Replace a parameter, including its type; a plain update would keep the original type."""
     stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
     if stored is not None and stored.data_type is not parameter.data_type:
         settings.delete_parameter(parameter.project, parameter.name)
@@ -43,7 +43,7 @@ def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
 
 
 def set_by_a_person(settings: Parameters, parameter: Parameter) -> Parameter:
-    """Set a parameter as a person wants it now, even if its value is from a moment ahead of this clock."""
+    """Set a parameter on behalf of a person, even if the stored value has a time ahead of this clock."""
     if not settings.set_parameter(parameter):
         settings.delete_parameter(parameter.project, parameter.name)
         settings.set_parameter(parameter)
@@ -55,7 +55,7 @@ class OwnersSettings(Mappings, Schedulers, Parameters, Protocol):
 
 
 class HubSettingsOfStore:
-    """Reads and changes settings. A change that meets another one raises ``Conflict``.
+    """Reads and changes settings. Concurrent changes raise ``Conflict``.
 
     Args:
         settings: Where they are kept.
@@ -85,7 +85,7 @@ class HubSettingsOfStore:
         return mapping
 
     def make_mapping(self, project_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
-        """A new mapping.
+        """Create a mapping.
 
         Raises:
             InvalidObject: Something is wrong with it.
@@ -95,7 +95,7 @@ class HubSettingsOfStore:
         return self._put(project_id, Fields(fields), fresh)
 
     def change_mapping(self, project_id: str, mapping_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
-        """A mapping with other settings.
+        """Change a mapping's settings.
 
         Raises:
             NotFound: No such mapping.
@@ -105,8 +105,8 @@ class HubSettingsOfStore:
         return self._put(project_id, Fields(fields), self.mapping(project_id, mapping_id))
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> None:
-        """Remove a mapping; what it is still owed is archived when it is looked at next,
-        and its identities are forgotten.
+        """Remove a mapping. Its pending messages are archived when they are next processed, and its identities are
+        forgotten.
 
         Raises:
             NotFound: No such mapping.
@@ -137,7 +137,7 @@ class HubSettingsOfStore:
         return scheduler
 
     def make_scheduler(self, project_id: str, fields: Mapping[str, Any]) -> Scheduler:
-        """A new scheduler; its first tick is one period from now.
+        """Create a scheduler; its first tick is one period from now.
 
         Raises:
             InvalidObject: Something is wrong with it.
@@ -155,7 +155,7 @@ class HubSettingsOfStore:
         return self._settings.put_scheduler(read_scheduler(Fields(fields), fresh, now))
 
     def change_scheduler(self, project_id: str, scheduler_id: str, fields: Mapping[str, Any]) -> Scheduler:
-        """A scheduler with other settings.
+        """Change a scheduler's settings.
 
         Raises:
             NotFound: No such scheduler.
@@ -187,7 +187,7 @@ class HubSettingsOfStore:
         return parameter
 
     def make_parameter(self, project_id: str, fields: Mapping[str, Any]) -> Parameter:
-        """A new parameter, or a new value for the one of that name.
+        """Create a parameter, or set a new value if the name exists.
 
         Raises:
             InvalidObject: Something is wrong with it.
@@ -195,7 +195,7 @@ class HubSettingsOfStore:
         return set_by_a_person(self._settings, read_parameter(Fields(fields), None, project_id, self._clock.now()))
 
     def change_parameter(self, project_id: str, parameter_id: str, fields: Mapping[str, Any]) -> Parameter:
-        """A parameter with another value or type.
+        """Change a parameter's value or type.
 
         Raises:
             NotFound: No such parameter.
@@ -205,7 +205,7 @@ class HubSettingsOfStore:
         return replace_parameter(self._settings, read_parameter(Fields(fields), stored, project_id, self._clock.now()))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
-        """Remove a parameter. Mappings that name it send it no longer.
+        """Remove a parameter. Mappings that name it no longer send it.
 
         Raises:
             NotFound: No such parameter.

@@ -1,9 +1,9 @@
 """Delivering in the hub's dialect: the target of the internal queues.
 
-One attempt: ask whether its answer is recorded already; if not, POST and record the answer; then do what it asks for.
-Only then is the engine told the outcome, and writes it. A crash before the answer is recorded repeats the request (at
-least once, same message id); after it, the recorded answer is taken instead of asking again, so that an endpoint which
-answers differently the second time changes nothing.
+One attempt: check whether its answer is already recorded; if not, POST and record the answer; then do what it asks for.
+Only then is the engine told the outcome, which it writes. After a crash before the answer is recorded, the request is
+repeated (at least once, same message id). After a later crash, the recorded answer is used instead of asking again, so
+that it makes no difference if an endpoint would answer differently the second time.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class HubTarget:
         settings: Parameters.
         log: Recorded answers.
         sender: Makes the request.
-        signing: Signs it, where the mapping has keys.
-        bodies: Large answers that are not the result.
-        kept_bodies: Large answers that are.
+        signing: Signs the request if the mapping has keys.
+        bodies: Stores large answers that are not the result.
+        kept_bodies: Stores large answers that are the result.
         router: Routes what is on the incoming queue.
         effects: Does what answers ask for.
         clock: Times of attempts that need no HTTP.
@@ -91,7 +91,7 @@ class HubTarget:
     dialect = DIALECT
 
     def check(self, url: str) -> None:
-        """Nothing to do: owners register mappings, not subscribers, and a mapping's URL is checked with it."""
+        """Nothing to do: owners register mappings, not subscribers, and a mapping's URL is checked when it is saved."""
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
         """The mapping's URL."""
@@ -101,7 +101,7 @@ class HubTarget:
         """Route, post or poll.
 
         Raises:
-            Unavailable: A call of ours failed; the stored state says what is left to do.
+            Unavailable: A call of ours failed; the stored state tells what is left to do.
         """
         if not isinstance(order.push, ServicePush):
             return self._route(order)
@@ -144,7 +144,7 @@ class HubTarget:
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if routed.finished else Verdict.FAILED)
 
     def _ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Answer:
-        """One request, to the service or (once it took the message for later) to its ``update_url``."""
+        """Make one request, to the service or, after it has taken the message for later, to its ``update_url``."""
         by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
         project, body = order.message.project, request_body(content, object_id, parameters)
@@ -187,15 +187,15 @@ class HubTarget:
         try:
             return replace(recorded.answer, body=self._bodies.get(recorded.body_ref))
         except MessageNotFound:
-            # An attempt left open for longer than such bodies are kept: what it said is lost, so it is asked to say it
-            # again.
+            # The attempt was left open for longer than such bodies are kept. The answer is lost, so the service is
+            # asked again.
             return replace(recorded.answer, error_class="bad_response", message="The answer is no longer kept")
 
 
 def _bounded(answer: Answer) -> tuple[Answer, bool]:
-    """An answer cut to what is kept of it, and whether it may be the result.
+    """The answer truncated to what is kept, and whether it may be the result.
 
-    Cut before it is read, so that a repetition reads the same.
+    It is truncated before it is interpreted, so that a repetition reads the same text.
     """
     kept = {name: answer.headers[name][:500] for name in KEPT_HEADERS if name in answer.headers}
     answer = replace(answer, headers=kept)

@@ -1,4 +1,4 @@
-"""Schedulers: each minute, those whose time has come put their message onto the incoming queue."""
+"""Schedulers: each minute, those that are due put their message onto the incoming queue."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class HubTicks:
     """Makes the ticks.
 
     Args:
-        schedulers: Those of all stores.
-        intake: Gives what accepts their messages, when the first of them ticks: most hubs have none.
+        schedulers: The schedulers of all stores.
+        intake: Creates the intake for their messages. Called on the first tick only, as most hubs have no schedulers.
         telemetry: Metrics.
     """
 
@@ -40,16 +40,16 @@ class HubTicks:
         self._telemetry = telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Make every due tick, once each: its message's id follows from scheduler and time,
-        and the scheduler moves on only after it.
+        """Make every due tick, once each: the message's id is derived from scheduler and time, and only then does the
+        scheduler move on.
 
-        Of the ticks missed while nothing ran, only one is made up for.
+        If several ticks were missed while nothing ran, only one is made up for.
 
         Args:
             remaining_ms: Milliseconds this invocation has left.
 
         Returns:
-            How many were made.
+            The number of ticks made.
 
         Raises:
             Unavailable: The next run goes on.
@@ -57,7 +57,7 @@ class HubTicks:
         made: set[tuple[str, int]] = set()
         while remaining_ms() > MARGIN_MS:
             now = self._clock.now()
-            # The index lags behind the table for a moment: what ticked just now may still be listed.
+            # The index lags slightly behind the table: a scheduler that has just ticked may still be listed.
             due = [
                 each
                 for each in self._schedulers.due_schedulers(now, BATCH)
@@ -82,6 +82,6 @@ class HubTicks:
                 try:
                     self._schedulers.put_scheduler(moved)
                 except Conflict:
-                    continue  # somebody changed it just now, or another run made this tick
+                    continue  # it was changed concurrently, or another run made this tick
         self._telemetry.count("SchedulersTicked", len(made))
         return len(made)

@@ -17,7 +17,7 @@ class HubWatch:
     """Implements :class:`pushhub.engine.deliver.Watcher`.
 
     Args:
-        log: Kept in step.
+        log: The log to update.
     """
 
     def __init__(self, *, log: WriteEntries, clock: Clock) -> None:
@@ -25,6 +25,6 @@ class HubWatch:
         self._clock = clock
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        """Write the entry of a message. An older delivery changes nothing, and neither does the same one again."""
+        """Write the entry of a message. A delivery with an older or the same version changes nothing."""
         if delivery.version > 0:
             self._log.put(log_entry(message, delivery, self._clock.now()))

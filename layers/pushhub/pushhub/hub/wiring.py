@@ -35,7 +35,7 @@ DESCENDANTS_LIMIT = number("DESCENDANTS_LIMIT", least=1, most=1_000_000)
 
 
 class HubPorts(Protocol):
-    """What the hub needs besides the engine's ports."""
+    """The ports the hub needs besides the engine's."""
 
     @property
     def settings(self) -> HubSettings:
@@ -49,17 +49,17 @@ class HubPorts(Protocol):
 
     @property
     def log(self) -> HubLog:
-        """What became of messages."""
+        """The log of messages."""
         ...
 
     @property
     def kept_bodies(self) -> BodyStore:
-        """Bodies that stay as long as messages of the hub do."""
+        """Bodies that are kept as long as hub messages."""
         ...
 
     @property
     def descendants(self) -> Descendants:
-        """Counts what follows from accepted messages."""
+        """Counts the descendants of accepted messages."""
         ...
 
     @property
@@ -105,7 +105,7 @@ class AwsHubPorts:
 
     @cached_property
     def kept_bodies(self) -> BodyStore:
-        """On S3, under a prefix whose objects stay longer."""
+        """On S3, under a prefix whose objects are kept longer."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         bucket = self._aws.settings[BODIES_BUCKET]
@@ -121,14 +121,14 @@ class AwsHubPorts:
 
     @cached_property
     def matches(self) -> Matches:
-        """In a process of their own."""
+        """In a separate process."""
         from pushhub.hub.store.pattern_process import matches
 
         return matches
 
 
 class Hub:
-    """The hub's use cases, each made at its first use.
+    """The hub's use cases, each created on first use.
 
     Args:
         ports: Its own.
@@ -150,7 +150,7 @@ class Hub:
 
     @staticmethod
     def description() -> ApiDescription:
-        """What the hub's API says of itself."""
+        """The hub API's descriptions for the OpenAPI document."""
         from pushhub.hub.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -162,7 +162,7 @@ class Hub:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What it brings to the engine."""
+        """What the hub plugs into the engine."""
         return WireProtocol(
             name=DIALECT,
             targets=(TargetOffer((DIALECT,), self._target, public=False),),
@@ -205,7 +205,7 @@ class Hub:
 
     @cached_property
     def posting_api(self) -> HubPostingApi:
-        """The part of the hub's API that producers ask for."""
+        """The part of the hub's API that producers call."""
         from pushhub.hub.api.posting import HubPostingApi
         from pushhub.hub.api.use_cases import HubPosting
 

@@ -25,7 +25,7 @@ MAX_PAGE = 1000
 
 @dataclass(kw_only=True)
 class HubCall(Call):
-    """A request, what its path names (``store`` and an id), and what it carries.
+    """A request, the names in its path (``store`` and an id), and its fields.
 
     Attributes:
         bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead
@@ -44,7 +44,7 @@ class HubCall(Call):
         """The id in the path.
 
         Raises:
-            NotFound: Nothing can have it.
+            NotFound: No object can have that id.
         """
         if not is_object_id(self.names["id"]):
             raise NotFound("Not found.")
@@ -52,10 +52,10 @@ class HubCall(Call):
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        """What was sent: the JSON body or the form in it, and below that the query.
+        """The fields sent: those of the JSON or form body, which win over those of the query.
 
         Raises:
-            InvalidObject: It cannot be read.
+            InvalidObject: The body cannot be read.
         """
         try:
             in_query = parse_form(urlencode(self.request.query))
@@ -67,7 +67,7 @@ class HubCall(Call):
         body = self.request.body
         if not body.strip():
             return {}
-        # What it is decides, not what it is called: the documentation's own examples post JSON as a form.
+        # The content decides, not the content type: the documentation's own examples post JSON labelled as a form.
         if body.lstrip()[:1] in (b"{", b"[", b"\xef"):
             return parse_object(body)
         try:
@@ -76,18 +76,18 @@ class HubCall(Call):
             raise Invalid("is not valid Unicode text") from error
 
     def wrapped(self, name: str) -> dict[str, Any]:
-        """The fields inside an object (``{"mapping": {...}}``), or those sent without it."""
+        """The fields inside a wrapping object (``{"mapping": {...}}``), or the top-level fields when there is none."""
         inside = self.fields.get(name)
         return inside if isinstance(inside, dict) else self.fields
 
     def chosen(self, *names: str) -> str | None:
-        """The first of some query values that is there and not empty; the admin client also nests them in ``q``."""
+        """The first of the named query values that is not empty. The admin client also nests them in ``q``."""
         query = self.request.query
         found = (query.get(name) or query.get(f"q[{name}]") for name in names)
         return next((each for each in found if each), None)
 
     def query(self, location: Location) -> Query:
-        """What is looked for in a queue.
+        """The search parameters for a queue.
 
         Raises:
             InvalidObject: A value that cannot be understood.
@@ -105,7 +105,7 @@ class HubCall(Call):
         )
 
     def notification_query(self) -> NoticeQuery:
-        """Which notifications are looked for.
+        """The search parameters for notifications.
 
         Raises:
             InvalidObject: A value that cannot be understood.
@@ -138,7 +138,7 @@ class HubCall(Call):
         if value is None:
             return None
         try:
-            # A plus sign that was not escaped arrives as a space.
+            # An unescaped plus sign arrives as a space.
             moment = datetime.fromisoformat(value.strip().replace(" ", "+"))
         except ValueError as error:
             raise InvalidObject({name: ["is not a time such as 2013-11-10T17:17:34+00:00"]}) from error

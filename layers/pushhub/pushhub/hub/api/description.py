@@ -1,4 +1,4 @@
-"""What the hub protocol's API says of itself, for the OpenAPI document."""
+"""The hub API's descriptions for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -376,7 +376,7 @@ _CHANGED = {409: "It was changed meanwhile: try again"}
 def _object(
     kind: str, schema: str, sent: dict[str, Any], shown: dict[str, Any], change: dict[str, Any]
 ) -> dict[str, Described]:
-    """The five routes of a kind of object: list, make, show, change, delete."""
+    """The five routes of one kind of object: list, create, show, change, delete."""
     answered = ref(schema)
     wanted = _wrapped(kind, f"{schema}Fields")
     return {

@@ -1,4 +1,4 @@
-"""What sets the hub's API apart: its callers, its errors, browsers from everywhere."""
+"""What is specific to the hub's API: authentication, error format, CORS for any origin."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class HubDialect(Dialect[HubCall]):
         self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:
-        """Without a slash at its end, and without ``.json``."""
+        """The path without a trailing slash and without ``.json``."""
         return request.path.rstrip("/").removesuffix(".json")
 
     def admit(self, route: Route[Any, HubCall], request: Request, names: Mapping[str, str]) -> HubCall:
-        """Every route is a store's; one that does not exist is refused as one whose token the caller does not have."""
+        """Every route belongs to a store. An unknown store gets the same refusal as a wrong token."""
         del route
         call = HubCall(request=request, names=names, bare=request.path.rstrip("/").endswith(".json"))
         if not self._tokens.allow(call.store, request.headers.get("x-augury-token", "")):
@@ -63,7 +63,7 @@ class HubDialect(Dialect[HubCall]):
         return call
 
     def refused(self, error: RequestRefused) -> Response:
-        """``error``, and ``errors`` by field for an object that is not valid."""
+        """``error``, plus ``errors`` by field for an invalid object."""
         if isinstance(error, InvalidObject):
             return Response(status=422, body={"error": error.message, "errors": error.errors})
         status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
@@ -72,12 +72,12 @@ class HubDialect(Dialect[HubCall]):
         return Response(status=status, body={"error": error.message})
 
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """The token's header in the place of a scheme: no browser asks its user for a password."""
+        """Names the token's header instead of a scheme, so that no browser shows a password dialog."""
         del request, error
         return 'X-Augury-Token realm="pushhub"'
 
     def refusal(self, error: Exception) -> RequestRefused | None:
-        """A write that lost a race is for the caller to repeat."""
+        """When a write loses a race, the caller has to retry."""
         return ChangedMeanwhile() if isinstance(error, Conflict) else None
 
     def failed(self) -> Response:
@@ -85,13 +85,13 @@ class HubDialect(Dialect[HubCall]):
         return Response(status=500, body={"error": "The hub could not do this. Please try again."})
 
     def options(self) -> Response:
-        """A preflight's headers are those of every answer."""
+        """A preflight gets the same headers as every response."""
         return Response(status=NO_CONTENT, body={})
 
     def finished(self, request: Request, response: Response) -> Response:
-        """The admin client runs in a browser on its store's own address.
+        """The admin client runs in a browser, on its store's own origin.
 
-        Nothing here goes by cookies, so any origin may ask.
+        No cookies are used here, so any origin is allowed.
         """
         origin = request.headers.get("origin")
         if not origin:

@@ -20,7 +20,7 @@ INTEGRATION = INTEGRATIONS + "/{id}"
 
 
 def _list(hub: HubUseCases, call: HubCall) -> Response:
-    # There is no catalogue of integrations for everybody (``global=1``): each store registers its own.
+    # There is no shared catalogue of integrations (``global=1``): each store registers its own.
     own = [] if call.chosen("global") else hub.settings.integrations(call.store)
     return listed([integration_view(each, call.store) for each in own])
 

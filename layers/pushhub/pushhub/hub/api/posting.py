@@ -1,4 +1,4 @@
-"""Hub API: what producers ask for."""
+"""Hub API: the routes that producers call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROUTES: tuple[Route[HubPosting, HubCall], ...] = (
 
 
 class HubPostingApi(Api[HubPosting, HubCall]):
-    """The part of the hub's API that producers ask for.
+    """The part of the hub's API that producers call.
 
     Args:
         config: Stores and their tokens.

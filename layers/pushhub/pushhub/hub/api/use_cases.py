@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # A function that only takes messages does not load the rest.
+    # A function that only accepts messages does not load the rest.
     from pushhub.engine.ports import Projects
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.integrations import HubIntegrations
@@ -28,13 +28,13 @@ class HubPosting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubUseCases(HubPosting):
-    """The use cases of the hub, and what is shown without one.
+    """The hub's use cases, and the data that is shown directly.
 
     Attributes:
         config: Names of stores, and their tokens.
-        settings: Mappings, integrations, schedulers, parameters as stored.
-        log: What services have notified of.
-        of_store: Changes mappings, schedulers, parameters.
+        settings: Mappings, integrations, schedulers and parameters as stored.
+        log: Notifications from services.
+        of_store: Changes mappings, schedulers and parameters.
         integrations: Registers endpoints.
         messages: Shows and handles messages.
     """

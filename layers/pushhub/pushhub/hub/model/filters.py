@@ -1,8 +1,8 @@
 """Filters of a mapping: which messages of a type a service wants (hub protocol v5, "Mapping basics").
 
-Operators: ``eq neq`` compare as text; ``gt lt`` as floating-point numbers; ``begin contains end`` are literal parts of
-the text; ``present`` is not null, not "" and not "null"; ``empty`` the opposite; ``match`` takes the value as a regular
-expression.
+Operators: ``eq neq`` compare as text, ``gt lt`` as floating-point numbers. ``begin contains end`` look for a literal
+substring. ``present`` means not null, not "" and not "null"; ``empty`` is the opposite. ``match`` treats the value as a
+regular expression.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Matches = Callable[[str, Sequence[str]], Sequence[bool]]
 
 
 class PatternTimeout(HubError):
-    """A regular expression took too long, so that nobody can say whether the message passes.
+    """A regular expression took too long, so it is unknown whether the message passes.
 
     Args:
         pattern: The expression.
@@ -55,7 +55,7 @@ class Operator(StrEnum):
 
 
 class MatchRule(StrEnum):
-    """Whether all values found must fit, or any one of them."""
+    """Whether all values found must match, or any one of them."""
 
     ALL = "all"
     ANY = "any"
@@ -68,8 +68,8 @@ class Filter:
     Attributes:
         path: Dotted path into the message (``message``, ``payload.order.status``).
         operator: The comparison.
-        value: What to compare with, as text; unused by ``present`` and ``empty``.
-        match_rule: Over several values found.
+        value: The text to compare with; unused by ``present`` and ``empty``.
+        match_rule: How several values found are combined.
     """
 
     path: str
@@ -78,11 +78,11 @@ class Filter:
     match_rule: MatchRule = MatchRule.ALL
 
     def accepts(self, message: dict[str, Any], matches: Matches) -> bool:
-        """Whether the message fits. A path that leads nowhere fits ``neq`` and ``empty`` only.
+        """Whether the message matches. A path that leads nowhere matches ``neq`` and ``empty`` only.
 
         Args:
             message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
-            matches: Runs the expression of ``match``, which is somebody else's and must not hold up the hub.
+            matches: Runs the expression of ``match``, which is untrusted and must not block the hub.
 
         Raises:
             PatternTimeout: See there.
@@ -144,7 +144,7 @@ def _is_present(value: Any) -> bool:
 
 
 def check_pattern(pattern: str) -> None:
-    """See that a pattern can be used in ``match``.
+    """Check that a pattern can be used in ``match``.
 
     Raises:
         Invalid: It cannot.

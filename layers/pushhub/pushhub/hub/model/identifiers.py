@@ -1,4 +1,4 @@
-"""Identifiers of a mapping: which messages count as the same one for a service, so that it is sent one of them only."""
+"""Identifiers of a mapping: which messages a service considers duplicates, so that it is sent only one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushhub.hub.model.paths import values_at
 
 
 def identity_of(identifiers: Mapping[str, str], message: dict[str, Any]) -> str | None:
-    """The identity of a message for a mapping, or None when the mapping does not tell messages apart.
+    """The identity of a message for a mapping, or None when the mapping has no identifiers.
 
     A message without a value at any of the paths has no identity either, and is always delivered.
 

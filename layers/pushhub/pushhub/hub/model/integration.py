@@ -38,9 +38,9 @@ class Service:
         name: Unique in its endpoint.
         path: Appended to the endpoint's URL.
         parameters: Names of the parameters it requires, without the endpoint's prefix.
-        recommends: What its mapping should be.
+        recommends: The suggested settings of its mapping.
         required: Its mapping cannot be disabled.
-        description: As the endpoint gives it: everything, for display.
+        description: The service's whole description as the endpoint gave it, for display.
     """
 
     name: str
@@ -60,8 +60,8 @@ class EndpointDescription:
         description: For people.
         help: Address of its documentation.
         icon_url: Picture.
-        services: Those that could be read.
-        errors: What could not, one sentence each.
+        services: The services that could be read.
+        errors: What could not be read, one sentence each.
     """
 
     display: str | None = None
@@ -82,8 +82,8 @@ class Integration:
         url: Base URL of the endpoint.
         token: Sent as ``X-Augury-Token`` to all its services.
         category: For people.
-        endpoint: What it described, None while pending.
-        errors: Why it is pending, or what of its description could not be used.
+        endpoint: The endpoint's description, None while pending.
+        errors: Why it is pending, or which parts of its description could not be used.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """

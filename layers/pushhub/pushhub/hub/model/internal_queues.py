@@ -1,4 +1,4 @@
-"""Names of the hub's internal queues, and of what goes through them."""
+"""Names of the hub's internal queues, and the mappings behind them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the hub shows of its messages: where each one stands, and what its service answered.
+"""What the hub shows about its messages: the state of each one, and what its service answered.
 
-Everything here follows from the engine's messages and deliveries; it is kept beside them because the admin client
-lists, filters and counts by things the engine has no index for.
+Everything here is derived from the engine's messages and deliveries. It is stored separately because the admin client
+lists, filters and counts by attributes the engine has no index for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Location(StrEnum):
 
 
 class HubState(StrEnum):
-    """How a message stands, in the hub's words."""
+    """The state of a message, in the hub's words."""
 
     PENDING = "pending"
     FAILING = "failing"
@@ -45,7 +45,7 @@ class HubState(StrEnum):
 
 
 class Listing(StrEnum):
-    """The lists that messages are read from, each message being in one."""
+    """The lists that messages are read from. Each message is in exactly one."""
 
     INCOMING = "incoming"
     PENDING = "pending"
@@ -73,20 +73,20 @@ class LoggedMessage:
         project: Owner.
         message_id: Decimal id.
         type: Message type.
-        mapping_id: Whom an accepted copy is for, None for incoming messages.
+        mapping_id: The mapping an accepted copy is for, None for incoming messages.
         parent_id: Decimal id of the message that led to it.
         location: Which queue it is in.
-        state: How it stands, by its delivery alone.
-        attempts: Failed tries in a row so far.
+        state: Its state, judged by its delivery alone.
+        attempts: Consecutive failed attempts so far.
         created_at: Epoch milliseconds.
         attempt_at: Epoch milliseconds of the last request's end.
         next_at: Epoch milliseconds of the next request.
         completed_at: Epoch milliseconds when it was settled.
-        last_error: Why the last try failed.
+        last_error: Why the last attempt failed.
         consumer: Name of the mapping an accepted copy was made for.
         reason: Why it was archived without having been processed.
         children: Decimal ids of the messages it led to.
-        version: Of the delivery it was made from; a higher one replaces a lower one.
+        version: Version of the delivery it was derived from; a higher one replaces a lower one.
     """
 
     project: str
@@ -109,12 +109,12 @@ class LoggedMessage:
 
     @property
     def source(self) -> Location:
-        """Whether it came as an incoming message or is an accepted copy of one."""
+        """Whether it is an incoming message or an accepted copy of one."""
         return Location.INCOMING if self.mapping_id is None else Location.ACCEPTED
 
     @property
     def shown_state(self) -> HubState:
-        """How it stands: an incoming message that nobody wanted was skipped, not completed."""
+        """The state to show: an incoming message that no mapping wanted was skipped, not completed."""
         skipped = self.state is HubState.COMPLETED and self.mapping_id is None and not self.children
         return HubState.NEVER_PROCESSED if skipped else self.state
 
@@ -137,19 +137,19 @@ class LoggedMessage:
 
     @property
     def can_attempt(self) -> bool:
-        """Whether a person may have it tried now, or archive it."""
+        """Whether an operator may retry it now, or archive it."""
         return self.location is Location.ACCEPTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAnswer:
-    """What one attempt of a delivery got for an answer. There is one for each attempt number, whatever happens.
+    """The answer that one attempt of a delivery got. There is only ever one per attempt number.
 
     Attributes:
         attempt: Number of the attempt, from 1.
-        answer: The answer, its body as far as it is kept; empty when it lies at ``body_ref``.
-        body_ref: Where a large body lies.
-        polled: The address asked, when it was a poll.
+        answer: The answer. Its body may be truncated, and is empty when it is stored at ``body_ref``.
+        body_ref: Where a large body is stored.
+        polled: The address that was polled, if it was a poll.
         expires_at: Epoch milliseconds after which it may be forgotten; None when it is the result.
     """
 
@@ -161,7 +161,7 @@ class RecordedAnswer:
 
 
 def log_entry(message: Message, delivery: Delivery | None, now: int) -> LoggedMessage:
-    """How a message stands.
+    """The log entry of a message.
 
     Args:
         message: On one of the hub's internal queues.
@@ -209,8 +209,8 @@ def _with_delivery(entry: LoggedMessage, delivery: Delivery, now: int) -> Logged
 
 
 def _reason(entry: LoggedMessage, delivery: Delivery) -> str | None:
-    """Why an archived message was not processed: the router says it of incoming ones,
-    their settling of accepted ones.
+    """Why an archived message was not processed: the router's reason for incoming ones, the reason they were settled
+    for accepted ones.
     """
     if entry.mapping_id is None:
         return delivery.status(ROUTER).message or None if delivery.settled else None

@@ -20,11 +20,11 @@ class ServiceOptions:
     """How failures of a service are handled.
 
     Attributes:
-        retries_allowed: Whether failures are tried again at all; otherwise the first one holds the message.
-        retry_base: Seconds of the first wait; each following one doubles.
-        retry_cap: Seconds of the longest wait.
-        max_attempts: Failed tries after which the message is held (``parked`` on the wire); None for no end.
-        lenient: Take a 200 whose ``message_id`` is missing or another one for a success.
+        retries_allowed: Whether failures are retried at all; if not, the first failure holds the message.
+        retry_base: Seconds before the first retry; the wait doubles after each further failure.
+        retry_cap: Longest wait in seconds.
+        max_attempts: Failed attempts after which the message is held (``parked`` on the wire); None for no limit.
+        lenient: Count a 200 as a success even if its ``message_id`` is missing or wrong.
     """
 
     retries_allowed: bool = True
@@ -35,7 +35,7 @@ class ServiceOptions:
 
     @property
     def policy(self) -> Exponential:
-        """The retry policy these options stand for. It never gives up for good: a person is asked."""
+        """The retry policy for these options. It never gives up for good: the message is held for an operator."""
         return Exponential(
             base_s=self.retry_base,
             cap_s=self.retry_cap,
@@ -46,7 +46,7 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMapping:
-    """One service of an endpoint and what it is sent.
+    """One service of an endpoint, and which messages it is sent.
 
     Attributes:
         mapping_id: Object id.
@@ -61,8 +61,8 @@ class ServiceMapping:
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
-        sealed: Keys that requests to it are signed with, encrypted (:class:`pushhub.engine.signing.Signing`); empty:
-            they are not signed.
+        sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.signing.Signing`); when empty, requests
+            are not signed.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """
@@ -84,7 +84,7 @@ class ServiceMapping:
     version: int = 0
 
     def wants(self, message_type: str) -> bool:
-        """Whether messages of that type are looked at for this service at all."""
+        """Whether this service wants messages of that type at all, before filters."""
         return self.enabled and message_type in self.messages
 
 

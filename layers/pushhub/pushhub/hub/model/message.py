@@ -1,8 +1,8 @@
-"""Messages of the hub protocol: what a producer pushes, a service is sent, and an answer asks for in return.
+"""Messages of the hub protocol: pushed by a producer, sent to a service, or requested by a service's answer.
 
-A message is first *incoming*: compared with the mappings of its store. For each mapping that wants it there is then one
-*accepted* copy with an id of its own and the incoming message as its parent. Both are ordinary messages of the engine,
-on internal queues whose names no queue of an owner can have. Their headers, which are never sent, hold the type and the
+A message is first *incoming*: it is compared with the mappings of its store. Each mapping that wants it gets one
+*accepted* copy, with its own id and the incoming message as its parent. Both are ordinary messages of the engine, on
+internal queues whose names an owner's queue can never have. Their headers, which are never sent, hold the type and the
 parent; their hops count the messages that led to them.
 """
 
@@ -33,7 +33,7 @@ def headers_of(message_type: str, parent_id: str | None, consumer: str | None = 
     """The headers of the engine's message.
 
     Args:
-        message_type: Type of the hub message inside, so that it is known without reading the body.
+        message_type: Type of the hub message, so that it is known without reading the body.
         parent_id: Decimal id of the message that led to it, if one did.
         consumer: Name of the mapping that an accepted copy is for; it is still known when the mapping is gone.
     """
@@ -72,12 +72,13 @@ class HubMessage:
 
     Attributes:
         type: ``order:new`` and the like.
-        payload: What it is about.
-        source: ``<integration>.<service>`` it came from, on notification messages (sent along).
-        origin: What the producer said it came from (kept, not sent).
+        payload: The data.
+        source: The ``<integration>.<service>`` it came from, on notification messages (sent to services).
+        origin: Where it came from, according to the producer (kept, not sent).
         extra: Every other key the producer or service gave (kept, not sent).
-        quiet: Notifications of its services raise no messages: it descends from one that a notification raised.
-        delay_s: Seconds to wait before services are sent it.
+        quiet: Notifications from its services raise no messages, because it descends from a message that a notification
+            raised.
+        delay_s: Seconds to wait before it is sent to services.
     """
 
     type: str
@@ -118,7 +119,7 @@ class HubMessage:
         )
 
     def as_sent(self, object_id: str) -> dict[str, Any]:
-        """The message as services see it and as paths of filters and identifiers walk it.
+        """The message as services see it, and as the paths of filters and identifiers address it.
 
         Args:
             object_id: Its id on the wire.

@@ -1,4 +1,4 @@
-"""Notifications: what services tell the people who run a store, once, however often it happens."""
+"""Notifications: what services report to the operators of a store. A repeated report is counted, not listed again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReturnedNotice:
     """A notification as an answer gives it.
 
     Attributes:
-        level: How serious.
+        level: Its severity.
         subject: One line.
         description: Details; varies between repetitions of the same notification.
         extra: Every other key (``backtrace``, ``reference_type`` ...).
@@ -41,17 +41,17 @@ class Notice:
     Attributes:
         project: Owner.
         notification_id: See :func:`notification_id`.
-        message_id: Decimal id of the message whose service said it.
-        level: How serious.
+        message_id: Decimal id of the message whose service reported it.
+        level: Its severity.
         subject: One line.
         description: Of the last occurrence.
         extra: Of the last occurrence.
         origin: Name of the mapping.
-        occurrences: How often it was said for that message.
+        occurrences: How often it was reported for that message.
         logged_at: Epoch milliseconds of the first occurrence.
         updated_at: Epoch milliseconds of the last one.
-        first_attempt: Number of the delivery's attempt that said it first.
-        attempt: Number of the one that was counted last; an attempt is counted once, however often its answer is
+        first_attempt: Number of the delivery's attempt that reported it first.
+        attempt: Number of the attempt counted last; each attempt is counted once, however often its answer is
             processed.
     """
 
@@ -71,7 +71,9 @@ class Notice:
 
 
 def notification_id(project: str, message_id: str, level: Level, subject: str) -> str:
-    """The identity of a notification: message, level and subject. Descriptions hold backtraces, which vary."""
+    """The identity of a notification: message, level and subject. The description is left out because backtraces
+    vary.
+    """
     return derived_object_id(project, "notification", message_id, level.value, subject)
 
 

@@ -1,8 +1,8 @@
 """Object ids of the hub protocol: 24 hex characters, as BSON ObjectIds look (4 bytes seconds, 8 bytes unique).
 
-A message of the hub has one identity in two spellings: the decimal id of :mod:`pushhub.base.ids` inside, the object id
-on the wire. The object id is the second of creation followed by the decimal id as 64 bits, so either is made from the
-other without a look-up.
+A hub message has one identity in two forms: the decimal id of :mod:`pushhub.base.ids` internally, the object id on the
+wire. The object id is the creation time in seconds followed by the decimal id as 64 bits, so each can be computed from
+the other without a lookup.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def to_object_id(message_id: str) -> str:
 
 
 def from_object_id(object_id: str) -> str | None:
-    """The decimal message id behind an object id, or None when it cannot be one of a message of ours."""
+    """The decimal message id behind an object id, or None when it cannot belong to one of our messages."""
     if not is_object_id(object_id):
         return None
     message_id = str(int(object_id[8:], 16))
@@ -56,17 +56,17 @@ def new_object_id(now_ms: int) -> str:
 
 
 def derived_object_id(*parts: str) -> str:
-    """The object id of something that its name determines (a parameter, a notification): the same each time.
+    """The object id of something identified by its name (a parameter, a notification): always the same.
 
     Args:
-        parts: What determines it, the project first.
+        parts: The parts of its name, the project first.
     """
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def first_message_id_at(at_ms: int) -> str:
-    """The lowest message id of a moment: those made earlier are below it, those made later above.
+    """The lowest message id of a moment: ids made earlier are lower, ids made later are higher.
 
     Args:
         at_ms: Epoch milliseconds.

@@ -29,11 +29,11 @@ class Parameter:
 
     Attributes:
         project: Owner.
-        name: ``<endpoint>.<parameter>`` or free.
+        name: ``<endpoint>.<parameter>``, or any other name.
         value: A scalar, or for lists an array of objects.
         data_type: See :class:`DataType`.
-        as_of: Epoch milliseconds the value stands for: when the request began whose answer set it, or when a person
-            did. An answer to an older request never replaces a newer value (a watermark must not step back).
+        as_of: Time of the value, epoch milliseconds: the start of the request whose answer set it, or the time a person
+            set it. An answer to an older request never replaces a newer value (a watermark must not move back).
     """
 
     project: str
@@ -62,12 +62,12 @@ class ReturnedParameter:
 
 
 def parameter_id(project: str, name: str) -> str:
-    """The object id of the parameter of that name: names are unique in a store, so the id follows from the name."""
+    """The object id of the parameter of that name: names are unique in a store, so the id is derived from the name."""
     return derived_object_id(project, "parameter", name)
 
 
 def data_type_of(value: Any) -> DataType:
-    """The type of a value nobody declared."""
+    """The type of a value without a declared type."""
     match value:
         case bool():
             return DataType.BOOLEAN
@@ -82,7 +82,7 @@ def data_type_of(value: Any) -> DataType:
 
 
 def sent_parameters(parameters: Iterable[Parameter]) -> list[dict[str, Any]]:
-    """Parameters as they travel in a payload: an array of name and value,
-    never a hash (endpoints answer 406 or 500 to one).
+    """Parameters as sent in a payload: an array of name and value, never a hash (endpoints answer 406 or 500 to a
+    hash).
     """
     return [{"name": each.name, "value": each.value} for each in parameters]

@@ -1,4 +1,6 @@
-"""Schedulers of a store: a message of one type every so often, so that services which poll others get their turn."""
+"""Schedulers of a store: each emits a message of one type at regular intervals, to trigger services that poll
+others.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class Scheduler:
         project: Owner.
         scheduler_id: Object id.
         key: Message type.
-        count: How many intervals apart.
+        count: Number of intervals between ticks.
         interval: ``minutes``, ``hours``, ``days`` or ``weeks``, with or without the s.
         created_at: Epoch milliseconds.
         next_at: Epoch milliseconds of the next tick.
@@ -63,10 +65,10 @@ def period_ms(count: int, interval: str) -> int:
 
 
 def tick_after(next_at: int, period: int, now: int) -> int:
-    """The tick that follows one which is being made now; ticks missed meanwhile are left out, the rhythm is kept.
+    """The time of the next tick after the current one. Missed ticks are skipped; the phase is kept.
 
     Args:
-        next_at: Epoch milliseconds of the tick being made.
+        next_at: Epoch milliseconds of the current tick.
         period: Milliseconds between ticks.
         now: Epoch milliseconds.
     """

@@ -1,7 +1,6 @@
 """Settings and log of the hub protocol as items of the hub table.
 
-Settings are JSON text in one attribute: they are read whole, and nothing of them is looked for by DynamoDB but what has
-an attribute beside it.
+Settings are JSON text in one attribute and are read whole. What DynamoDB has to search by gets an attribute of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ ANSWER_KEPT_S = 86_400
 
 
 def log_key(project: str, message_id: str, sort_key: str) -> Item:
-    """The key of something about a message."""
+    """The key of an item that belongs to a message."""
     return {"pk": text(f"{project}#M#{message_id}"), "sk": text(sort_key)}
 
 
@@ -41,7 +40,7 @@ def note_list_key(project: str, shard: int) -> str:
 
 
 def note_place(at: int) -> str:
-    """Where notifications of a moment begin in that list."""
+    """The position in that list where notifications of a moment begin."""
     return f"{at:015d}"
 
 
@@ -56,7 +55,7 @@ def encode_mapping(mapping: ServiceMapping) -> Item:
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
     fields = json.loads(item["doc"]["S"])
-    # Mappings of before November 2026 hold their integration's URL.
+    # Mappings from before November 2026 hold their integration's URL.
     fields.pop("base_url", None)
     fields |= {
         "messages": tuple(fields["messages"]),

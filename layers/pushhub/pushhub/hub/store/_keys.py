@@ -20,7 +20,7 @@ def store_key(project: str, sort_key: str) -> Item:
 
 
 def shard_of(key: str) -> int:
-    """The partition of a list that something stands in, by its own key."""
+    """The shard of a list that an item belongs to, derived from the item's own key."""
     return zlib.crc32(key.encode()) % SHARDS
 
 

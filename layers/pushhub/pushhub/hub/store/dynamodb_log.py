@@ -1,4 +1,4 @@
-"""The log of the hub protocol on DynamoDB: how messages stand, what was answered, notifications."""
+"""The log of the hub protocol on DynamoDB: message states, answers, notifications."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DynamoDBHubLog:
                 ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
             )
         except ConditionRefused:
-            return  # this version or a later one is there
+            return  # this version or a later one is stored
 
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
         self._table.update(
@@ -107,7 +107,7 @@ class DynamoDBHubLog:
             for shard in range(SHARDS)
         ]
         merged = heapq.merge(*partitions, key=_place, reverse=True)
-        # The bounds of BETWEEN belong to it, those of the port do not.
+        # BETWEEN includes its bounds, the port excludes them.
         inside = (each for each in merged if low < _place(each) < high)
         return [decode_entry(each) for each in islice(inside, limit)]
 
@@ -168,7 +168,7 @@ class DynamoDBHubLog:
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
     ) -> Iterator[Notice]:
-        # Places begin with the time; none of a moment is below its bare number.
+        # Places begin with the time, so none of that moment sorts below the bare number.
         low, high = note_place(start_at or 0), "9" if end_at is None else note_place(end_at)
         keys = [note_list_key(project_id, shard) for shard in range(SHARDS)]
         partitions = [self._newest_first(key, low, high, PAGE) for key in keys]
@@ -185,7 +185,7 @@ class DynamoDBHubLog:
 
     def _newest_first(self, partition: str, low: str, high: str, page: int) -> Iterator[Item]:
         if low > high:
-            # A period that ends before it begins: DynamoDB refuses such a BETWEEN.
+            # The period ends before it begins: DynamoDB rejects such a BETWEEN.
             return iter(())
         return self._table.items(
             IndexName="listed",

@@ -1,4 +1,6 @@
-"""Schedulers of stores on DynamoDB, apart from the other settings: the function that ticks them needs nothing else."""
+"""Schedulers of stores on DynamoDB. Separate from the other settings because the ticking function needs nothing
+else.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _TYPE = "TYPE#"
 class DynamoDBHubSettings(DynamoDBSchedulers):
     """Implements :class:`pushhub.hub.ports.HubSettings`.
 
-    Nothing is cached: a mapping or parameter changed counts from the next message on, for retries and polls too.
+    Nothing is cached: a changed mapping or parameter takes effect with the next message, retry or poll.
 
     Args:
         client: Low-level DynamoDB client.
@@ -50,14 +50,14 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
         return [decode_mapping(each) for each in self.all(project_id, _MAPPING)]
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
-        """The very same change made twice (the client repeats a call that timed out) counts as made."""
+        """If the client repeats a call that timed out, the repeated identical write counts as success."""
         raised = replace(mapping, version=mapping.version + 1)
         key = store_key(project_id, _MAPPING + mapping.mapping_id)
         self._table.put_version(key | encode_mapping(raised))
         return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
-        """Its claims stay behind, out of reach: another mapping has another id."""
+        """Its claims are left behind but unreachable, as ids of mappings are never reused."""
         return self._table.delete(store_key(project_id, _MAPPING + mapping_id)) is not None
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
@@ -104,7 +104,7 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
         return sorted(each["sk"]["S"].removeprefix(_TYPE) for each in self.all(project_id, _TYPE))
 
     def claim(self, project_id: str, mapping_id: str, identity: str, message_id: str) -> str:
-        """Each claim has a partition of its own, so that no mapping has a busiest one."""
+        """Each claim has its own partition, so that no mapping gets a hot one."""
         try:
             self._table.put(
                 {

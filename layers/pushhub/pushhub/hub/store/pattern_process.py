@@ -1,5 +1,5 @@
-"""Runs regular expressions of others in a process of its own, which can be ended:
-Python's engine cannot be stopped from inside.
+"""Runs untrusted regular expressions in a separate process that can be killed: Python's regex engine cannot be
+interrupted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
         Unavailable: The process could not be run, or not in time.
     """
     asked = json.dumps([MATCH_SECONDS, pattern, [text[:MAX_TEXT] for text in texts]])
-    # -I and -S: nothing of the environment or of installed packages, which also makes the start fast.
+    # -I and -S: ignore the environment and installed packages, which also makes the start fast.
     command = [sys.executable, "-I", "-S", "-c", _PROGRAM]
     try:
         run = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True)  # noqa: S603 (a fixed program; the pattern is only its input)

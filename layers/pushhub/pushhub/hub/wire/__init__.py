@@ -1,1 +1,1 @@
-"""The hub's shapes: what endpoints and operators send and are sent. Pure functions only."""
+"""The hub's wire formats: what endpoints and operators send and receive. Pure functions only."""

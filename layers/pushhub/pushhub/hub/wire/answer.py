@@ -1,7 +1,7 @@
 """Reading the answer of a service (hub protocol v5, "Responding to messages").
 
-Only 200 is success. What a 200 asks for is taken as a whole or not at all: an answer with one child that is no message,
-or one more than allowed, is a failure, and none of it happens. What cannot be read is a failure with a reason, never an
+Only 200 is a success. A 200 takes effect as a whole or not at all: an answer with an invalid child, or with too many
+children, is a failure, and none of it takes effect. An unreadable answer is a failure with a reason, never an
 exception.
 """
 
@@ -93,18 +93,18 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAnswer:
-    """What an answer means and asks for.
+    """How an answer is interpreted, and what it asks for.
 
     Attributes:
         verdict: ``DELIVERED`` (done), ``POLL``, ``POSTPONED`` or ``FAILED``.
         error: Why it is a failure, for people; empty otherwise.
-        wait_s: With ``POLL`` and ``POSTPONED``: seconds to wait at least.
-        update_url: With ``POLL``: the absolute address to ask.
+        wait_s: With ``POLL`` and ``POSTPONED``: minimum wait in seconds.
+        update_url: With ``POLL``: the absolute address to poll.
         children: With ``DELIVERED`` only.
         parameters: With ``DELIVERED`` only.
         notifications: Also with a failure that came with JSON.
         events: As answered (an older form of notifications, logged only).
-        result: Every key that is not of the protocol, for diagnosis.
+        result: Every key that is not part of the protocol, for diagnosis.
     """
 
     verdict: Verdict
@@ -122,11 +122,10 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
     """Read one answer.
 
     Args:
-        answer: What came back.
-        object_id: Id that was sent.
-        mapping: Whom it was sent to.
-        polled: The address that was asked, when it was a poll. A delay without an address then means to ask there
-            again.
+        answer: The answer received.
+        object_id: The id that was sent.
+        mapping: The mapping it was sent to.
+        polled: The address that was polled, if it was a poll. A delay without an address then means to poll it again.
     """
     if answer.error_class:
         return _failure(f"No usable answer: {answer.message or answer.error_class}")
@@ -143,7 +142,7 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
 
 
 class _Unusable(Exception):
-    """The answer is JSON, but not one of the protocol."""
+    """The answer is JSON but does not follow the protocol."""
 
 
 def _failure(error: str) -> ServiceAnswer:
@@ -151,9 +150,9 @@ def _failure(error: str) -> ServiceAnswer:
 
 
 def _refusal(answer: Answer) -> ServiceAnswer:
-    """Not 200.
+    """How an answer other than 200 is read.
 
-    What its JSON says is taken where it is readable; HTML, plain text and nothing are as good as any reason.
+    JSON is used if it can be read. Any other body (HTML, plain text, none) is accepted too.
     """
     error = f"HTTP {answer.status_code}"
     try:
@@ -212,15 +211,15 @@ def _later(fields: dict[str, Any], *, wait_s: int, update_url: str | None) -> Se
 
 
 def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
-    """A reading with a wait that grows where an endpoint puts a message off again and again for a short one,
-    and with an end to that.
+    """A reading whose wait grows when an endpoint keeps postponing a message for short times, up to a limit after which
+    it fails.
 
-    Work that is polled was accepted, so it is asked for as often as its endpoint says; a message that is only ever put
-    off is not being worked on.
+    Polled work was accepted, so it is polled as often as its endpoint says; a message that is only ever postponed is
+    not being worked on.
 
     Args:
-        reading: What an answer means by itself.
-        deferrals: How often it was put off before.
+        reading: The interpreted answer, taken by itself.
+        deferrals: How often it was postponed before.
     """
     if reading.verdict is not Verdict.POSTPONED:
         return reading
@@ -232,7 +231,7 @@ def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
 
 
 def _delay(value: Any) -> int:
-    """Whole seconds; a numeric string is taken too (a real endpoint under a newer library answers ``"120"``)."""
+    """Whole seconds; a numeric string is accepted too (a real endpoint with a newer library answers ``"120"``)."""
     if isinstance(value, str) and value.isascii() and value.strip().isdigit() and len(value) <= 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -296,7 +295,7 @@ def _read_parameter(item: Any) -> ReturnedParameter:
 
 
 def _notifications(fields: dict[str, Any]) -> tuple[ReturnedNotice, ...]:
-    """Those that can be read. They are talk about the work, not the work: a bad one must not undo it."""
+    """The readable notifications. They only report on the work, so a bad one must not undo it."""
     items = fields.get("notifications")
     if not isinstance(items, list):
         return ()
@@ -323,7 +322,7 @@ def _read_notification(item: Any) -> ReturnedNotice | None:
 
 
 def _events(fields: dict[str, Any]) -> tuple[Any, ...]:
-    """Logged as they are; one endpoint sent a single object where an array belongs."""
+    """Events, logged as they are; one endpoint sent a single object instead of an array."""
     events = fields.get("events")
     if events is None:
         return ()

@@ -1,7 +1,7 @@
-"""``endpoint.json``: what an endpoint says of itself (hub protocol v5, "Configuration" and "Custom integrations").
+"""``endpoint.json``: how an endpoint describes itself (hub protocol v5, "Configuration" and "Custom integrations").
 
-Real files hold typing errors and older names, so a service is taken as far as it can be understood; one that cannot is
-left out and said so, and the others work.
+Real files contain typing errors and older names, so each service is read as far as possible. An unreadable one is left
+out and reported, and the others work.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ MAX_STORED = 300_000
 
 
 def description_url(base_url: str) -> str:
-    """Where an endpoint describes itself."""
+    """The URL of an endpoint's description."""
     return f"{base_url.rstrip('/')}/endpoint.json"
 
 
 def read_description(answer: Answer) -> EndpointDescription:
-    """What the answer to ``GET endpoint.json`` tells; never raises, faults are in ``errors``."""
+    """The description in the answer to ``GET endpoint.json``. Never raises; faults are listed in ``errors``."""
     if answer.error_class or answer.status_code != 200:
         told = " ".join(each for each in (str(answer.status_code or ""), answer.message or answer.error_class) if each)
         return EndpointDescription(errors=(f"endpoint.json could not be read: {told}",))
@@ -82,7 +82,7 @@ def read_description(answer: Answer) -> EndpointDescription:
 def declared_types(service: Service) -> dict[str, DataType]:
     """The types that a service declares for the parameters it requires, by name without the endpoint's prefix.
 
-    Types we do not know are left out, and so are parameters without one.
+    Unknown types are left out, and so are parameters without a type.
     """
     requires = service.description.get("requires")
     given = requires if isinstance(requires, dict) else {}

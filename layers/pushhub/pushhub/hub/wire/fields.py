@@ -1,9 +1,9 @@
-"""Reading the objects that the hub's administration API is sent (``{"mapping": {...}}`` and the like),
-in JSON or as a web form.
+"""Reads the objects sent to the hub's administration API (``{"mapping": {...}}`` and the like), as JSON or as a web
+form.
 
-All errors of an object are collected and answered together (hub protocol v5: 422
-``{"error": "Invalid object.", "errors": {...}}``). Forms carry everything as text, and the admin client sends
-identifiers and filters as JSON text inside, so values are taken in both spellings.
+All errors of an object are collected and reported together (hub protocol v5: 422 ``{"error": "Invalid object.",
+"errors": {...}}``). Forms carry everything as text, and the admin client sends identifiers and filters as JSON text
+inside, so values are accepted in both forms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FALSE = frozenset({"false", "0", "no", "off", ""})
 
 
 class InvalidObject(Invalid):
-    """An object with errors.
+    """The object has errors.
 
     Args:
         errors: What is wrong, by field.
@@ -34,7 +34,7 @@ class InvalidObject(Invalid):
 
 
 class Fields:
-    """The fields of one object, and what is wrong with them so far.
+    """The fields of one object, and the errors found so far.
 
     Args:
         fields: As sent.
@@ -53,14 +53,14 @@ class Fields:
         return self._fields.get(name)
 
     def error(self, name: str, message: str) -> None:
-        """Note that a field is wrong."""
+        """Record that a field is invalid."""
         self._errors.setdefault(name, []).append(message)
 
     def check(self) -> None:
-        """See that nothing was wrong.
+        """Check that no errors were found.
 
         Raises:
-            InvalidObject: Something was.
+            InvalidObject: Errors were found.
         """
         if self._errors:
             raise InvalidObject(self._errors)
@@ -118,7 +118,7 @@ class Fields:
         return None if number is None else int(number)
 
     def texts(self, name: str, *, most: int, longest: int = 255) -> tuple[str, ...]:
-        """A list of texts: an array, JSON text of one, or a single text."""
+        """A list of texts: an array, a JSON array as text, or a single text."""
         value = self._parsed(name)
         if value is None or value == "":
             return ()
@@ -129,11 +129,11 @@ class Fields:
         if len(items) > most or any(len(each) > longest for each in items):
             self.error(name, f"must have at most {most} elements of at most {longest} characters")
             return ()
-        # Rails' forms send an empty element to say "none".
+        # Rails forms send an empty element to say "none".
         return tuple(dict.fromkeys(each for each in items if each))
 
     def section(self, name: str) -> dict[str, Any]:
-        """An object, or JSON text of one."""
+        """An object, or a JSON object as text."""
         value = self._parsed(name)
         if value is None or value in ("", []):
             return {}
@@ -143,7 +143,7 @@ class Fields:
         return value
 
     def sections(self, name: str, *, most: int) -> list[dict[str, Any]]:
-        """An array of objects, JSON text of one, or a form's numbered list."""
+        """An array of objects, a JSON array as text, or a form's numbered list."""
         value = self._parsed(name)
         if value is None or value in ("", {}):
             return []

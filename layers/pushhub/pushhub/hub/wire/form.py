@@ -18,10 +18,10 @@ _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)\Z")
 
 
 def parse_form(text: str) -> dict[str, Any]:
-    """The fields of a form; ``a[b]`` is b inside the object a, ``a[]`` one more element of the array a.
+    """The fields of a form: ``a[b]`` is b inside the object a, ``a[]`` adds an element to the array a.
 
     Raises:
-        Invalid: Malformed, too many fields, or a name that is an object here and a value there.
+        Invalid: Malformed, too many fields, or a name used both as an object and as a value.
     """
     try:
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)

@@ -1,6 +1,4 @@
-"""JSON from the other side, read with limits: nothing a client or endpoint sends may cost more than it should or come
-back to haunt a later step.
-"""
+"""Reads JSON from clients and endpoints with limits: nothing they send may cost too much or break a later step."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ MAX_DEPTH = 100
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in ``body``.
 
-    Stricter than :func:`json.loads` where that is lenient: no NaN or Infinity (nor a number that becomes one), no half
-    surrogate pairs, no nesting deeper than :data:`MAX_DEPTH`. What passes can be written as UTF-8 JSON again.
+    Stricter than :func:`json.loads`: no NaN or Infinity (nor a number that becomes one), no unpaired surrogates, no
+    nesting deeper than :data:`MAX_DEPTH`. Whatever passes can be written as UTF-8 JSON again.
 
     Args:
         body: UTF-8, with or without a byte order mark.
@@ -44,7 +42,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether brackets are nested too deep, found without parsing: the parser itself would recurse that deep."""
+    """Whether brackets are nested too deeply. Checked without parsing, as the parser itself would recurse that deep."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
     depth, in_string, escaped = 0, False, False

@@ -27,10 +27,10 @@ LONGEST_WAIT_S = 604_800
 
 
 def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
-    """``mapping`` with the fields that were sent.
+    """``mapping`` updated with the fields that were sent.
 
     Args:
-        fields: As sent; what is absent stays.
+        fields: As sent; absent ones keep their values.
         mapping: The stored one, or a fresh one with empty name, URL, token and messages.
 
     Raises:
@@ -65,10 +65,10 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
 
 
 def read_signing(fields: Fields) -> SigningChange:
-    """What a mapping's ``signing`` asks for; nothing when it was not sent.
+    """The change that a mapping's ``signing`` asks for; none when it was not sent.
 
     Raises:
-        InvalidObject: It is something else.
+        InvalidObject: It is invalid.
     """
     given = fields.raw("signing")
     if isinstance(given, str):
@@ -109,7 +109,7 @@ def _parameter_ids(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
 
 
 def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
-    """Filters; what is wrong is noted in ``fields``."""
+    """The filters; errors are recorded in ``fields``."""
     found: list[Filter] = []
     for index, given in enumerate(fields.sections(name, most=MAX_FILTERS)):
         try:
@@ -143,7 +143,7 @@ def _filter(given: dict[str, Any]) -> Filter:
 
 
 def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str]:
-    """Identifiers; what is wrong is noted in ``fields``."""
+    """The identifiers; errors are recorded in ``fields``."""
     given = fields.section(name)
     if len(given) > MAX_IDENTIFIERS:
         fields.error(name, f"must have at most {MAX_IDENTIFIERS} elements")
@@ -156,7 +156,7 @@ def read_identifiers(fields: Fields, name: str = "identifiers") -> dict[str, str
 
 
 def read_options(fields: Fields, options: ServiceOptions) -> ServiceOptions:
-    """Options; those not sent stay. ``allow_retries`` is an older name that endpoints still use."""
+    """The options; those not sent keep their values. ``allow_retries`` is an older name that endpoints still use."""
     given = Fields(fields.section("options"))
     older = given.flag("allow_retries", options.retries_allowed)
     base = given.number("retry_base", options.retry_base, least=1, most=LONGEST_WAIT_S)

@@ -1,4 +1,4 @@
-"""Schedulers, parameters, integrations and pushed messages as the hub's API is sent them."""
+"""Reads schedulers, parameters, integrations and pushed messages sent to the hub's API."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
 
 
 def read_scheduler(fields: Fields, scheduler: Scheduler, now: int) -> Scheduler:
-    """``scheduler`` with the fields that were sent; its next tick is one period from now when its rhythm changed.
+    """``scheduler`` updated with the fields that were sent; if its interval changed, its next tick is one period from
+    now.
 
     Raises:
         InvalidObject: Something is wrong.
@@ -108,10 +109,10 @@ def read_parameter(fields: Fields, parameter: Parameter | None, project: str, no
 
 
 def _typed(value: Any, kind: DataType) -> Any:
-    """A value of its type; forms send all of them as text."""
+    """A value converted to its type; forms send all values as text."""
     text = value if isinstance(value, str) else None
     if text == "" and kind not in (DataType.STRING, DataType.PASSWORD):
-        # A field of a form that was left empty.
+        # A form field that was left empty.
         return None
     match kind:
         case DataType.INTEGER if text is not None:
@@ -142,7 +143,7 @@ def _typed(value: Any, kind: DataType) -> Any:
 
 
 def read_integration(fields: Fields, integration: Integration) -> Integration:
-    """``integration`` with the fields that were sent.
+    """``integration`` updated with the fields that were sent.
 
     Raises:
         InvalidObject: Something is wrong.

@@ -27,11 +27,11 @@ def request_body(message: HubMessage, object_id: str, parameters: Sequence[Param
     """The JSON body: ``message``, ``message_id``, ``payload`` with the parameters inside,
     and ``source`` where there is one.
 
-    ``payload.parameters`` is the hub's: what a producer or parent put there is not sent, so that no secret of one
-    service reaches another by way of a copied payload.
+    ``payload.parameters`` is reserved for the hub: whatever a producer or parent put there is not sent, so that no
+    service's secret reaches another through a copied payload.
 
     Args:
-        message: What to send.
+        message: The message to send.
         object_id: Id of the accepted copy; the same for every retry and poll.
         parameters: The mapping's, as they are now.
     """
@@ -48,7 +48,7 @@ def request_headers(token: str) -> dict[str, str]:
 
 
 def checked_url(url: str) -> str:
-    """A URL the hub may POST to, as far as its form goes; where it leads is the egress guard's to judge.
+    """Check the form of a URL that the hub is to POST to. The egress guard checks where it leads.
 
     Raises:
         Invalid: Not ``http`` or ``https``, no host, user information in it, control characters, or too long.
@@ -70,12 +70,12 @@ def checked_url(url: str) -> str:
 
 
 def service_url(base_url: str, path: str) -> str:
-    """The URL of a service: its endpoint's URL, whatever path that has, and its path."""
+    """The URL of a service: its endpoint's URL, including any path, followed by the service's path."""
     return f"{base_url.rstrip('/')}/{path.lstrip('/')}"
 
 
 def poll_address(update_url: str, mapping: ServiceMapping) -> str:
-    """Where an answer's ``update_url`` leads: resolved against the mapping's URL, as URLs are (RFC 3986).
+    """The address that an answer's ``update_url`` stands for, resolved against the mapping's URL (RFC 3986).
 
     So ``/status/1`` starts at the root of the endpoint's host, ``status/1`` beside the service itself.
 

@@ -39,7 +39,7 @@ def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str
 
     Args:
         entry: The message.
-        mapping: Whom it is for; None for incoming messages, and when the mapping was deleted.
+        mapping: The mapping it is for; None for incoming messages, and when the mapping was deleted.
         icon_url: Picture of the mapping's integration.
     """
     consumer = mapping.name if mapping else entry.consumer or entry.mapping_id
@@ -63,7 +63,7 @@ def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str
         "attempt_at": _time(entry.attempt_at),
         "completed_at": _time(entry.completed_at),
         "locked_at": None,
-        # Left out where there is none: the admin client formats whatever is there.
+        # Left out when there is none: the admin client formats any value it finds.
         **({} if entry.next_at is None else {"next_attempt": _time(entry.next_at)}),
     }
 
@@ -79,16 +79,16 @@ def message_view(
     notifications: Sequence[Notice],
     store_name: str,
 ) -> dict[str, Any]:
-    """A message with everything about it.
+    """Everything about one message.
 
     Args:
-        entry: How it stands.
-        content: What is in it; None when it is no longer kept.
-        mapping: Whom it is for.
+        entry: Its log entry.
+        content: Its content; None when it is no longer kept.
+        mapping: The mapping it is for.
         icon_url: Picture of the mapping's integration.
-        recorded: The last answer, its body whole.
+        recorded: The last answer, with its full body.
         children: Messages it led to.
-        notifications: Said for it.
+        notifications: Notifications that refer to it.
         store_name: For people.
     """
     answered = _answered(recorded) if recorded else None
@@ -190,7 +190,7 @@ def scheduler_view(scheduler: Scheduler) -> dict[str, Any]:
 
 
 def integration_view(integration: Integration, store_id: str) -> dict[str, Any]:
-    """An integration; pending as long as it has no services."""
+    """An integration; shown as pending while it has no services."""
     endpoint = integration.endpoint
     described: Mapping[str, Any] = {
         "display": endpoint.display if endpoint else None,
