@@ -1,4 +1,4 @@
-"""Poll function: asks endpoints what became of the messages they took for later (hub protocol)."""
+"""Poll function: polls endpoints for the results of messages they accepted for later (hub protocol)."""
 
 from typing import Any
 

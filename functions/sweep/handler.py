@@ -1,6 +1,4 @@
-"""Sweep function: finds accepted messages and waiting deliveries that nothing will look at any more,
-and queues them again.
-"""
+"""Sweep function: finds accepted messages and waiting deliveries that were lost track of, and requeues them."""
 
 from typing import Any
 

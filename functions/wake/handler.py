@@ -1,4 +1,4 @@
-"""Wake function: queues scheduled deliveries whose time has come."""
+"""Wake function: queues scheduled deliveries that are due."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Where everything is joined: settings, clients, services, logs. Function handlers import from here only."""
+"""Puts everything together: settings, clients, services, logs. Function handlers import only from here."""

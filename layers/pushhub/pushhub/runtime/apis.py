@@ -1,4 +1,4 @@
-"""Several APIs behind one function, told apart by their paths."""
+"""Serves several APIs with one function, selected by path."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 def handle(mounted: Iterable[Mapping[str, Callable[[], Api]]], event: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer an HTTP API event by the API that its path belongs to: the one with the longest prefix that fits.
+    """Answer an HTTP API event with the API that its path belongs to: the one with the longest matching prefix.
 
     Args:
-        mounted: By prefix of the path, what makes each API. It is asked when the API is: a hub without stores does not
-            pay for theirs at its cold starts.
+        mounted: A factory for each API, by path prefix. It is called only when the API is requested, so that a hub
+            without stores does not pay for the stores' API at cold starts.
         event: Payload format 2.0.
     """
     path: str = (event.get("rawPath") or "/").rstrip("/") + "/"

@@ -1,6 +1,6 @@
 """The console function: the static files of the console, which talks to the public APIs from the browser.
 
-It imports no SDK and holds no right but that to write its log.
+It imports no SDK, and its only permission is to write its log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATH = "/console"
 
 
 def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, Any]]:
-    """What answers the console's requests with the files in ``static`` beside a handler.
+    """A handler for the console's requests that serves the files in ``static`` beside the given handler file.
 
     Args:
         handler: The handler's ``__file__``.

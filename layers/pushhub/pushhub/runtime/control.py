@@ -20,12 +20,10 @@ def _documentation() -> Api:
 
 
 class _ToConsole:
-    """Sends on who asks for ``/console/``: the gateway takes it for another path than ``/console``,
-    and for none of the console's files.
-    """
+    """Redirects ``/console/``, which the gateway treats neither as ``/console`` nor as one of the console's files."""
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Whatever the method; a fragment stays with the browser."""
+        """Redirect any method; the browser keeps the fragment."""
         del event
         return {"statusCode": 308, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
 
@@ -35,5 +33,5 @@ DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """Answer an HTTP API event by the API that its path belongs to."""
+    """Answer an HTTP API event with the API that its path belongs to."""
     return handle((CONSOLE, DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)

@@ -1,6 +1,6 @@
-"""All APIs described: ``/openapi.json`` for programs, ``/docs`` for people.
+"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people.
 
-Imported when somebody asks for it, never before.
+Imported only when it is requested.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FOR_AN_HOUR = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options
 
 
 def _document(_: Request) -> Response:
-    # Tools on other sites may read it: there is nothing in it that is not public.
+    # Tools on other sites may read it, as everything in it is public.
     return Response(status=200, body=describe(), headers={**_FOR_AN_HOUR, "Access-Control-Allow-Origin": "*"})
 
 
@@ -54,7 +54,7 @@ def _reference(_: Request) -> Response:
 
 
 class Documentation:
-    """Answers for both paths; nobody has to show anything."""
+    """Serves both paths without authentication."""
 
     def __init__(self) -> None:
         self._router = Router([("GET", "/openapi.json", _document), ("GET", "/docs", _reference)])

@@ -1,4 +1,4 @@
-"""The engine's functions as Lambda calls them: read the event, call the use case, map the result."""
+"""The engine's Lambda entry points: read the event, call the use case, map the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POISON_WAIT_S = 5
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """SQS push, SQS retry, SQS slow and SQS route: attempt the batch.
 
-    The response keeps what must be looked at again.
+    The response lists the messages that have to be redelivered.
     """
     ports, name = hub.engine.ports, queue_name(event)
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
@@ -40,7 +40,7 @@ def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS poll: ask the endpoints of the batch what became of their messages (hub protocol)."""
+    """SQS poll: poll the endpoints of the batch for the results of their messages (hub protocol)."""
     ports = hub.engine.ports
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
     _hand_back(poison, ports.poll_queue)
@@ -49,24 +49,23 @@ def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def _hand_back(poison: Mapping[str, str], source: WorkQueue) -> None:
-    """Let messages that are no orders come again soon, so that the dead-letter queue takes them within minutes,
-    in sight.
+    """Make messages that are not work orders visible again soon, so that they reach the dead-letter queue, where they
+    are seen, within minutes.
     """
     if not poison:
         return
     try:
         source.defer([(receipt, POISON_WAIT_S) for receipt in poison.values()])
     except Unavailable:
-        # They come again when the queue's own timeout ends.
+        # They become visible again when the queue's own timeout ends.
         telemetry.count("CallsFailed")
 
 
 def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """Stream of the messages table: queue what was inserted.
 
-    A record that cannot be read is set aside whole, so that it neither blocks its shard nor vanishes. When something
-    cannot be queued the error is raised: the stream hands the batch out again from its start, and duplicates are
-    harmless.
+    An unreadable record is set aside as a whole, so that it neither blocks its shard nor gets lost. If something cannot
+    be queued, the error is raised: the stream then redelivers the batch from its start. Duplicates are harmless.
     """
     from pushhub.engine.store.dynamodb_messages import RESTORED, decode_message  # noqa: PLC0415 (not needed by the other functions)
 
@@ -87,10 +86,10 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
 def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due.
 
-    A run that this one starts for a shard of the schedule with much to do (``{"shard": 7}``) does that alone.
+    A run may start another one for a busy shard of the schedule (``{"shard": 7}``), which wakes that shard only.
     """
-    # First what is little and must be on time. Waking takes all the time there is while an outage's deliveries come
-    # back; what makes ticks may have half of it, should there be that many.
+    # Ticks come first: they are few and must be on time. Waking uses all remaining time while deliveries return after
+    # an outage; ticks may take up to half of the time, should there be that many.
     remaining_ms = context.get_remaining_time_in_millis
     if "shard" in event:
         return {"woken": hub.engine.wake.run(remaining_ms, shard=int(event["shard"]))}
@@ -105,9 +104,9 @@ SWEEP_PARTS = 24
 
 
 def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Schedule, each hour: look through the hour's part of the messages table.
+    """Schedule, each hour: scan this hour's part of the messages table.
 
-    By hand, ``{"everything": true}`` looks through all of it, and makes the schedule anew.
+    When run by hand, ``{"everything": true}`` scans all of it and rebuilds the schedule.
     """
     part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
     everything = event.get("everything") is True
@@ -118,9 +117,9 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def handle_errors(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """SQS errors: post exhausted deliveries to their error queues, all together.
+    """SQS errors: post exhausted deliveries to their error queues, as one batch.
 
-    One that fails comes again, and ends in the dead-letter queue.
+    A failed one is redelivered, and finally goes to the dead-letter queue.
     """
     handlers = [protocol.exhausted() for protocol in hub.engine.protocols if protocol.exhausted]
     orders, poison = read_orders(event, now=hub.engine.ports.clock.now(), telemetry=telemetry)

@@ -1,6 +1,6 @@
 """The whole hub, put together from ports.
 
-Functions, tests and local tools all call :func:`build`, so nothing is wired twice.
+Functions, tests and local tools all call :func:`build`, so the wiring exists only once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if typing.TYPE_CHECKING:
 
 
 class Part(typing.Protocol):
-    """A protocol as its package's wiring puts it together."""
+    """A protocol, as built by its package's wiring."""
 
     @property
     def protocol(self) -> Protocol:
-        """What it brings to the engine."""
+        """What it plugs into the engine."""
         ...
 
 
@@ -46,7 +46,7 @@ class Pushhub:
 
     Args:
         ports: The engine's.
-        own_ports: Gives the ports of a protocol, by its class.
+        own_ports: Returns the ports of a protocol, given its class.
 
     Attributes:
         engine: The engine.
@@ -64,11 +64,11 @@ class Pushhub:
 
 
 def build(ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
-    """Put the hub together; each use case is made at its first use.
+    """Put the hub together; each use case is created on first use.
 
     Args:
         ports: The engine's ports.
-        own_ports: Gives the ports of a protocol, by its class in :data:`PROTOCOLS`.
+        own_ports: Returns the ports of a protocol, given its class in :data:`PROTOCOLS`.
     """
     return Pushhub(ports, own_ports)
 
@@ -96,7 +96,7 @@ What only some hubs need is not among it: the other kinds of subscribers are mad
 
 
 def settings_of(function: str) -> set[Setting[Any]]:
-    """The settings that a function has, by the name of its folder."""
+    """The settings of a function, by the name of its folder."""
     if function == "console":
         from pushhub.runtime import console  # noqa: PLC0415 (the other functions do without what serves its files)
 
@@ -108,10 +108,10 @@ def settings_of(function: str) -> set[Setting[Any]]:
 
 @cache
 def start(function: str) -> Pushhub:
-    """The hub of this execution environment, on AWS; made once.
+    """The hub of this execution environment, on AWS; created once.
 
     Args:
-        function: Which function runs here, by the name of its folder.
+        function: The function that runs here, by the name of its folder.
 
     Raises:
         MissingSettingError: One of the function's settings is absent or unusable.

@@ -1,4 +1,4 @@
-"""The ingest function: what producers of all protocols ask for."""
+"""The ingest function: the routes that producers of all protocols call."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """Answer an HTTP API event by the API that its path belongs to."""
+    """Answer an HTTP API event with the API that its path belongs to."""
     return handle((each.producer_apis for each in hub.engine.protocols), event)

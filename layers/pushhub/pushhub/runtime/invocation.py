@@ -1,4 +1,4 @@
-"""What every invocation has in common: its request id on each log line, its counts written at the end."""
+"""What all invocations share: the request id on every log line, and metrics written at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class LambdaContext(Protocol):
 
 
 def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[[dict[str, Any], LambdaContext], R]:
-    """Wrap a handler: request id on every log line, metrics flushed, an unexpected error logged before it is raised."""
+    """Wrap a handler: put the request id on every log line, flush metrics, log unexpected errors before raising
+    them.
+    """
 
     @functools.wraps(handler)
     def wrapper(event: dict[str, Any], context: LambdaContext) -> R:
@@ -39,5 +41,5 @@ def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[
 
 
 def failures(sqs_ids: Iterable[str]) -> dict[str, list[dict[str, str]]]:
-    """The partial batch response that keeps those messages (needs ``ReportBatchItemFailures``)."""
+    """The partial batch response that keeps these messages in the queue (needs ``ReportBatchItemFailures``)."""
     return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(sqs_ids)]}

@@ -1,4 +1,4 @@
-"""The functions of Notifications 2.0 as Lambda calls them: read the event, call the use case, map the result."""
+"""The Lambda entry points of Notifications 2.0: read the event, call the use case, map the result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _OK: dict[str, Any] = {"statusCode": 200}
 
 
 def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
-    """A connection begins or ends, or a frame arrived. The status of ``$connect`` is that of the handshake.
+    """Handle a connection that opens or closes, or a frame. The status returned for ``$connect`` is that of the
+    handshake.
 
-    The other two come asynchronously: what they raise makes Lambda run them again, and nobody else learns of it.
+    The other two are invoked asynchronously: if they raise, Lambda retries them, and no client is told.
     """
-    # Not the route: a frame can name one.
+    # Not the route key, as a frame can choose it.
     kind: str = event["requestContext"]["eventType"]
     consumers = hub.part(Notifications).consumers
     connection_id: str = event["requestContext"]["connectionId"]
@@ -46,7 +47,7 @@ def answer_consumer(hub: Pushhub, event: dict[str, Any], context: LambdaContext)
 
 
 def _frame(event: dict[str, Any]) -> str:
-    """The text of a frame; empty when it is no text."""
+    """The text of a frame; empty when it is not text."""
     body: str = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         return body
@@ -61,7 +62,7 @@ def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) ->
     tokens: list[str] = (event.get("multiValueQueryStringParameters") or {}).get("token", [])
     try:
         if len(tokens) > 1:
-            # Nobody could say whose word counts.
+            # It would be unclear which of the tokens counts.
             raise Unauthorized("Invalid token")
         connection = consumers.connect(query.get("token", ""), parse_consumer_name(query), connection_id)
     except RequestRefused as error:
@@ -85,7 +86,7 @@ def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) ->
 
 
 def notify(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS notify: look at the backlogs of the batch, side by side. Schedule, each minute: check idle connections."""
+    """SQS notify: process the backlogs of the batch in parallel. Schedule, each minute: check idle connections."""
     notifications = hub.part(Notifications)
     if "Records" not in event:
         notifications.idle_connections.run(context.get_remaining_time_in_millis)

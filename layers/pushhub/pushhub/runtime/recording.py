@@ -1,4 +1,4 @@
-"""The records function as Lambda calls it."""
+"""The Lambda entry point of the records function."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def record_changes(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001
     """Streams of the tables: one object of records per batch and hour.
 
-    When S3 fails, the error is raised: the stream hands out the batch again, and the same batch writes the same
-    objects.
+    If S3 fails, the error is raised and the stream redelivers the batch; the same batch writes the same objects.
     """
     table = event["Records"][0]["eventSourceARN"].split("/")[1]
     hub.engine.records(table).run(event["Records"], table=table)

@@ -1,4 +1,4 @@
-"""Every HTTP route of the hub, as data: for whoever describes the API, and for tests. No function imports it."""
+"""Every HTTP route of the hub, as data for API descriptions and tests. No function imports it."""
 
 from __future__ import annotations
 

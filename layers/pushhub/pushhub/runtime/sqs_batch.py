@@ -1,4 +1,4 @@
-"""SQS events to work orders, and back to a partial batch response."""
+"""Converts SQS events to work orders."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
     """The work orders of an SQS event.
 
     Args:
-        event: As Lambda hands it over.
-        now: Epoch milliseconds; taken for the moment of the receive.
-        telemetry: Told of poison.
+        event: The event from Lambda.
+        now: Epoch milliseconds; taken as the time of receipt.
+        telemetry: Notified of poison messages.
 
     Returns:
-        The orders, and the messages that are none: receipt handles by id.
+        The orders, and the messages that are not orders: receipt handles by message id.
     """
     orders: list[Received] = []
     poison: dict[str, str] = {}

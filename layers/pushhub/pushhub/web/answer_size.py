@@ -1,8 +1,8 @@
-"""How much fits into one answer of the API, and in which form.
+"""How much fits into one API response, and in which form.
 
-A Lambda function answers with at most 6 MB (6,291,556 bytes), and what it answers is JSON once more: in it, the text of
-an HTTP body is escaped a second time, characters beyond ASCII as six bytes each. As base64 the body takes four bytes
-for three, whatever it holds.
+A Lambda function may return at most 6 MB (6,291,556 bytes), and its return value is JSON itself: the text of an HTTP
+body is escaped a second time in it, non-ASCII characters as six bytes each. As base64, the body always takes four bytes
+for every three.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ def as_base64(json_text: str) -> int:
 
 
 def fits(json_text: str) -> bool:
-    """Whether a body fits into an answer in one of both forms."""
+    """Whether a body fits into a response in either form."""
     return as_text(json_text) <= ANSWER_BYTES or as_base64(json_text) <= ANSWER_BYTES
 
 
 class ResponseBudget:
-    """What is left of one answer while parts are put into it."""
+    """The remaining size of a response while parts are added to it."""
 
     def __init__(self) -> None:
         self._as_text = 0
         self._as_base64 = 0
 
     def may_take(self, body_size: int) -> bool:
-        """Whether a message with a body of so many bytes could fit; asked before the body is read."""
+        """Whether a message with a body of that many bytes could fit; called before the body is read."""
         return min(self._as_text, self._as_base64) + body_size < ANSWER_BYTES
 
     def takes(self, json_text: str) -> bool:
-        """Whether one more part fits; then it is counted.
+        """Whether one more part fits; if so, it is counted.
 
         Args:
-            json_text: The part as it stands in the body.
+            json_text: The part as it appears in the body.
         """
         text, base64 = self._as_text + as_text(json_text), self._as_base64 + as_base64(json_text)
         if min(text, base64) > ANSWER_BYTES:
@@ -52,5 +52,5 @@ class ResponseBudget:
         return True
 
     def close(self) -> None:
-        """Let nothing more in: a part too large for any answer takes the whole of a compressed one."""
+        """Accept no more parts: a part too large for an ordinary response takes a whole compressed one."""
         self._as_text = self._as_base64 = ANSWER_BYTES

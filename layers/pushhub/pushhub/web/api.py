@@ -1,8 +1,8 @@
-"""The skeleton that every HTTP API of the hub stands on: routes as data, and one way from an event to its answer.
+"""The base of every HTTP API of the hub: routes as data, and one path from an event to its response.
 
-A protocol brings its routes and its :class:`Dialect`: who its callers are and how it words answers that no handler
-gives. What is the same in all of them is here, in this order: method override and bytes (:mod:`pushhub.web.http`),
-OPTIONS, the route or 404 or 405, the size of the body, the caller, the handler; then refusals, faults and HEAD.
+A protocol supplies its routes and its :class:`Dialect`: how callers are authenticated, and the responses that no
+handler gives. The common steps are here, in this order: method override and bytes (:mod:`pushhub.web.http`), OPTIONS,
+the route (or 404 or 405), the size of the body, the caller, the handler; then refusals, faults and HEAD.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CallT_contra = TypeVar("CallT_contra", bound="Call", contravariant=True)
 
 
 class Function(StrEnum):
-    """Which function a route's ordinary requests go to; the template's routes follow it."""
+    """The function that serves a route's ordinary requests; the template's routes must match it."""
 
     INGEST = "ingest"
     """Producers."""
@@ -55,11 +55,11 @@ class Body(StrEnum):
 
 @dataclass(kw_only=True)
 class Call:
-    """A request to one route on its way to a use case; each protocol adds what its handlers ask for.
+    """A request to one route, as handlers get it; each protocol adds what its handlers need.
 
     Attributes:
         request: The request.
-        names: What the ``{name}`` segments of the route's path stand for.
+        names: Values of the ``{name}`` segments in the route's path.
     """
 
     request: Request
@@ -72,15 +72,15 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
 
     Attributes:
         method: In upper case. GET serves HEAD as well.
-        path: With ``{name}`` segments, which stand for any text but none at all.
-        handler: Answers, given the protocol's use cases and the call.
-        name: Unique among the routes of all protocols; an API description finds shapes and examples of requests by it.
+        path: With ``{name}`` segments, which match any non-empty text.
+        handler: Takes the protocol's use cases and the call, returns the response.
+        name: Unique among the routes of all protocols; API descriptions use it to find a route's schemas and examples.
         summary: One line, for people.
-        function: Which function its ordinary requests go to.
+        function: The function that serves its ordinary requests.
         auth: What a caller must show.
-        body: How a body is read.
+        body: How the body is read.
         query: Names of the query fields that are read.
-        status: HTTP status when all goes well.
+        status: HTTP status on success.
     """
 
     method: str
@@ -96,17 +96,17 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
 
 
 class Dialect(ABC, Generic[CallT]):
-    """What sets one API apart from the others."""
+    """What differs from one API to another."""
 
     max_request_bytes: ClassVar[int]
 
     def path(self, request: Request) -> str:
-        """The path by which a request's route is found."""
+        """The path used to find a request's route."""
         return request.path
 
     @abstractmethod
     def admit(self, route: Route[Any, CallT], request: Request, names: Mapping[str, str]) -> CallT:
-        """The call of a caller who may make it.
+        """Authenticate and authorize the caller; returns the call.
 
         Raises:
             Unauthorized: The caller may not.
@@ -114,29 +114,29 @@ class Dialect(ABC, Generic[CallT]):
 
     @abstractmethod
     def refused(self, error: RequestRefused) -> Response:
-        """How a refusal is answered; ``Allow`` and ``WWW-Authenticate`` are added where they belong."""
+        """The response to a refused request; ``Allow`` and ``WWW-Authenticate`` are added where needed."""
 
     @abstractmethod
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """What a caller who was not admitted may show, as the value of ``WWW-Authenticate`` (RFC 9110,
+        """The value of ``WWW-Authenticate`` for a caller who was not admitted: the accepted credentials (RFC 9110,
         section 11.6.1).
         """
 
     @abstractmethod
     def failed(self) -> Response:
-        """How a fault is answered: that it failed, not why."""
+        """The response to a fault: says that it failed, not why."""
 
     @abstractmethod
     def options(self) -> Response:
-        """What OPTIONS is answered, besides ``Allow``."""
+        """The response to OPTIONS, apart from ``Allow``."""
 
     def refusal(self, error: Exception) -> RequestRefused | None:
-        """The refusal that another error amounts to, or None when it is a fault."""
+        """The refusal that another error is reported as, or None when it is a fault."""
         del error
         return None
 
     def finished(self, request: Request, response: Response) -> Response:
-        """A response with what is added to each of them."""
+        """The response with the headers that every response gets."""
         del request
         return response
 
@@ -147,7 +147,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
     Args:
         routes: What it serves.
         use_cases: Handed to every handler.
-        dialect: What sets it apart.
+        dialect: What is specific to it.
     """
 
     def __init__(
@@ -179,8 +179,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except Exception as error:  # noqa: BLE001 (the one place where faults end)
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
-            # The caller learns that it failed, the log learns why; the query stays out of it, as clients put tokens
-            # into it.
+            # The caller is told that it failed, the log why. The query is not logged, as clients put tokens into it.
             logger.exception("request_failed", method=request.method, path=request.path)
             return self._dialect.failed()
 

@@ -1,7 +1,7 @@
-"""What an API says of itself beyond its routes: shapes, examples and refusals, as data for an OpenAPI 3.1 document.
+"""How an API is described beyond its routes: schemas, examples and refusals, as data for an OpenAPI 3.1 document.
 
-A protocol keeps an :class:`ApiDescription` in its ``api`` package, beside its routes. Nothing here is imported by a
-function that only serves requests.
+A protocol keeps an :class:`ApiDescription` in its ``api`` package, beside its routes. Functions that only serve
+requests import nothing from here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Named:
     """A parameter in a path, a query or a header.
 
     Attributes:
-        means: One or two sentences.
-        schema: Of its value.
+        means: Its meaning, in one or two sentences.
+        schema: Schema of its value.
         example: A value that works.
-        required: Whether a request must have it; what is in a path always is.
+        required: Whether a request must have it; path parameters are always required.
     """
 
     means: str
@@ -40,20 +40,20 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """One route, beyond its summary.
+    """The description of one route, beyond its summary.
 
     Attributes:
-        means: What a caller should know, in sentences; may be empty where the summary says it all.
-        request: Schema of the body, None where none is read.
+        means: What a caller should know, in full sentences; may be empty if the summary is enough.
+        request: Schema of the body, None if no body is read.
         request_type: Content type of the body.
-        sent: Example of a body. It is sent by a test.
-        asked: Example of a query, by name. It is sent by a test, too.
-        answer: Schema of the answer when all goes well, None for no content.
+        sent: Example body. A test sends it.
+        asked: Example query, by name. A test sends it, too.
+        answer: Schema of the response on success, None for no content.
         answer_type: Its content type.
-        answered: Example of it.
-        also: Other statuses of success, with an answer of the same shape.
+        answered: Example of the response.
+        also: Other success statuses with the same response schema.
         headers: Headers that are read, by name.
-        refusals: What this route may be refused with besides what all of its API may: the reason by HTTP status.
+        refusals: Refusals specific to this route, beyond those of the whole API: the reason by HTTP status.
     """
 
     means: str = ""
@@ -71,20 +71,20 @@ class Described:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiDescription:
-    """An API.
+    """The description of one API.
 
     Attributes:
         tag: Its name for people.
-        means: What it is, in a few sentences.
+        means: What it is for, in a few sentences.
         credentials: Security schemes by name.
-        shown: Which of them a request may show, by what its route asks for; alternatives.
-        schemas: Shapes that several routes share, by a name that no other API uses.
+        shown: The security schemes that a request may use, as alternatives, by its route's ``Auth``.
+        schemas: Schemas that several routes share, by a name that no other API uses.
         names: The ``{name}`` segments of its paths.
         query: The fields of its queries.
         refusal: Schema of every refusal.
         refusal_type: Its content type.
-        refused: Example of a refusal.
-        refusals: What any request may be refused with, the reason by HTTP status; 401 only where a route asks for
+        refused: Example refusal.
+        refusals: Refusals that any request may get, the reason by HTTP status; 401 only for routes that need
             credentials.
         routes: By the route's name.
     """
@@ -109,13 +109,13 @@ def text(means: str = "", **more: Any) -> Schema:
 
 
 def whole(means: str = "", least: int | None = None, most: int | None = None, **more: Any) -> Schema:
-    """A whole number within bounds, both of them allowed."""
+    """A whole number within inclusive bounds."""
     bounds = {name: value for name, value in (("minimum", least), ("maximum", most)) if value is not None}
     return _schema("integer", means, bounds | more)
 
 
 def number(means: str = "", least: float | None = None, most: float | None = None, **more: Any) -> Schema:
-    """A number within bounds, both of them allowed."""
+    """A number within inclusive bounds."""
     bounds = {name: value for name, value in (("minimum", least), ("maximum", most)) if value is not None}
     return _schema("number", means, bounds | more)
 
@@ -126,22 +126,22 @@ def boolean(means: str = "", **more: Any) -> Schema:
 
 
 def array(of: Schema, means: str = "", **more: Any) -> Schema:
-    """A list of one kind."""
+    """A list of items with one schema."""
     return _schema("array", means, {"items": of} | more)
 
 
 def obj(means: str = "", **more: Any) -> Schema:
-    """An object of any fields."""
+    """An object with any fields."""
     return _schema("object", means, more)
 
 
 def request(fields: Mapping[str, Schema], *, needs: Sequence[str] = (), means: str = "", **more: Any) -> Schema:
-    """An object that is sent; fields nobody asks for are ignored."""
+    """An object in a request; unknown fields are ignored."""
     return _schema("object", means, {"properties": dict(fields)} | ({"required": list(needs)} if needs else {}) | more)
 
 
 def answer(fields: Mapping[str, Schema], *, lacks: Sequence[str] = (), means: str = "") -> Schema:
-    """An object that is answered: exactly these fields, of which those in ``lacks`` may be missing."""
+    """An object in a response: exactly these fields, of which those in ``lacks`` may be missing."""
     needs = [each for each in fields if each not in lacks]
     unknown = {*lacks} - {*fields}
     if unknown:
@@ -158,7 +158,7 @@ def nullable(schema: Schema) -> Schema:
 
 
 def ref(name: str) -> Schema:
-    """A shape that several routes share."""
+    """A reference to a schema that several routes share."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

@@ -1,6 +1,6 @@
 """API Gateway HTTP APIs as plain requests and responses (payload format 2.0), and a small router.
 
-Written out instead of taken from a framework because a function pays for its imports at every cold start.
+Hand-written rather than using a framework, because a function pays for its imports at every cold start.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Request:
     """An HTTP request.
 
     Attributes:
-        method: In upper case; a POST with ``X-HTTP-Method-Override`` has the method that names.
+        method: In upper case; for a POST with ``X-HTTP-Method-Override``, the method named there.
         path: Decoded.
-        query: Decoded; of a name given twice, the first value.
+        query: Decoded; if a name occurs twice, the first value.
         pairs: Names and values of the query as they were sent, in order.
         headers: Names in lower case.
-        body: The exact bytes; empty with a method that gives a body no meaning (some clients send one all the same).
+        body: The exact bytes; empty for methods whose body has no meaning (some clients send one anyway).
         source_ip: The caller's address.
     """
 
@@ -71,8 +71,8 @@ class Response:
 
     Attributes:
         status: HTTP status.
-        body: A JSON object, or an array; text goes out as it is, and needs a ``Content-Type``.
-        headers: On top of ``Content-Type``.
+        body: A JSON object or array. Text is sent as it is and needs a ``Content-Type``.
+        headers: In addition to ``Content-Type``.
     """
 
     status: int
@@ -84,7 +84,7 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
     """The request in an HTTP API event.
 
     Raises:
-        Invalid: Path or query is not UTF-8, or the body is not what the event says.
+        Invalid: Path or query is not UTF-8, or the body does not match the event's encoding flag.
     """
     context = event["requestContext"]
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
@@ -104,11 +104,12 @@ def request_from_event(event: Mapping[str, Any]) -> Request:
 
 
 def _path(raw_path: str, stage: str) -> str:
-    """The path as the client meant it; the event has it behind the name of any stage but the default one.
+    """The path as the client meant it. In the event it follows the stage's name, unless the stage is the default one.
 
-    The gateway has decoded it: to decode it again would make another name of ``a%41``. AWS does not say what becomes of
-    ``%25``, which the emulator keeps as it is (docs/testing.md); so it is decoded where every percent sign is one of
-    these, and only it. Bytes that are no UTF-8 have become U+FFFD, which would make one name of many.
+    The gateway has already decoded it: decoding it again would turn ``a%41`` into another name. AWS does not document
+    what happens to ``%25``, which the emulator leaves as it is (docs/testing.md). So ``%25``, and nothing else, is
+    decoded if every percent sign in the path belongs to one. Bytes that are not UTF-8 have become U+FFFD, which would
+    merge different names into one.
     """
     if stage != "$default" and (raw_path + "/").startswith(f"/{stage}/"):
         raw_path = raw_path[len(stage) + 1 :] or "/"
@@ -126,8 +127,8 @@ def _query(raw_query: str) -> list[tuple[str, str]]:
 
 
 def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
-    """The body's bytes; one that the gateway could not read as the text its type says is refused,
-    not taken as it was mended.
+    """The body's bytes. A body that the gateway could not read as the text its content type claims is refused; the
+    gateway's repaired version is not used.
     """
     body = event.get("body") or ""
     if event.get("isBase64Encoded"):
@@ -136,28 +137,28 @@ def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
         except (binascii.Error, ValueError) as error:
             raise Invalid("Request body could not be read") from error
     try:
-        # Some gateways smuggle bytes that are no UTF-8 through a string as lone surrogates.
+        # Some gateways pass bytes that are not UTF-8 through a string as lone surrogates.
         encoded = str(body).encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         raise Invalid("Request body is not UTF-8") from error
-    # Others put U+FFFD in the place of such bytes, which makes the body longer or shorter than it was sent.
+    # Others replace such bytes with U+FFFD, which changes the length of the body.
     if REPLACEMENT in encoded and sent_length.isdecimal() and int(sent_length) != len(encoded):
         raise Invalid("Request body is not UTF-8")
     return encoded
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether an answer may be compressed."""
+    """Whether the client accepts a compressed response."""
     return _ACCEPTS_GZIP.search(request.headers.get("accept-encoding", "").lower()) is not None
 
 
 def event_from_response(response: Response, *, head: bool = False, compressible: bool = False) -> dict[str, Any]:
-    """What a function returns to an HTTP API: as text, or what is too large for that as base64, or compressed.
+    """The return value of a function behind an HTTP API: as text, or, if too large for that, as base64 or compressed.
 
     Args:
         response: The response.
         head: It answers a HEAD request, so the body is left out.
-        compressible: The client takes gzip.
+        compressible: The client accepts gzip.
 
     Raises:
         Unanswerable: The body does not fit.
@@ -181,12 +182,12 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
 def serve(
     event: Mapping[str, Any], *, answer: Callable[[Request], Response], refused: Callable[[RequestRefused], Response]
 ) -> dict[str, Any]:
-    """Answer an HTTP API event, in the shapes of one API.
+    """Answer an HTTP API event in the formats of one API.
 
     Args:
         event: Payload format 2.0.
         answer: Answers a request; never raises.
-        refused: Prints what cannot be read as a request, or whose answer is too large.
+        refused: Builds the response when the request cannot be read or the answer is too large.
     """
     try:
         request = request_from_event(event)
@@ -201,7 +202,7 @@ class Router(Generic[Handler]):
     """Finds the handler of a method and path.
 
     Args:
-        routes: (method, pattern, handler); a pattern's ``{name}`` segments match any text but none at all.
+        routes: (method, pattern, handler); a pattern's ``{name}`` segments match any non-empty text.
     """
 
     def __init__(self, routes: Iterable[tuple[str, str, Handler]]) -> None:
@@ -210,7 +211,7 @@ class Router(Generic[Handler]):
             self._patterns.setdefault(tuple(pattern.split("/")), {})[method] = handler
 
     def find(self, method: str, path: str) -> tuple[Handler, dict[str, str]]:
-        """The handler, and what the pattern's names stand for. HEAD is served by GET's handler.
+        """The handler, and the values of the pattern's names. HEAD is served by GET's handler.
 
         Raises:
             NotFound: No such path.

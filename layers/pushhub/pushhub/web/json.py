@@ -1,7 +1,7 @@
-"""Reading request bodies strictly: everything odd is refused before anything is stored; and writing answers.
+"""Reads request bodies strictly, so that anything odd is refused before anything is stored; and writes responses.
 
 Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not
-set"). Fields nobody asks for are ignored, as clients send many.
+set"). Unknown fields are ignored, as clients send many.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Fields = Mapping[str, Any]
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Read a request body; no body at all is an empty object.
+    """Read a request body; an empty body counts as an empty object.
 
     Raises:
-        Invalid: Not UTF-8, not JSON, not an object, a key given twice, NaN or Infinity, half a surrogate pair, or
+        Invalid: Not UTF-8, not JSON, not an object, a key given twice, NaN or Infinity, an unpaired surrogate, or
             nested too deeply to read.
     """
     value = parse_value(body) if body else {}
@@ -75,7 +75,7 @@ def _refuse_surrogates(value: Any) -> None:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every string and key in a JSON value, without recursion: nesting is up to the sender."""
+    """Every string and key in a JSON value. Not recursive, as the sender controls the nesting depth."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -90,7 +90,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """JSON that goes out in an answer as the very text it came in.
+    """JSON that is sent in a response exactly as it was received.
 
     Attributes:
         text: Valid JSON.
@@ -100,8 +100,8 @@ class Verbatim:
 
 
 def written(value: object) -> str:
-    """An answer as JSON; each :class:`Verbatim` in it stands there as it is."""
-    # Nobody can know the mark beforehand, so no text of an answer is taken for it.
+    """A response as JSON; each :class:`Verbatim` in it is inserted unchanged."""
+    # The mark is unpredictable, so no text in a response can be mistaken for it.
     mark, texts = secrets.token_hex(16), list[str]()
 
     def marked(part: object) -> str:

@@ -1,4 +1,4 @@
-"""One OpenAPI 3.1 document from routes and what their APIs say of themselves."""
+"""Builds one OpenAPI 3.1 document from the routes and descriptions of all APIs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Undescribed(LookupError):
     """A route, or a name in its path or query, has no description.
 
     Args:
-        what: Which.
+        what: Its name.
     """
 
     def __init__(self, what: str) -> None:
@@ -33,10 +33,10 @@ def document(
     """The document.
 
     Args:
-        apis: Routes of each API, and its description.
-        title: Of all of them together.
-        version: Of this hub.
-        means: For people; may hold Markdown.
+        apis: Each API's routes and description.
+        title: Title of the document.
+        version: Version of this hub.
+        means: The introduction for readers; may contain Markdown.
 
     Raises:
         Undescribed: Something is not described.
@@ -93,7 +93,7 @@ def _parameters(route: Route[Any, Any], api: ApiDescription, described: Describe
 
 
 def _named(known: Mapping[str, Named], name: str, route: Route[Any, Any]) -> Named:
-    # What a name means may depend on the route: "ironmq.peek_messages:n" goes before "n".
+    # The meaning of a name may depend on the route: "ironmq.peek_messages:n" takes precedence over "n".
     found = known.get(f"{route.name}:{name}") or known.get(name)
     if found is None:
         raise Undescribed(f"{name} of the route {route.name}")

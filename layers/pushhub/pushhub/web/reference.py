@@ -1,4 +1,4 @@
-"""An OpenAPI document as one page for people: HTML without a script, so that its policy can forbid them all."""
+"""An OpenAPI document as one readable page: HTML without scripts, so that its policy can forbid them all."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _credentials(document: Mapping[str, Any], operation: Mapping[str, Any]) -> s
 
 
 def _fields(document: Mapping[str, Any], schema: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """The fields of an object, or of the objects in a list, as a list that unfolds."""
+    """The fields of an object, or of the objects in a list, as a collapsible list."""
     schema = _resolved(document, schema)
     if "items" in schema:
         yield from _fields(document, schema["items"], depth)

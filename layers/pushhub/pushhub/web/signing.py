@@ -12,12 +12,12 @@ from pushhub.web.json import integer, text
 
 
 def parse_signing(given: Any) -> SigningChange:
-    """What a subscriber's field ``signing`` asks for; nothing when absent or null.
+    """The change that a subscriber's field ``signing`` asks for; none when absent or null.
 
-    ``true`` keeps the keys there are, as whoever writes back what was read sends it.
+    ``true`` keeps the existing keys, because clients that write back what they read send it.
 
     Raises:
-        Invalid: It is something else; the text never repeats it.
+        Invalid: It is invalid; the error text never repeats the value.
     """
     if given is None:
         return KEEP

@@ -1,9 +1,9 @@
 """A folder of static files as answers to HTTP API events: compressed, cached by their content, under a strict policy.
 
-Nothing is built beforehand. A digest of all files stands in the path of each but the page itself
-(``/console/{digest}/app.js``), so browsers keep them for ever and a new deployment is seen at once; modules that import
-each other by relative paths stay with those they were made for. The page is asked for again each time, and answered
-with 304 while it is the same (RFC 9110, section 13.1.2).
+There is no build step. The path of each file except the page itself contains a digest of all files
+(``/console/{digest}/app.js``), so browsers can cache them forever and still see a new deployment at once, and modules
+that import each other by relative paths always belong to the same version. The page is revalidated each time, and
+answered with 304 while it is unchanged (RFC 9110, section 13.1.2).
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ SMALL = 256
 def content_security_policy(*, connect: tuple[str, ...] = ()) -> str:
     """What a page may load and where it may connect (CSP level 3): its own files and address.
 
-    No inline script or style, no frame around it, and no way to make markup of text (Trusted Types).
+    No inline scripts or styles, no framing, and no turning text into markup (Trusted Types).
 
     Args:
-        connect: Addresses besides its own that it may connect to.
+        connect: Further addresses that it may connect to.
     """
     return "; ".join(
         (
@@ -92,9 +92,9 @@ class Site:
     Args:
         folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links
             that load all modules side by side.
-        path: Where they are, without a slash at the end.
-        policy: Value of ``Content-Security-Policy``.
-        configuration: Answered as ``config.json``: what the page has to know about this deployment.
+        path: The URL path they are served under, without a trailing slash.
+        policy: The value of ``Content-Security-Policy``.
+        configuration: Served as ``config.json``: what the page needs to know about this deployment.
     """
 
     def __init__(self, folder: Path, *, path: str, policy: str, configuration: Mapping[str, object]) -> None:
@@ -119,8 +119,8 @@ class Site:
         self._files[f"{path}/config.json"] = _File.of("config.json", told, ASK_EACH_TIME)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer an HTTP API event (payload format 2.0): a file, 304 for one that the client has, 404,
-        or 405 with ``Allow``.
+        """Answer an HTTP API event (payload format 2.0): a file, 304 if the client has it already, 404, or 405 with
+        ``Allow``.
         """
         try:
             request = request_from_event(event)
@@ -156,8 +156,8 @@ class Site:
 
 
 def _has(if_none_match: str, tag: str) -> bool:
-    """Whether a client has what the tag names; tags are compared weakly,
-    as the gateway or a proxy may have made one weak.
+    """Whether the client already has the version with this tag. Tags are compared weakly, as the gateway or a proxy may
+    have weakened one.
     """
     given = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
     return tag in given or "*" in given
