@@ -1,4 +1,4 @@
-"""A batch of wake-ups: one look per subscriber, side by side, and each wake-up kept that has to come back."""
+"""A batch of wake-ups: one look per subscriber, in parallel. Wake-ups that must be redelivered are kept."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _AFTER_DEATH_S = 2
 
 
 class SenderBatch:
-    """Looks at the backlogs of a batch.
+    """Processes the backlogs of a batch of wake-ups.
 
     Args:
-        sender: Looks at one.
+        sender: Processes one backlog.
         queue: Where the wake-ups came from.
-        executor: Runs the looks.
-        telemetry: Told of failures.
+        executor: Processes backlogs in parallel.
+        telemetry: Reports failures.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class SenderBatch:
         self._telemetry = telemetry
 
     def run(self, wakes: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> list[str]:
-        """Look; the SQS ids of wake-ups that have to come back.
+        """Process the batch; returns the SQS ids of wake-ups that must be redelivered.
 
         Args:
-            wakes: In the order received; several of one subscriber are answered by one look for the newest.
+            wakes: In the order received; several for one subscriber are handled by one look for the newest.
             remaining_ms: Milliseconds the invocation has left.
         """
-        # Should this run die, they come back when it could not go on any more, not when the queue's own, longer time is
-        # up.
+        # If this run dies, they are redelivered as soon as it must have ended, not after the queue's longer visibility
+        # timeout.
         held_s = remaining_ms() // 1000 + _AFTER_DEATH_S
         held = self._executor.submit(self._queue.defer, {each.receipt_handle: held_s for each in wakes})
         groups: dict[str, list[ReceivedWake]] = {}
@@ -55,7 +55,7 @@ class SenderBatch:
         for uid, look in looks.items():
             seconds = look.result()
             if seconds is not None:
-                # All of a group come back together, so their order stays.
+                # All wake-ups of a group are redelivered together, which preserves their order.
                 self._queue.defer({each.receipt_handle: seconds for each in groups[uid]})
                 keep += [each.sqs_id for each in groups[uid]]
         return keep

@@ -1,4 +1,4 @@
-"""Consumers' tokens: made with a token of the project, and good as long as that one is, a year at most."""
+"""Consumers' tokens: issued with a token of the project, and valid as long as that one is, for a year at most."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pushhub.notifications.wire.requests import TokenRequest
 
 LONGEST_MINUTES = 525_600
-"""A token asked for longer than this many minutes (a year) still ends after them."""
+"""Longest lifetime of a token in minutes (a year), even if a longer one is requested."""
 
 
 class ConsumerTokens:
     """Makes and checks tokens.
 
     Args:
-        tokens: Signs them, and knows what was signed.
+        tokens: Signs and verifies them.
         projects: Knows the projects and their tokens.
     """
 
@@ -31,11 +31,11 @@ class ConsumerTokens:
         self._clock = clock
 
     def make(self, request: TokenRequest, *, issued_by: str) -> str:
-        """A token. Neither topic nor subscriber need exist: the first connection makes them.
+        """Issue a token. Neither topic nor subscriber has to exist: the first connection creates them.
 
         Args:
-            request: What it is to say.
-            issued_by: Hash of the project's token that asked for it.
+            request: The claims requested.
+            issued_by: Hash of the project's token that was used to request it.
         """
         now_s = self._clock.now() // 1000
         claims = Claims(
@@ -50,11 +50,11 @@ class ConsumerTokens:
         return self._tokens.sign(claims)
 
     def check(self, token: str) -> Claims:
-        """What a token says.
+        """The claims of a token.
 
         Raises:
-            Unauthorized: It is bad or has expired, or its project, or the project's token that it was made with, is
-                gone.
+            Unauthorized: The token is invalid or has expired, or its project, or the project's token it was issued
+                with, no longer exists.
         """
         claims = self._tokens.check(token, self._clock.now() / 1000)
         project = claims.topic.project

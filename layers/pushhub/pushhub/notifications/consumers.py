@@ -1,4 +1,4 @@
-"""Consumers connect, acknowledge and leave: what happens on the WebSocket routes."""
+"""Handles what consumers do on the WebSocket routes: connect, acknowledge, leave."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from pushhub.notifications.wire.tokens import Claims
 
 GRACE_MS = 5_000
-"""How long a connection may be unknown to API Gateway because its handshake is not finished, milliseconds."""
+"""How long a new connection may be unknown to API Gateway while its handshake finishes, milliseconds."""
 
 IDLE_MS = 300_000
-"""Without traffic for this long a connection is closed (Notifications 2.0: 5 minutes), milliseconds."""
+"""A connection is closed after this long without traffic (Notifications 2.0: 5 minutes), milliseconds."""
 
 FORGET_FROM = 200
-"""Acknowledgements noted on a connection from which on the sender is woken to absorb them for good."""
+"""Number of acknowledgements noted on a connection at which the sender is woken to absorb them."""
 
 QUIET_MS = 30_000
-"""A consumer that was sent nothing for this long is asked after when a sibling connects, milliseconds."""
+"""A consumer that was sent nothing for this long is checked when a sibling connects, milliseconds."""
 
 _LOOK_AGAIN_S = 0.25
 _REMEMBERED = 20_000
 
 
 def known_dead(consumer: Consumer, now: int) -> bool:
-    """Whether a consumer that API Gateway does not know is dead, rather than about to finish its handshake.
+    """Whether a consumer unknown to API Gateway is dead, rather than still finishing its handshake.
 
     Args:
         consumer: The consumer.
@@ -61,7 +61,7 @@ class Disconnects:
     Args:
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        waker: Wakes the sender for the consumers that stay.
+        waker: Wakes the sender for the remaining consumers.
     """
 
     def __init__(self, *, backlogs: BacklogStore, connections: ConnectionStore, waker: Waker) -> None:
@@ -70,12 +70,12 @@ class Disconnects:
         self._waker = waker
 
     def drop(self, topic: Topic, subscriber: str, connection_id: str) -> Backlog | None:
-        """Take one consumer off: what it had not acknowledged is to be sent again.
+        """Remove one consumer; whatever it had not acknowledged will be sent again.
 
-        Safe to repeat, and when it is not there.
+        Idempotent; does nothing if the consumer is not there.
 
         Returns:
-            The backlog as it is then, None when the subscriber is gone.
+            The resulting backlog, None when the subscriber is gone.
 
         Raises:
             Unavailable: Nothing may be assumed.
@@ -101,14 +101,14 @@ class Consumers:
 
     Args:
         tokens: Checks tokens.
-        ack_ids: Reads acknowledgements.
-        topics: Where a new subscriber starts.
+        ack_ids: Decodes acknowledgements.
+        topics: Tells where a new subscriber starts.
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Asked whether a connection in the way still lives; closed after an unsubscription.
-        disconnects: Takes consumers off.
+        sockets: Tells whether a blocking connection is still alive; closes connections after an unsubscription.
+        disconnects: Removes consumers from backlogs.
         waker: Wakes the sender.
-        retention: Bounds of a topic that is made here.
+        retention: Limits of topics that are created here.
     """
 
     def __init__(
@@ -153,17 +153,17 @@ class Consumers:
             join(live, self._consumer("-", ""), shared=claims.shared, end=0)
 
     def connect(self, token: str, name: str, connection_id: str) -> Connection:
-        """Make a connection a consumer of its token's subscriber, which is made if need be.
+        """Make a connection a consumer of its token's subscriber, which is created if it does not exist.
 
         Args:
             token: From the handshake.
-            name: The client's own name for itself; may be empty.
+            name: The name the client gave itself; may be empty.
             connection_id: API Gateway's id of the connection.
 
         Raises:
             Unauthorized: The token is bad or has expired.
             AlreadyConnected: A consumer is in the way.
-            Unavailable: Nothing may be assumed; the client has to connect again.
+            Unavailable: The outcome is unknown; the client has to connect again.
         """
         claims = self._tokens.check(token)
 
@@ -198,15 +198,15 @@ class Consumers:
         return connection
 
     def _clear_up(self, joined: Backlog) -> None:
-        """After a lost race: nothing may be owed to a subscriber that was removed meanwhile."""
+        """Clean up after a lost race: nothing may be owed to a subscriber that was removed meanwhile."""
         now = self._backlogs.backlog(joined.topic, joined.subscriber)
         if now is None or now.uid != joined.uid:
             self._topics.dismiss(joined.topic, joined.uid)
 
     def _without_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
-        """The backlog without consumers whose connection is gone although nobody has told us.
+        """The backlog without consumers whose connection ended without our being notified.
 
-        One that joined a moment ago may not have finished its handshake: it is given that moment.
+        A consumer that has just joined may not have finished its handshake: it gets a grace period.
         """
         while gone := self._gone(backlog):
             dead = [each for each in gone if known_dead(each, self._clock.now())]
@@ -218,8 +218,8 @@ class Consumers:
         return backlog
 
     def _without_long_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
-        """The backlog without siblings that died unnoticed a while ago: nobody is in anybody's way,
-        so only the quiet ones are asked after.
+        """The backlog without sibling consumers that died unnoticed. They do not block each other, so only consumers
+        that were idle for a while are checked.
         """
         now = self._clock.now()
         quiet = replace(
@@ -231,19 +231,19 @@ class Consumers:
         return backlog
 
     def disconnect(self, connection_id: str) -> None:
-        """A connection has ended. Safe to repeat."""
+        """Handle the end of a connection. Idempotent."""
         connection = self._connections.connections([connection_id]).get(connection_id)
         if connection is not None:
             self._disconnects.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
-        """A frame from a consumer: an acknowledgement, several of them on lines of their own,
-        or the wish to be unsubscribed.
+        """Handle a frame from a consumer: one or more acknowledgements, one per line, or a request to unsubscribe.
 
         Anything else is ignored.
 
         Raises:
-            Unavailable: Nothing may be assumed; the notifications are sent again after the next reconnect.
+            Unavailable: The acknowledgements may be lost; the notifications are then sent again after the next
+                reconnect.
         """
         if text.strip() == UNSUBSCRIBE:
             connection = self._connections.connections([connection_id]).get(connection_id)
@@ -269,18 +269,18 @@ class Consumers:
             self._waker.subscriber(connection.topic, connection.subscriber)
 
     def remove(self, topic: Topic, subscriber: str, *, uid: str = "") -> bool:
-        """Remove a subscriber with its backlog, and close its connections; whether there was one.
+        """Remove a subscriber with its backlog, and close its connections. Returns whether the subscriber existed.
 
         Args:
             topic: What it reads.
             subscriber: Its name.
-            uid: The generation that is meant; empty for any. A frame may be worked on after its subscriber was made
-                again.
+            uid: The generation that is meant; empty for any. A frame may be processed after its subscriber was
+                recreated.
         """
         backlog = self._absorbed(topic, subscriber)
         if backlog is None or uid not in ("", backlog.uid):
             return False
-        # First nothing more is owed to it, then its backlog goes: in between it can connect again and goes on.
+        # First stop owing it anything, then delete its backlog. In between it can reconnect and carry on.
         self._topics.dismiss(topic, backlog.uid)
         self._backlogs.delete(backlog)
         for consumer in backlog.consumers:
@@ -289,7 +289,7 @@ class Consumers:
         return True
 
     def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
-        """The backlog after what its consumers acknowledged was absorbed for good."""
+        """The stored backlog after absorbing what its consumers acknowledged."""
 
         def once() -> Backlog | None:
             backlog = self._backlogs.backlog(topic, subscriber)
@@ -297,7 +297,7 @@ class Consumers:
                 return None
             connections = self._connections.connections([each.connection_id for each in backlog.consumers])
             noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
-            # What was sent a moment ago may be acknowledged before the sender has recorded it.
+            # A notification may be acknowledged before the sender has recorded that it was sent.
             early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
             absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
             if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
@@ -308,9 +308,9 @@ class Consumers:
         return until_saved(once, doing="absorbing acknowledgements")
 
     def _subscriber(self, claims: Claims) -> Backlog:
-        """The subscriber's backlog, made if need be.
+        """The subscriber's backlog, created if it does not exist.
 
-        It is stored before anything is owed to it: so nothing is ever owed to a subscriber that does not exist.
+        It is stored before anything is owed to it, so nothing is ever owed to a subscriber that does not exist.
         """
 
         def once() -> Backlog:
@@ -332,7 +332,7 @@ class Consumers:
         return until_saved(once, doing="making a subscriber")
 
     def _gone(self, backlog: Backlog) -> list[Consumer]:
-        """Consumers whose connection API Gateway does not know (any more, or yet)."""
+        """Consumers whose connection API Gateway does not know, either no longer or not yet."""
         return [each for each in backlog.consumers if self._sockets.active_at(each.connection_id) is None]
 
     def _consumer(self, connection_id: str, name: str) -> Consumer:
@@ -340,7 +340,7 @@ class Consumers:
         return Consumer(connection_id=connection_id, name=name or connection_id, joined_at=now, active_at=now)
 
     def _open(self, claims: Claims, uid: str, connection_id: str) -> Connection:
-        # Before the backlog names it: a sender that finds a consumer without its connection takes it for dead.
+        # This comes before the backlog names it: a sender that finds a consumer without a connection takes it for dead.
         now = self._clock.now()
         connection = Connection(
             connection_id=connection_id,

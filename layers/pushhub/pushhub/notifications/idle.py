@@ -1,4 +1,4 @@
-"""Connections nobody uses: closed after five minutes without traffic, and cleared away when they died unnoticed."""
+"""Idle connections: closed after five minutes without traffic, and removed if they died unnoticed."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ _MOST = 10_000
 """Connections looked up in one run."""
 
 _AT_A_TIME = 200
-"""Connections read, then checked side by side."""
+"""Connections read at a time, then checked in parallel."""
 
 _DEADLINE_MARGIN_MS = 3_000
 _REVOKED_MARGIN_MS = 7_000
 
 
 class IdleConnections:
-    """Checks connections whose time has come, each about every five minutes,
-    and closes those whose project's token was revoked.
+    """Checks each connection about every five minutes, and closes those whose project's token was revoked.
 
     Args:
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Knows when a client was last heard of.
-        disconnects: Takes consumers off.
-        waker: Wakes subscribers that were forgotten, if ever one is.
-        projects: Knows which tokens of projects still count.
+        sockets: Tells when a client was last active.
+        disconnects: Removes consumers from backlogs.
+        waker: Wakes subscribers whose wake-up was lost.
+        projects: Tells which project tokens are still valid.
         telemetry: Wide events.
-        executor: Checks connections side by side.
+        executor: Checks connections in parallel.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class IdleConnections:
         self._executor = executor
 
     def run(self, remaining_ms: Callable[[], int]) -> None:
-        """Check every connection that is due, as far as time allows; the rest is due again in the next run."""
+        """Check every connection that is due, as time allows; the others are still due in the next run."""
         self._close_revoked(remaining_ms)
         due = self._connections.idle(self._clock.now(), _MOST)
         checked = closed = failed = 0
@@ -88,13 +87,15 @@ class IdleConnections:
             return "failed"
 
     def _close_revoked(self, remaining_ms: Callable[[], int]) -> None:
-        """Close connections of consumers whose token ended with the project's token that it was made with."""
+        """Close connections of consumers whose token became invalid because the project's token it was issued with was
+        revoked.
+        """
         good: dict[tuple[str, str], bool] = {}
         closed = 0
         try:
             for connection in self._connections.everyone():
                 if remaining_ms() < _REVOKED_MARGIN_MS:
-                    # The rest is nearer to the front in a later run, as connections are read in the order they are due.
+                    # The others come earlier in a later run, as connections are read in the order they are due.
                     break
                 project, issued_by = connection.topic.project, connection.issued_by
                 if issued_by and (project, issued_by) not in good:
@@ -109,7 +110,7 @@ class IdleConnections:
             self._telemetry.event("revoked_closed", closed=closed)
 
     def _check(self, connection: Connection) -> bool:
-        """Check one; whether it was cleared away."""
+        """Check one connection; returns whether it was removed."""
         now = self._clock.now()
         backlog = self._backlogs.backlog(connection.topic, connection.subscriber)
         consumer = backlog.consumer(connection.connection_id) if backlog else None
@@ -126,6 +127,6 @@ class IdleConnections:
             self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
             return True
         self._connections.check_again(connection.connection_id, active_at + IDLE_MS)
-        # Should a publisher have died between writing and waking, its subscribers are woken here at the latest.
+        # If a publisher died between writing and waking, its subscribers are woken here at the latest.
         self._waker.these([backlog])
         return False

@@ -1,9 +1,9 @@
-"""Appending to a topic, in one order for all publishers, and telling them when its backlog is full.
+"""Appends to a topic, in one order for all publishers, and refuses when its backlog is full.
 
-A publisher takes the next place in the log (one write to the topic's head, which also says whom the commit is owed to),
-then writes its commit into that place. A reader that finds a place empty while a later one is filled waits a moment,
-then gives the place up for good by filling it with an empty commit; the slow publisher finds that and takes another
-place. So no reader ever passes a commit that appears later.
+A publisher reserves the next place in the log (one write to the topic's head, which also tells which subscribers the
+commit is owed to), then writes its commit into that place. A reader that finds an empty place followed by a filled one
+waits a moment, then voids the place by filling it with an empty commit; the slow publisher finds that and reserves
+another place. So no reader ever skips a commit that appears later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.waker import Waker
 
 APPEND_WITHIN_MS = 20_000
-"""A place that was not filled this long after it was taken is left to the readers, milliseconds."""
+"""A place not filled within this time after it was reserved is left to the readers, milliseconds."""
 
 _ROUNDS = 5
 _SCAN = 100
@@ -56,9 +56,9 @@ class TopicLog:
 
     Args:
         topics: Heads and logs.
-        backlogs: For who is connected, and what the oldest unacknowledged notification is.
+        backlogs: Tell who is connected, and which notification is the oldest unacknowledged one.
         waker: Wakes the sender.
-        retention: Bounds of a backlog.
+        retention: Limits of a backlog.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class TopicLog:
     def append(self, topic: Topic, lines: Sequence[Line], *, key: str = "", taken: int = 0) -> None:
         """Append notifications in order, all or none.
 
-        Those of a topic without subscribers are dropped, as nobody is owed them.
+        Notifications for a topic without subscribers are dropped.
 
         Args:
-            topic: Where.
-            lines: The notifications with their numbers in the request, which rise.
-            key: Of the noted request they are from; empty when it is not to be repeated.
-            taken: Lines of lower numbers were appended when the request was made before.
+            topic: The topic to append to.
+            lines: The notifications with their numbers in the request, in ascending order.
+            key: Key of the noted request they belong to; empty if it cannot be repeated.
+            taken: Lines with lower numbers were appended by an earlier attempt of the same request.
 
         Raises:
             BacklogFull: The subscribers have not acknowledged enough; nothing was appended.
@@ -88,7 +88,7 @@ class TopicLog:
         if topic.non_persistent and not any(each.consumers for each in self._backlogs.backlogs(topic)):
             return
         rest = [each for each in lines if each.number >= taken]
-        # What was appended before may have woken nobody.
+        # The earlier attempt may have failed before waking anyone.
         admitted = wake = len(rest) < len(lines)
         for chunk in chunked(rest):
             wake |= self._commit(topic, chunk, key=key, admitted=admitted)
@@ -97,7 +97,7 @@ class TopicLog:
             self._waker.topic(topic)
 
     def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> bool:
-        """Write one commit; False when nobody is owed it."""
+        """Write one commit; False when it is owed to no subscriber."""
         notifications = tuple(each.notification for each in lines)
         part = Part(key=key, up_to=lines[-1].number + 1) if key else None
 
@@ -106,14 +106,14 @@ class TopicLog:
             if place is None:
                 return False
             commit = self._filled(topic, place, notifications)
-            # Late by this much, the place may have been passed by readers who need not mark what nobody can be writing
-            # any more.
+            # By now readers may have skipped the place without marking it, as they assume that its writer is gone.
             if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
                 raise Conflict("the place was taken too long ago")
             try:
                 self._topics.append(commit, part)
             except AlreadyAppended:
-                # A repeat of the request was quicker. Readers need not wait at the place taken in vain.
+                # A repetition of the request was faster. Readers should not have to wait for the place that stays
+                # unused.
                 with suppress(Conflict):
                     self._topics.append(replace(commit, notifications=(), owed_to=()))
             return True
@@ -134,9 +134,10 @@ class TopicLog:
         )
 
     def _place(self, topic: Topic, size: int, *, admitted: bool) -> Reservation | None:
-        """The next place, once there is room."""
-        # Not a change made again on top of others' (:mod:`pushhub.base.conflicts`): who reserves meets no conflict, but
-        # a ceiling, and raises it for all. More rounds are needed only if others use up the room that was made.
+        """Reserve the next place once there is room."""
+        # This is not the usual retry after a conflict (:mod:`pushhub.base.conflicts`): a reservation never conflicts,
+        # but may hit a ceiling, which is then raised for all. More rounds are needed only if others use up the room
+        # gained.
         for _ in range(_ROUNDS):
             try:
                 return self._topics.reserve(topic, size, self._clock.now(), admitted=admitted)

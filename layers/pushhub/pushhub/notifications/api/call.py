@@ -14,8 +14,8 @@ class NotificationsCall(Call):
     """A request whose caller is known.
 
     Attributes:
-        project: The tenant it acts for; empty where the request's own token says.
-        issued_by: Hash of the tenant's token; empty there, too.
+        project: The tenant it acts for; empty if the request carries its own token.
+        issued_by: Hash of the tenant's token; empty in that case, too.
     """
 
     project: str

@@ -1,4 +1,4 @@
-"""REST API: what consumers need besides their connection."""
+"""REST API: the routes that consumers use besides their connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _unsubscribe(hub: NotificationsUseCases, call: NotificationsCall) -> Respons
 
 
 def _handshake(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
-    """What a WebSocket handshake would be answered; an accepted one belongs to the WebSocket API."""
+    """The response a WebSocket handshake would get. Real handshakes go to the WebSocket API."""
     hub.consumers.may_connect(call.request.query.get("token", ""))
     body = {**fault_body(), "error": "general/upgradeRequired", "message": "WebSocket handshake expected"}
     return Response(status=426, body=body, headers={"Upgrade": "websocket", "Content-Type": ERROR_TYPE})

@@ -1,4 +1,4 @@
-"""What the REST half of Notifications 2.0 says of itself, for the OpenAPI document."""
+"""The descriptions of Notifications 2.0's REST API for the OpenAPI document."""
 
 from __future__ import annotations
 

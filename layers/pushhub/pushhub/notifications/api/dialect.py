@@ -1,4 +1,4 @@
-"""What sets the REST half of Notifications 2.0 apart: its callers and its errors."""
+"""What is specific to the REST API of Notifications 2.0: authentication and error format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BadCredentials(Unauthorized):
-    """The caller is no tenant's."""
+    """The caller's credentials belong to no tenant."""
 
     def __init__(self) -> None:
         super().__init__("Invalid credentials! : Bad credentials")
@@ -40,13 +40,13 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:
-        """Clients write some paths with a slash at the end."""
+        """The path without a trailing slash, which some clients add."""
         return request.path.rstrip("/") or "/"
 
     def admit(
         self, route: Route[Any, NotificationsCall], request: Request, names: Mapping[str, str]
     ) -> NotificationsCall:
-        """A tenant, unless the request's own token is enough."""
+        """Admit a tenant, or anyone if the request's own token is enough."""
         if route.auth is not Auth.PROJECT:
             return NotificationsCall(request=request, names=names, project="")
         project, issued_by = self._tenant(request.headers.get("authorization", ""))
@@ -74,15 +74,15 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         return project, token_hash(token)
 
     def refused(self, error: RequestRefused) -> Response:
-        """With a ``message``, which every client reads without asking whether it is there."""
+        """Always with a ``message``, which every client reads without checking that it exists."""
         headers = {"Content-Type": ERROR_TYPE}
         if isinstance(error, BacklogFull) and error.key:
             headers["Idempotency-Key"] = error.key
         return Response(status=status_of(error), body=error_body(error), headers=headers)
 
     def challenge(self, request: Request, error: Unauthorized) -> str:
-        """Basic first, as some clients read no further; ``XBasic`` for web applications,
-        which ask for it so that browsers show no dialog.
+        """Basic first, as some clients read no further; ``XBasic`` for web applications that request it so that
+        browsers show no dialog.
         """
         if not isinstance(error, BadCredentials):
             return 'Bearer realm="pushhub"'
@@ -94,5 +94,5 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         return Response(status=500, body=fault_body(), headers={"Content-Type": ERROR_TYPE})
 
     def options(self) -> Response:
-        """Also without credentials."""
+        """Answered without credentials, too."""
         return Response(status=200, body={})

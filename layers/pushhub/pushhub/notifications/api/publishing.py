@@ -37,7 +37,7 @@ ROUTES: tuple[Route[Publishing, NotificationsCall], ...] = (
 
 
 class PublishingApi(Api[Publishing, NotificationsCall]):
-    """The part of the REST API that publishers ask for.
+    """The part of the REST API that publishers call.
 
     Args:
         config: Projects and their tokens.

@@ -31,7 +31,7 @@ class NotificationsUseCases(Publishing):
     Attributes:
         subscriptions: Publishing rules.
         subscribers: Tokens for consumers, and unsubscribing.
-        consumers: Asked what a handshake would be answered.
+        consumers: Tells whether a handshake would be accepted.
         base_url: Public base URL of this hub.
     """
 

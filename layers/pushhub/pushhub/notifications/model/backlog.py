@@ -17,8 +17,8 @@ Pure, no clock, no I/O.
 
 Rules and sources (Notifications 2.0): at most 1000 unacknowledged notifications per connection; no acknowledgement
 timeout; what was not acknowledged is sent again after a reconnect, in order; consumers of a shared subscriber divide
-the sources, all of one source go to one. Acknowledgements arrive on their own path, before or after the sending is
-recorded; both orders lead to the same backlog.
+the sources among them, each source going to one consumer. Acknowledgements arrive independently, before or after the
+sending is recorded; both orders lead to the same backlog.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ WINDOW = 1000
 """Unacknowledged notifications a connection may have (Notifications 2.0)."""
 
 MAX_CONSUMERS = 50
-"""Connections a shared subscriber may have: bounds the size of its state."""
+"""Connections a shared subscriber may have; limits the size of its state."""
 
 MAX_HELD = 15_000
-"""Positions that may be passed over because their consumer's window is full, before the whole subscriber waits for it.
+"""Positions that may be skipped because their consumer's window is full, before the whole subscriber waits for it.
 
-Each costs up to five bytes of the backlog's one item, beside those that 50 consumers may hold unacknowledged (250 KB);
-an item ends at 400 KB.
+Each takes up to five bytes of the backlog's single item, in addition to those that 50 consumers may hold unacknowledged
+(250 KB). An item is limited to 400 KB.
 """
 
 
 class AlreadyConnected(RequestRefused):
-    """The subscriber takes no further consumer now (409 at the handshake)."""
+    """The subscriber accepts no further consumer now (409 at the handshake)."""
 
 
 class Entry(NamedTuple):
@@ -64,10 +64,11 @@ class Consumer:
 
     Attributes:
         connection_id: API Gateway's id of it.
-        name: What keeps its share of the sources the same across reconnects: the client's ``consumer`` parameter.
+        name: The client's ``consumer`` parameter. A stable name keeps its share of the sources the same across
+            reconnects.
         joined_at: Epoch milliseconds.
-        active_at: When it was last sent something, epoch milliseconds; ``joined_at`` before.
-        unacknowledged: What it was sent and has not acknowledged, in order.
+        active_at: When it was last sent something, epoch milliseconds; initially ``joined_at``.
+        unacknowledged: Entries sent to it and not yet acknowledged, in order.
     """
 
     connection_id: str
@@ -84,18 +85,19 @@ class Backlog:
     Attributes:
         topic: What it reads.
         subscriber: Its name, from the token.
-        uid: Its generation: a subscriber removed and made again has another.
-        shared: Whether several consumers may be connected; set by the first one that connects to none.
-        made_after: Sequence of the topic's last commit before it was made: nothing up to there is owed to it. None when
-            nobody knows.
+        uid: Its generation: a subscriber that is removed and recreated gets a new one.
+        shared: Whether several consumers may be connected; set by a consumer that connects when there is no other.
+        made_after: Sequence of the topic's last commit before it was created: nothing up to there is owed to it. None
+            if unknown.
         next: The first position not assigned yet; None until the first consumer has joined.
         returned: Positions below ``next`` to be assigned (again), in order.
-        acknowledged_early: Positions from ``next`` on that a consumer which left had acknowledged.
+        acknowledged_early: Positions from ``next`` on that were acknowledged by a consumer that has left.
         consumers: In the order they joined.
-        lapsed: Positions that expired unsent in the last write, as (first, last) pairs; what records are made from.
+        lapsed: Positions that expired unsent in the last write, as (first, last) pairs; delivery records are made from
+            them.
         created_at: Epoch milliseconds.
-        version: Raised by one with each write; guards it, and names the wake-ups that lead to the next (see
-            ``docs/notifications.md``).
+        version: Raised by one with each write. Guards concurrent writes, and identifies the wake-ups that lead to the
+            next one (see ``docs/notifications.md``).
     """
 
     topic: Topic
@@ -117,7 +119,7 @@ class Backlog:
 
     @property
     def oldest(self) -> int | None:
-        """The first position it still needs; None until the first consumer has joined."""
+        """The oldest position it still needs; None until the first consumer has joined."""
         if self.next is None:
             return None
         firsts = [each.unacknowledged[0].position for each in self.consumers if each.unacknowledged]
@@ -130,12 +132,13 @@ def join(backlog: Backlog, consumer: Consumer, *, shared: bool, end: int) -> Bac
     Args:
         backlog: As stored.
         consumer: The new one.
-        shared: What its token says.
-        end: The end of the log: where a first consumer starts, and every first one of a non-persistent topic.
+        shared: The token's ``shared`` claim.
+        end: The end of the log, where the very first consumer starts. On a non-persistent topic, so does any consumer
+            that connects when there is no other.
 
     Raises:
-        AlreadyConnected: An exclusive subscriber has a consumer, or the token says otherwise than the connected
-            consumers', or there are too many.
+        AlreadyConnected: An exclusive subscriber already has a consumer, the token's ``shared`` claim differs from that
+            of the connected consumers, or there are too many consumers.
     """
     if backlog.consumers and not (shared and backlog.shared):
         raise AlreadyConnected("Subscriber already has an exclusive consumer connected")
@@ -153,7 +156,7 @@ def join(backlog: Backlog, consumer: Consumer, *, shared: bool, end: int) -> Bac
 
 
 def leave(backlog: Backlog, connection_id: str, acknowledged: Set[int]) -> Backlog:
-    """The backlog after a connection ended; the very same one when it was not a consumer's.
+    """The backlog after a connection ended; the same object if the connection is not a consumer's.
 
     Args:
         backlog: As stored.
@@ -177,16 +180,16 @@ def leave(backlog: Backlog, connection_id: str, acknowledged: Set[int]) -> Backl
 
 
 def absorb(backlog: Backlog, acknowledged: Set[int]) -> Backlog:
-    """The backlog without positions that were acknowledged; the very same one when that changes nothing.
+    """The backlog without positions that were acknowledged; the same object if that changes nothing.
 
-    The version stays.
+    The version is not raised.
 
-    A position may be acknowledged by another consumer than the one it is now recorded with: it was sent there first,
-    and a crash kept that from being recorded.
+    A position may be acknowledged by a different consumer than the one it is recorded with: it was sent there first,
+    and a crash prevented that from being recorded.
 
     Args:
         backlog: As stored.
-        acknowledged: Positions. Those that were done with before, or not assigned yet, are ignored.
+        acknowledged: Positions. Those already done with, or not assigned yet, are ignored.
     """
     consumers = tuple(_without(each, acknowledged) for each in backlog.consumers)
     returned = tuple(each for each in backlog.returned if each.position not in acknowledged)
@@ -202,11 +205,11 @@ def _without(consumer: Consumer, acknowledged: Set[int]) -> Consumer:
 
 @dataclass(slots=True)
 class Assigner:
-    """Assigns positions, in order, to the consumers of a backlog; what it assigns it counts against their windows.
+    """Assigns positions, in order, to the consumers of a backlog, and counts them against the consumers' windows.
 
-    A source whose notifications a consumer holds unacknowledged stays with that consumer, so that one source is never
-    at two at a time; otherwise consumers share the buckets by highest random weight, so that one joining or leaving
-    moves only the buckets it gains or gives up.
+    While a consumer has unacknowledged notifications of a source, the source stays with that consumer, so that a source
+    is never sent to two at a time. Otherwise consumers share the buckets by highest random weight, so that when one
+    joins or leaves, only the buckets it gains or gives up are moved.
 
     Args:
         backlog: With acknowledgements absorbed.
@@ -247,7 +250,7 @@ class Assigner:
         return self._holders[bucket]
 
     def done(self, entry: Entry) -> bool:
-        """Whether it was acknowledged although its sending was never recorded."""
+        """Whether it was acknowledged although sending it was never recorded."""
         return entry.position in self.acknowledged or entry.position in self.backlog.acknowledged_early
 
     def assign(self, entry: Entry) -> str | None:
@@ -276,16 +279,16 @@ def record(
 ) -> Backlog:
     """The backlog after a round of sending.
 
-    It may have changed since the round began (a consumer joined or left): what was sent to one that has left is
-    returned.
+    The backlog may have changed since the round began (a consumer joined or left): what was sent to a consumer that has
+    left is returned.
 
     Args:
         backlog: As stored now, acknowledgements absorbed.
         sent: What was sent, by connection.
-        held: What no consumer had room for, or could not be sent.
+        held: What no consumer had room for, or what could not be sent.
         done: Positions that need no sending: acknowledged before, or expired.
         lapsed: Those of them that expired, as (first, last) pairs.
-        up_to: Every position below was dealt with, or is among the returned or held ones.
+        up_to: Every position below was dealt with, or is returned or held.
         now: Epoch milliseconds.
     """
     live = {each.connection_id for each in backlog.consumers}

@@ -1,13 +1,13 @@
-"""Delivery records of notifications: what a change of a topic or a backlog says about each (notification, subscriber).
+"""Delivery records of notifications: what a change of a topic or a backlog means for each (notification, subscriber).
 
-One delivery is one notification owed to one subscriber. It is *reserved* whenever it was sent to a consumer, and ends
-*acknowledged*, *expired* or *cancelled* (the subscriber was removed). Attempts have no version, as nothing counts how
-often one was sent; the end is version 1. Non-persistent topics owe nothing to anybody: of their notifications only the
-acceptance is recorded.
+One delivery is one notification owed to one subscriber. It is *reserved* each time it is sent to a consumer, and ends
+as *acknowledged*, *expired* or *cancelled* (the subscriber was removed). Attempts have no version, as nothing counts
+how often a notification was sent; the end has version 1. Non-persistent topics guarantee no delivery, so only the
+acceptance of their notifications is recorded.
 
-A topic's order is promised on each connection, those of a shared subscriber per source: so attempts carry the
-connection (and the source's bucket) as ``order_key``, and the position in the topic as ``sequence``. A connection after
-it begins again with what was not acknowledged.
+A topic's order is guaranteed per connection, and for shared subscribers per connection and source. So attempts carry
+the connection (and the source's bucket) as ``order_key``, and the position in the topic as ``sequence``. The next
+connection starts again with what was not acknowledged.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def records_of_commit(commit: Commit) -> Iterator[DeliveryRecord]:
 
 
 def records_of_expiry(commit: Commit, backlogs: Sequence[Backlog], changed_at: int) -> Iterator[DeliveryRecord]:
-    """The end of what a commit that the table removed by age was still owed for.
+    """The end of each delivery that was still open when the table removed its commit by age.
 
     Args:
         commit: As it was.
-        backlogs: Of its topic, as they are now: what they have passed has its end recorded already.
+        backlogs: The current backlogs of its topic: for positions they have passed, the end is already recorded.
         changed_at: When it was removed, epoch milliseconds.
     """
     if commit.topic.non_persistent:
@@ -104,7 +104,7 @@ def needed_of_change(change: BacklogChange) -> tuple[set[int], tuple[int, int] |
     """Which commits :func:`records_of_backlog` needs for a change: single ones by sequence, and a range (first,
     last) of them.
 
-    The range of a removed backlog has no end of its own: everything that is owed to it.
+    The range of a removed backlog is open-ended: it covers everything owed to it.
     """
     before, after = change.before, change.after
     if before is None or before.topic.non_persistent:
@@ -141,7 +141,7 @@ def records_of_backlog(
 
     def ended(position: int) -> DeliveryState:
         if before.next is None:
-            # It was owed since a handshake that died half-way, to a client that was never connected.
+            # It was owed because of a handshake that failed halfway; the client was never connected.
             return DeliveryState.CANCELLED
         expired = any(first <= position <= last for first, last in lapsed)
         return DeliveryState.EXPIRED if expired else DeliveryState.ACKNOWLEDGED
@@ -176,20 +176,20 @@ def _cancelled(
 
 
 def _begun(backlog: Backlog) -> int | None:
-    """The first position that is owed and not in the backlog yet, if any is; None when nobody knows."""
+    """The first position that is owed but not in the backlog yet; None if unknown."""
     if backlog.next is None and backlog.made_after is not None:
         return position_at(backlog.made_after + 1)
     return backlog.next
 
 
 def _outstanding(backlog: Backlog) -> set[int]:
-    """Positions below ``next`` that are not done with."""
+    """Positions below ``next`` that are still open."""
     sent = {entry.position for consumer in backlog.consumers for entry in consumer.unacknowledged}
     return sent | {entry.position for entry in backlog.returned}
 
 
 def _newly_sent(before: Backlog, after: Backlog) -> Iterator[tuple[Entry, Consumer]]:
-    """What was sent in a change, and to whom."""
+    """What was sent in a change, and to which consumer."""
     for consumer in after.consumers:
         was = before.consumer(consumer.connection_id)
         had = {entry.position for entry in was.unacknowledged} if was else set()
@@ -251,9 +251,9 @@ def _record(
     number: int,
     **more: Any,
 ) -> DeliveryRecord:
-    """A record of a notification, or of its delivery to a backlog, with what all of them say.
+    """A record of a notification, or of its delivery to a backlog, with the fields common to all records.
 
-    The number tells those of one kind apart.
+    The number distinguishes records of the same kind.
     """
     about: dict[str, Any] = {}
     if backlog is not None:

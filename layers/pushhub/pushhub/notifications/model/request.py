@@ -1,4 +1,4 @@
-"""Publish requests that may be repeated: what of one was appended already, so that a repeat appends the rest."""
+"""Repeatable publish requests: track which part was already appended, so that a repetition appends only the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.model.topic import Topic
 
 REPEATABLE_MS = 86_400_000
-"""How long a key stands for its request at least, milliseconds."""
+"""Minimum time for which a key stands for its request, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +19,10 @@ class PublishRequest:
 
     Attributes:
         project: The tenant.
-        key: As its publisher gave it, or as the hub made it.
-        digest: Of its content: a key stands for one request.
-        ids: Of its notifications, as answered.
-        taken: By topic, how far it was appended: notifications of lower numbers are in the topic.
+        key: Given by the publisher, or made by the hub.
+        digest: Hash of its content, as a key stands for one request only.
+        ids: Ids of its notifications, as returned to the publisher.
+        taken: By topic, how far it was appended: notifications with lower numbers are in the topic.
     """
 
     project: str
@@ -37,8 +37,8 @@ class Part:
     """The part of a request that one commit holds.
 
     Attributes:
-        key: Of the request.
-        up_to: Notifications of lower numbers are in the topic once the commit is.
+        key: Key of the request.
+        up_to: Notifications with lower numbers are in the topic once the commit is.
     """
 
     key: str

@@ -28,7 +28,7 @@ ANY_API = "*"
 """Every type the context allows."""
 
 WITH_CHILDREN = {"alarms": "alarmsWithChildren", "events": "eventsWithChildren"}
-"""A second type the same notification is published as, where a subscription asks for it."""
+"""A second type under which the same notification is published if a subscription asks for it."""
 
 BASE_FIELDS = frozenset(
     {
@@ -52,7 +52,7 @@ BASE_FIELDS = frozenset(
         "type",
     }
 )
-"""Standard fields of the platform's objects: kept whatever ``fragmentsToCopy`` says."""
+"""Standard fields of the platform's objects; always copied, whatever ``fragmentsToCopy`` says."""
 
 _QUOTED = re.compile(r"\s*'([^']*)'\s*(?:or\s*(?=')|$)", re.IGNORECASE)
 
@@ -68,14 +68,14 @@ class Context(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """A publishing rule. Never changes: to change one is to delete it and make another.
+    """A publishing rule. Immutable: to change one, delete it and create another.
 
     Attributes:
         subscription_id: Decimal digits.
         project: The tenant.
         context: What it watches.
         source: Id of the source, in ``mo`` context; empty otherwise.
-        name: Of the topic it feeds.
+        name: Name of the topic it feeds.
         apis: Types asked for; empty means no filter.
         type_filter: As the owner wrote it; empty means no filter.
         fragments: Custom fields to copy; empty means all.
@@ -101,11 +101,11 @@ class Subscription:
 
 
 def published_as(rule: Subscription, *, api: str, source: str, action: str, data: Any) -> tuple[str, ...]:
-    """The types a notification is published as under a rule; none when the rule does not want it.
+    """The types a notification is published as under a rule; empty when the rule does not match.
 
     Rules and sources (Notifications 2.0): ``mo`` subscriptions see updates and deletions of their source and everything
     about it, but not its creation; ``tenant`` subscriptions see creations of managed objects, alarms, events,
-    operations, and measurements only when these are asked for by name. ``*`` publishes alarms and events twice, the
+    operations, and measurements, the latter only if requested by name. ``*`` publishes alarms and events twice, the
     second time as ``...WithChildren``.
 
     Args:
@@ -164,7 +164,7 @@ def parse_type_filter(text: str) -> frozenset[str]:
 def copied(data: Any, fragments: tuple[str, ...]) -> Any:
     """``data`` with its base fields and the named fragments only.
 
-    Unchanged without fragments or when it is no object.
+    Unchanged without fragments or when it is not an object.
     """
     if not fragments or not isinstance(data, Mapping):
         return data

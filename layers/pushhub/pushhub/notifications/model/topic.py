@@ -1,8 +1,8 @@
-"""Topics of Notifications 2.0: an ordered log of commits, and what one notification in it is.
+"""Topics of Notifications 2.0: an ordered log of commits, and the notifications in them.
 
-A publish call appends one *commit* of up to a hundred notifications. A topic numbers its commits one by one, so a
-reader can tell a commit that was not written yet from the end of the log. A *position* names one notification: the
-commit's sequence and the index in it, packed into one integer that rises in publishing order.
+A publish call appends one *commit* of up to a hundred notifications. A topic numbers its commits without gaps, so a
+reader can tell a commit that is not written yet from the end of the log. A *position* names one notification: the
+commit's sequence and the index in it, packed into one integer that increases in publishing order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COMMIT_NOTIFICATIONS = 100
 """Notifications one commit may hold; also what one publish request may hold."""
 
 COMMIT_BYTES = 300_000
-"""Bytes of notifications one commit may hold: an item of a table ends at 400 KB."""
+"""Bytes of notifications one commit may hold; a table item is limited to 400 KB."""
 
 _INDEX_BITS = 7
 _BUCKETS = 1 << 16
@@ -24,7 +24,8 @@ _BUCKETS = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """What subscribers read. Persistent and non-persistent topics of one name are two topics (Notifications 2.0).
+    """What subscribers read. A persistent and a non-persistent topic with the same name are two topics (Notifications
+    2.0).
 
     Attributes:
         project: The tenant.
@@ -42,9 +43,9 @@ class Notification:
     """One notification in a topic.
 
     Attributes:
-        message_id: As given to its publisher.
+        message_id: The id returned to its publisher.
         api: ``measurements``, ``events`` ...: the second part of the description header.
-        source: What it is about: the third part.
+        source: The object it is about: the third part.
         action: ``CREATE``, ``UPDATE`` or ``DELETE``.
         body: One line of text: JSON, or base64 for binary data.
     """
@@ -57,21 +58,21 @@ class Notification:
 
     @property
     def size(self) -> int:
-        """Bytes it counts for in a backlog."""
+        """Bytes it counts as in a backlog."""
         return len(self.body.encode()) + len(self.source.encode()) + len(self.api) + len(self.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Where a topic stands.
+    """The current state of a topic.
 
     Attributes:
         uid: The topic's own id.
-        sequence: Of the last commit reserved, 0 before the first.
-        size: Bytes ever committed.
+        sequence: Sequence of the last reserved commit, 0 before the first.
+        size: Total bytes ever committed.
         ceiling: ``size`` at which the backlog counts as full.
         reserved_at: When the last commit was reserved, epoch milliseconds.
-        subscribers: Ids of the subscribers every commit is owed to.
+        subscribers: Ids of the subscribers that every new commit is owed to.
     """
 
     uid: str
@@ -84,15 +85,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A place in a topic's log, taken by one publisher.
+    """A place in a topic's log, reserved by one publisher.
 
     Attributes:
         topic_uid: Id of the topic.
-        sequence: Of the commit to write.
+        sequence: Sequence of the commit to write.
         size_before: Bytes committed to the topic before it.
         reserved_at: When, epoch milliseconds, by the publisher's clock.
-        previous_at: When the place before it was taken.
-        subscribers: Whom the commit is owed to.
+        previous_at: When the place before it was reserved.
+        subscribers: Ids of the subscribers the commit is owed to.
     """
 
     topic_uid: str
@@ -105,16 +106,17 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What one publish call put into a topic. Never changes. Without notifications it marks a place nobody will fill.
+    """What one publish call put into a topic. Immutable. A commit without notifications marks a place that will not be
+    filled.
 
     Attributes:
         topic: Where.
         topic_uid: Id of the topic.
-        sequence: Its number in the topic, from 1, without holes.
+        sequence: Its number in the topic, from 1, without gaps.
         notifications: In order.
         accepted_at: Epoch milliseconds.
-        expires_at: Epoch milliseconds from which it is not delivered any more.
-        previous_at: When the place before it was taken, epoch milliseconds.
+        expires_at: Epoch milliseconds from which it is no longer delivered.
+        previous_at: When the place before it was reserved, epoch milliseconds.
         size_before: Bytes committed to the topic before it.
         owed_to: Ids of the subscribers it is owed to, sorted.
     """
@@ -135,7 +137,7 @@ class Commit:
         return ((position_at(self.sequence, index), each) for index, each in enumerate(self.notifications))
 
     def notification(self, position: int) -> Notification | None:
-        """The notification at a position of this commit, None where there is none."""
+        """The notification at a position of this commit, or None."""
         index = position & ((1 << _INDEX_BITS) - 1)
         if sequence_of(position) != self.sequence or index >= len(self.notifications):
             return None
@@ -146,8 +148,8 @@ def position_at(sequence: int, index: int = 0) -> int:
     """The position of a notification.
 
     Args:
-        sequence: Of its commit.
-        index: In its commit, below 128.
+        sequence: Sequence of its commit.
+        index: Its index in the commit, below 128.
     """
     return (sequence << _INDEX_BITS) | index
 
@@ -163,14 +165,14 @@ def bucket_of(source: str) -> int:
 
 
 class Line(NamedTuple):
-    """A notification of a publish request, and its number in the request: numbers of one topic rise."""
+    """A notification of a publish request, and its number in the request. Numbers increase within a topic."""
 
     number: int
     notification: Notification
 
 
 def chunked(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Notifications of one publish request, cut into what a commit may hold."""
+    """The notifications of one publish request, split into commit-sized chunks."""
     chunk: list[Line] = []
     size = 0
     for each in lines:
