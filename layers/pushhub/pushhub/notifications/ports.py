@@ -1,6 +1,6 @@
-"""What the use cases of Notifications 2.0 need from the outside.
+"""The ports that the use cases of Notifications 2.0 need.
 
-The rules of :mod:`pushhub.engine.ports` hold here, too.
+The rules of :mod:`pushhub.engine.ports` apply here, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class SubscriptionStore(Protocol):
-    """Publishing rules. Every read is consistent: a subscription holds from the moment its creation is answered."""
+    """Publishing rules. Every read is consistent: a subscription takes effect once its creation has been
+    acknowledged.
+    """
 
     def create(self, rule: Subscription) -> None:
         """Store a new one.
@@ -38,11 +40,11 @@ class SubscriptionStore(Protocol):
         ...
 
     def concerning(self, project_id: str, source: str) -> list[Subscription]:
-        """Those that watch a source, and those that watch the whole project."""
+        """Subscriptions that watch a source, and those that watch the whole project."""
         ...
 
     def delete(self, rule: Subscription) -> bool:
-        """Remove one; whether it was there."""
+        """Remove one; returns whether it existed."""
         ...
 
 
@@ -50,7 +52,7 @@ class TopicFull(HubError):
     """A topic's backlog has reached its ceiling.
 
     Args:
-        head: Where the topic stands.
+        head: The current state of the topic.
     """
 
     def __init__(self, head: Head) -> None:
@@ -59,16 +61,19 @@ class TopicFull(HubError):
 
 
 class AlreadyAppended(HubError):
-    """The part of a request that a commit was to hold is in its topic: another commit of the same request holds it."""
+    """The part of a request that a commit was to hold is already in the topic, in another commit of the same
+    request.
+    """
 
 
 class RequestStore(Protocol):
     """Publish requests that may be repeated."""
 
     def note(self, request: PublishRequest, now: int) -> PublishRequest:
-        """Note a request; the one already noted under its key where there is one. Safe to repeat.
+        """Note a request; returns the one already noted under its key, if any. Idempotent.
 
-        A key may stand for another request once :data:`~pushhub.notifications.model.request.REPEATABLE_MS` have passed.
+        A key may be reused for another request once :data:`~pushhub.notifications.model.request.REPEATABLE_MS` have
+        passed.
 
         Args:
             request: The request.
@@ -81,34 +86,34 @@ class TopicStore(Protocol):
     """Topics: their heads, and the commits in their logs. Every read is consistent."""
 
     def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
-        """Owe a subscriber every commit from now on; makes the topic if need be. Safe to repeat.
+        """Owe a subscriber every commit from now on; creates the topic if it does not exist. Idempotent.
 
         Args:
             topic: The topic.
             subscriber_uid: Id of the subscriber.
-            ceiling: Of a topic that is made.
+            ceiling: Ceiling of the topic if it is created.
 
         Returns:
-            The head at that moment: commits up to its ``sequence`` are not owed unless they were before.
+            The head at that moment: commits up to its ``sequence`` are owed only if they were before.
         """
         ...
 
     def dismiss(self, topic: Topic, subscriber_uid: str) -> None:
-        """Owe a subscriber nothing from now on. Safe to repeat."""
+        """Stop owing commits to a subscriber. Idempotent."""
         ...
 
     def head(self, topic: Topic) -> Head | None:
-        """Where a topic stands; None before its first subscriber."""
+        """The current state of a topic; None before its first subscriber."""
         ...
 
     def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
-        """Take the next place in a topic's log; None when it has no subscriber.
+        """Reserve the next place in a topic's log; None when it has no subscriber.
 
         Args:
             topic: The topic.
             size: Bytes of the commit.
             now: Epoch milliseconds.
-            admitted: Whether the ceiling does not matter, as an earlier part of the same request was taken.
+            admitted: Whether to ignore the ceiling, because an earlier part of the same request was accepted.
 
         Raises:
             TopicFull: The backlog has reached its ceiling.
@@ -116,7 +121,7 @@ class TopicStore(Protocol):
         ...
 
     def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
-        """Set the ceiling if that raises it."""
+        """Raise the ceiling; a lower value than the current one is ignored."""
         ...
 
     def append(self, commit: Commit, part: Part | None = None) -> None:
@@ -124,18 +129,18 @@ class TopicStore(Protocol):
 
         Args:
             commit: The commit.
-            part: What of a noted request it holds; noted as taken in the same moment.
+            part: The part of a noted request that it holds; recorded as taken in the same transaction.
 
         Raises:
-            AlreadyAppended: That part is in the topic, by this commit or another one.
-            Conflict: The place was given up meanwhile, or is another's.
+            AlreadyAppended: That part is already in the topic, in this commit or another one.
+            Conflict: The place was voided meanwhile, or belongs to another commit.
         """
         ...
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
         """Commits in order from sequence ``first`` on, at most ``limit`` and perhaps fewer.
 
-        None only when there are none.
+        Empty only when there are none.
         """
         ...
 
@@ -160,12 +165,12 @@ class BacklogStore(Protocol):
         1).
 
         Raises:
-            Conflict: It has not.
+            Conflict: It does not.
         """
         ...
 
     def delete(self, backlog: Backlog) -> None:
-        """Remove one if it still has that uid; its version does not matter."""
+        """Remove one if it still has that uid, whatever its version."""
         ...
 
 
@@ -176,15 +181,16 @@ class Connection:
     Attributes:
         connection_id: API Gateway's id.
         topic: What it consumes.
-        subscriber: As whom.
+        subscriber: The subscriber it consumes as.
         subscriber_uid: Generation of the subscriber.
         shared: Whether the subscriber is shared.
         opened_at: Epoch milliseconds.
-        acknowledged: Positions it acknowledged that were not absorbed for good.
-        stalled: Whether more waits for it than its window has room for: then an acknowledgement wakes the sender.
-        token_id: Id of the consumer's token it was opened with.
-        issued_by: Hash of the project's token that one was made with; empty for connections older than that.
-        leaving: Whether its consumer has asked to be unsubscribed, and goes.
+        acknowledged: Positions it acknowledged that are not absorbed yet.
+        stalled: Whether more is waiting than its window has room for; if so, an acknowledgement wakes the sender.
+        token_id: Id of the consumer token it was opened with.
+        issued_by: Hash of the project's token which that token was issued with; empty for connections older than this
+            field.
+        leaving: Whether its consumer has asked to be unsubscribed and is leaving.
     """
 
     connection_id: str
@@ -201,14 +207,14 @@ class Connection:
 
 
 class ConnectionStore(Protocol):
-    """Connections, and what arrives on them. Every read is consistent but :meth:`idle`."""
+    """Connections, and the acknowledgements that arrive on them. All reads except :meth:`idle` are consistent."""
 
     def open(self, connection: Connection, *, check_at: int) -> None:
         """Store a new connection.
 
         Args:
             connection: The connection.
-            check_at: When to see whether it idles, epoch milliseconds.
+            check_at: When to check whether it is idle, epoch milliseconds.
         """
         ...
 
@@ -217,20 +223,20 @@ class ConnectionStore(Protocol):
         ...
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
-        """Note acknowledgements: one write, whatever the backlog holds. Safe to repeat.
+        """Note acknowledgements, in one write whatever the size of the backlog. Idempotent.
 
         Args:
-            connection_id: Where they arrived.
-            positions: What is acknowledged, at least one.
+            connection_id: The connection they arrived on.
+            positions: The acknowledged positions, at least one.
             shared: Whether their ack ids were made for a shared subscriber's connection.
 
         Returns:
-            The connection as it is now; None when nothing was noted: it is gone, or of the other kind.
+            The connection as it is now; None when nothing was noted because it is gone or not of that kind.
         """
         ...
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
-        """Set or clear ``stalled``; the connection as it is now, None when it is gone."""
+        """Set or clear ``stalled``; returns the connection as it is now, None when it is gone."""
         ...
 
     def leave(self, connection_id: str) -> None:
@@ -238,7 +244,7 @@ class ConnectionStore(Protocol):
         ...
 
     def everyone(self) -> Iterator[Connection]:
-        """Every connection, read as they are asked for (eventually consistent)."""
+        """Iterate over all connections, read lazily (eventually consistent)."""
         ...
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
@@ -246,11 +252,11 @@ class ConnectionStore(Protocol):
         ...
 
     def close(self, connection_id: str) -> Connection | None:
-        """Remove a connection; as it was at that moment, None when it was gone before."""
+        """Remove a connection; returns it as it was, None when it was already gone."""
         ...
 
     def idle(self, now: int, limit: int) -> list[str]:
-        """Ids of connections whose ``check_at`` has come (eventually consistent)."""
+        """Ids of connections whose ``check_at`` has passed (eventually consistent)."""
         ...
 
     def check_again(self, connection_id: str, check_at: int) -> None:
@@ -270,7 +276,7 @@ class Sockets(Protocol):
         ...
 
     def active_at(self, connection_id: str) -> int | None:
-        """When its client was last heard of, epoch milliseconds; None when the connection is gone."""
+        """When its client was last active, epoch milliseconds; None when the connection is gone."""
         ...
 
 
@@ -282,8 +288,8 @@ class Wake:
         topic: The topic.
         subscriber: The subscriber's name.
         subscriber_uid: Its generation.
-        version: Of the backlog, as its sender read it *after* whatever there is to look at was written. Wake-ups of one
-            version are one.
+        version: Version of the backlog, read *after* the change to look at was written. Wake-ups with the same version
+            are duplicates.
     """
 
     topic: Topic
@@ -321,16 +327,16 @@ class WakeQueue(Protocol):
     """The FIFO queue of wake-ups: one group per subscriber, so one sender at a time."""
 
     def wake(self, wakes: Sequence[Wake]) -> None:
-        """Send wake-ups; those of a version sent within the last minutes are dropped.
+        """Send wake-ups; those for a version sent within the last few minutes are dropped.
 
         All are sent, or ``Unavailable`` is raised.
         """
         ...
 
     def defer(self, waits: Mapping[str, int]) -> None:
-        """Let received wake-ups (receipt handle) come back after so many seconds.
+        """Have received wake-ups (by receipt handle) redelivered after the given number of seconds.
 
-        Never raises: they come back later otherwise.
+        Never raises: if it fails, they are redelivered later.
         """
         ...
 
@@ -343,13 +349,13 @@ class Projects(Protocol):
         ...
 
     def project_of(self, token_hash: str) -> str | None:
-        """The project a token acts for at this moment; None when it acts for none."""
+        """The project a token currently acts for, or None."""
         ...
 
 
 class SigningKeys(Protocol):
-    """The secrets that tokens and ack ids are made with."""
+    """The secrets used for tokens and ack ids."""
 
     def secrets(self) -> Sequence[bytes]:
-        """The current one first, then those still good for checking."""
+        """The current secret first, then those still valid for verification."""
         ...

@@ -1,4 +1,4 @@
-"""Publishing: what a project says happened, sent to every topic a subscription of the project wants it in."""
+"""Publishes a project's notifications to every topic that one of its subscriptions selects for them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pushhub.notifications.ports import RequestStore, SubscriptionStore
 
 _LINES_PER_DRAFT = 1 << 16
-"""More than one notification can become in one topic."""
+"""More entries than one notification can produce in one topic."""
 
 Plan = Mapping[Topic, Sequence[Line]]
-"""What each topic is to take of a request."""
+"""The lines of a request that each topic is to take."""
 
 
 def checked(topic: Topic, notification: Notification) -> Notification:
-    """The notification itself.
+    """The notification, once its size is checked.
 
     Raises:
         TooLarge: Its frame would be larger than a WebSocket message may be.
@@ -44,8 +44,8 @@ class NotificationPublish:
 
     Args:
         subscriptions: The rules.
-        requests: Notes requests that may be repeated.
-        log: Takes what the rules want.
+        requests: Tracks requests that may be repeated.
+        log: Appends to the topics.
         next_id: Makes ids, 19 decimal digits.
     """
 
@@ -65,11 +65,11 @@ class NotificationPublish:
         self._clock = clock
 
     def publish(self, project_id: str, drafts: Sequence[Draft], *, key: str = "") -> list[str]:
-        """Publish notifications in order; an id for each, which is its id in the records of the (first) topic it went
+        """Publish notifications in order. Returns an id for each: its id in the records of the (first) topic it went
         to.
 
-        A full topic keeps nothing from the others: each topic takes all of the request or nothing. A request made again
-        with its key reaches those topics only that have not taken it, and is answered with the ids of the first time.
+        A full topic does not affect the others: each topic takes all of the request or nothing. A request repeated with
+        its key reaches only those topics that have not taken it, and returns the original ids.
 
         Args:
             project_id: The tenant.
@@ -77,9 +77,9 @@ class NotificationPublish:
             key: Idempotency key of the request; empty when it has none.
 
         Raises:
-            Invalid: The key was given to another request.
+            Invalid: The key was used for a different request.
             TooLarge: One does not fit into a frame; nothing was published.
-            BacklogFull: Topics are full; it says which, and under which key a repeat reaches them alone.
+            BacklogFull: Topics are full; the error names them, and the key with which a repetition reaches only them.
             Unavailable: Nothing may be assumed.
         """
         request = PublishRequest(
@@ -116,9 +116,9 @@ class NotificationPublish:
             raise BacklogFull(full, refused.quota, taken=tuple(taken), ids=request.ids, key=key) from refused
 
     def _key_to_repeat(self, request: PublishRequest, taken: Mapping[Topic, int]) -> str:
-        """A key for a request that came without one and was taken in part.
+        """A key for a request that came without one and was only partly taken.
 
-        Empty when none could be noted, or none is needed.
+        Empty when none could be stored, or none is needed.
         """
         if not taken:
             return ""
@@ -132,7 +132,7 @@ class NotificationPublish:
         return ""
 
     def _plan(self, drafts: Sequence[Draft], rules: Mapping[str, Sequence[Subscription]], ids: Sequence[str]) -> Plan:
-        """What each topic is to take.
+        """The notifications that each topic is to take.
 
         Raises:
             TooLarge: A notification does not fit into a frame.
@@ -151,7 +151,7 @@ class NotificationPublish:
 
 
 def _wanted(draft: Draft, rules: Sequence[Subscription]) -> Sequence[tuple[Topic, str, str]]:
-    """Topic, type and body of everything a notification becomes, each once."""
+    """Topic, type and body of everything that a notification is published as, without duplicates."""
     wanted: dict[tuple[Topic, str, str], None] = {}
     for rule in rules:
         for api in published_as(rule, api=draft.api, source=draft.source, action=draft.action, data=draft.data):

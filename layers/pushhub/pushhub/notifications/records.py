@@ -1,5 +1,5 @@
-"""Delivery records of notifications from changes of their table: the change says which positions,
-the topics say what was there.
+"""Makes delivery records of notifications from changes of their table: the change gives the positions, the topics their
+contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NotificationRecords:
 
     Args:
         topics: The logs.
-        backlogs: Asked what is still owed when a commit is removed by age.
+        backlogs: Tell what is still owed when a commit is removed by age.
     """
 
     def __init__(self, *, topics: TopicStore, backlogs: BacklogStore) -> None:
@@ -37,7 +37,7 @@ class NotificationRecords:
         self._backlogs = backlogs
 
     def of(self, change: BacklogChange | CommitChange) -> tuple[DeliveryRecord, ...]:
-        """The records of one change, in order; making them again makes the same ones.
+        """The records of one change, in order. Deterministic: a repetition gives the same ones.
 
         Raises:
             Unavailable: A table could not be read.

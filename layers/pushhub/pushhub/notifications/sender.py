@@ -1,13 +1,13 @@
-"""The sender: looks at a backlog and sends what its consumers have room for.
+"""The sender: processes a backlog and sends what its consumers have room for.
 
 One at a time per subscriber (the queue's FIFO group).
 
-A look reads the backlog, sends, records what was sent, and starts over until there is nothing to do; it ends only after
-a pass that began when the version it was woken for had been raised, so what was written before any wake-up of that
-version is seen (see :mod:`notification_waker`).
+A look reads the backlog, sends, records what was sent, and repeats until there is nothing left to do. It ends only
+after a pass that began after the version it was woken for had been raised, so it sees everything written before any
+wake-up of that version (see :mod:`pushhub.notifications.waker`).
 
-A crash between sending and recording sends the same again; whatever was acknowledged meanwhile is noted on its
-connection and left out.
+After a crash between sending and recording, the same notifications are sent again, except those already acknowledged,
+which are noted on their connection.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from pushhub.notifications.waker import Waker
 
 SENDS_PER_PASS = 250
-"""Notifications sent before what was sent is recorded: what a crash may send twice."""
+"""Notifications sent before they are recorded as sent; so many may be sent twice after a crash."""
 
 COMMITS_PER_PASS = 1_000
-"""Commits read before what came of them is recorded."""
+"""Commits read before their outcome is recorded."""
 
 DEADLINE_MARGIN_MS = 4_000
 """Kept free at the end of an invocation to record what was sent."""
 
 VOID_AFTER_MS = 2_000
-"""A place in the log that is empty this long after it was taken is given up, milliseconds."""
+"""A place in the log that is still empty this long after it was reserved is voided, milliseconds."""
 
 VOIDS = 25
-"""Wider holes are not filled: they are what expired notifications left behind."""
+"""Wider gaps are not filled: they were left by expired notifications."""
 
 LOST_AFTER_MS = 3 * APPEND_WITHIN_MS
-"""Nobody is writing into a place that was taken this long ago, milliseconds."""
+"""After this long, nobody can still be writing into a reserved place, milliseconds."""
 
 _COMMITS_PER_READ = 100
 _RETRY_S = 1
@@ -60,30 +60,30 @@ _RETRY_S = 1
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over a backlog: what it finds, plans and does."""
+    """The state of one pass over a backlog: what it finds, plans and does."""
 
     backlog: Backlog
     connections: dict[str, Connection]
     assigner: Assigner
     up_to: int
     absorbs: bool
-    """Acknowledgements came that the backlog does not know yet."""
+    """Some acknowledgements are not in the backlog yet."""
     plan: list[tuple[str, Entry, Notification]] = field(default_factory=list)
     held: list[Entry] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
     lapsed: list[tuple[int, int]] = field(default_factory=list)
     lapsed_up_to: int = -1
-    """Where commits that expired one after the other end."""
+    """End of the last run of consecutive expired commits."""
     sent: dict[str, list[Entry]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     more: bool = False
     """Something was left because a window was full."""
     defer_s: int | None = None
-    """Look again after so many seconds, as something is not there yet."""
+    """Look again after this many seconds, as something is not there yet."""
 
     @property
     def acknowledged(self) -> frozenset[int]:
-        """Acknowledgements noted on any of its connections."""
+        """All acknowledgements noted on the backlog's connections."""
         return _noted(self.connections)
 
     @property
@@ -94,23 +94,23 @@ class _Pass:
         return bool(self.sent or self.done or self.lapsed) or self.absorbs or moved or crowded
 
     def forgettable(self, connection_id: str) -> list[int]:
-        """Acknowledgements of a connection that need not be noted any more once the pass is recorded.
+        """Acknowledgements of a connection that need not stay noted once the pass is recorded.
 
-        None while they are few.
+        Empty while there are only a few.
         """
         noted = self.connections[connection_id].acknowledged
         absorbed = [each for each in noted if each < (self.backlog.next or 0)]
         return absorbed if len(absorbed) >= FORGET_FROM else []
 
     def lapse(self, first: int, last: int) -> None:
-        """Note positions that expired, joined to the ones before."""
+        """Record expired positions, merged with the preceding ones."""
         if self.lapsed and first in (self.lapsed[-1][1] + 1, self.lapsed_up_to):
             first = self.lapsed.pop()[0]
         self.lapsed.append((first, last))
 
     def lapse_commit(self, commit: Commit) -> None:
-        """Note what is left of a commit that expired; commits that follow each other make one pair,
-        as there is nothing between them.
+        """Record the remaining positions of an expired commit. Consecutive commits are merged into one pair, as there
+        is nothing between them.
         """
         if commit.notifications:
             last = position_at(commit.sequence, len(commit.notifications) - 1)
@@ -126,7 +126,7 @@ class NotificationSender:
         backlogs: The subscribers' backlogs.
         connections: Their connections, with what was acknowledged.
         sockets: Sends.
-        disconnects: Takes dead consumers off.
+        disconnects: Removes dead consumers.
         waker: Asks for another look when time is up.
         ack_ids: Makes ack ids.
         telemetry: Wide events.
@@ -159,17 +159,17 @@ class NotificationSender:
         self._window = window
 
     def look(self, wake: Wake, remaining_ms: Callable[[], int]) -> int | None:
-        """Send what there is to send.
+        """Send everything that can be sent now.
 
         Args:
-            wake: The backlog to look at.
+            wake: The wake-up that names the backlog.
             remaining_ms: Milliseconds the invocation has left.
 
         Returns:
-            None when the wake-up is done with, else seconds after which it has to come back.
+            None when the wake-up is done, else the seconds after which it must be redelivered.
 
         Raises:
-            Unavailable: One of our own calls failed; the wake-up has to come back.
+            Unavailable: One of our own calls failed; the wake-up must be redelivered.
         """
         backlog = self._backlogs.backlog(wake.topic, wake.subscriber)
         while backlog is not None and backlog.uid == wake.subscriber_uid and backlog.consumers:
@@ -208,7 +208,7 @@ class NotificationSender:
         return this
 
     def _plan_returned(self, this: _Pass, view: Backlog) -> bool:
-        """Assign what has to be sent again, oldest first; read only what somebody has room for.
+        """Assign what has to be sent again, oldest first; read only what a consumer has room for.
 
         Returns:
             Whether all of it was dealt with, so that newer notifications may follow in this pass.
@@ -237,7 +237,7 @@ class NotificationSender:
         return complete
 
     def _plan_new(self, this: _Pass) -> None:
-        """Assign what the log holds from ``next`` on."""
+        """Assign notifications from the log, from ``next`` on."""
         now = self._clock.now()
         for commit in self._commits(this):
             if commit.expires_at <= now:
@@ -268,10 +268,10 @@ class NotificationSender:
         return True
 
     def _commits(self, this: _Pass) -> Iterator[Commit]:
-        """Commits in order as long as there is room, up to the first place that may still be filled."""
+        """Commits in order while there is room, up to the first place that may still be filled."""
         first = expected = sequence_of(this.up_to)
-        # Who was away for long has much to pass that expired: in steps, so that each run gets on and no record is made
-        # of all at once.
+        # After a long absence, many expired positions have to be skipped. This is done in steps, so that each run makes
+        # progress and they do not all end up in one record.
         while len(this.plan) < SENDS_PER_PASS and expected - first < COMMITS_PER_PASS:
             limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
             commits = self._topics.commits(this.backlog.topic, expected, limit)
@@ -283,7 +283,7 @@ class NotificationSender:
                 yield commit
                 expected = commit.sequence + 1
             if len(commits) < limit:
-                # Whatever else there is, or comes meanwhile, is for the next pass, which follows as this one moved on.
+                # Anything else is left to the next pass, which follows because this one made progress.
                 return
 
     def _may_pass(self, this: _Pass, expected: int, commit: Commit) -> bool:
@@ -304,8 +304,8 @@ class NotificationSender:
         return True
 
     def _send(self, this: _Pass, may_go_on: Callable[[], bool]) -> None:
-        """Send what was assigned, in order; what cannot be sent is held,
-        and with it whatever else its consumer was to be sent.
+        """Send what was assigned, in order. If a notification cannot be sent, it is held along with everything else
+        assigned to that consumer.
         """
         topic = this.backlog.topic
         broken: set[str] = set()
@@ -317,7 +317,7 @@ class NotificationSender:
             try:
                 arrived = self._sockets.send(target, frame(ack_id, topic, notification))
             except Unavailable:
-                # Recorded and tried again later: what was sent before it must not be sent once more for that.
+                # The failure is recorded and retried later, so that what was sent before it is not sent again.
                 broken.add(target)
                 this.defer_s = _RETRY_S
                 this.held.append(entry)
@@ -330,7 +330,7 @@ class NotificationSender:
         self._spare_newcomers(this)
 
     def _spare_newcomers(self, this: _Pass) -> None:
-        """A consumer whose handshake is not finished is not gone: look again soon."""
+        """A consumer whose handshake is not finished is not gone: check again soon."""
         now = self._clock.now()
         for connection_id in sorted(this.gone):
             consumer = this.backlog.consumer(connection_id)
@@ -339,11 +339,11 @@ class NotificationSender:
                 this.defer_s = _RETRY_S
 
     def _mark_stalled(self, this: _Pass) -> bool:
-        """Have acknowledgements wake the sender exactly while something waits for room.
+        """Set or clear the marks that make acknowledgements wake the sender: set only while something waits for room.
 
-        Whether a mark was set just now.
+        Returns whether a mark was newly set.
 
-        Then another pass has to follow: an acknowledgement may have come before the mark.
+        If so, another pass must follow, as an acknowledgement may have arrived before the mark.
         """
         newly = False
         full = this.assigner.full if this.more else frozenset()
@@ -355,7 +355,7 @@ class NotificationSender:
         return newly
 
     def _recorded(self, this: _Pass) -> Backlog | None:
-        """Write what came of a pass; the backlog as it is then, None when the subscriber was removed."""
+        """Write the result of a pass; returns the resulting backlog, None when the subscriber was removed."""
         backlog: Backlog | None = this.backlog
 
         def once() -> Backlog | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.wire.tokens import Claims
 
 _LEAVING_S = 3.0
-"""How long consumers of a shared subscriber that are just closing may take to be gone."""
+"""How long closing consumers of a shared subscriber are given to disconnect, seconds."""
 
 _LOOK_AGAIN_S = 0.25
 
@@ -28,9 +28,9 @@ class NotificationSubscribers:
         tokens: Makes and checks tokens.
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Asked whether a consumer is still connected.
-        disconnects: Takes those off that are not.
-        consumers: Removes.
+        sockets: Tells whether a consumer is still connected.
+        disconnects: Removes consumers that are no longer connected.
+        consumers: Removes subscribers.
     """
 
     def __init__(
@@ -56,28 +56,27 @@ class NotificationSubscribers:
         """A token.
 
         Args:
-            request: What it is to say.
-            issued_by: Hash of the project's token that asked for it.
+            request: The claims requested.
+            issued_by: Hash of the project's token that was used to request it.
         """
         return self._tokens.make(request, issued_by=issued_by)
 
     def verify(self, token: str) -> Claims:
-        """What a token says.
+        """The claims of a token.
 
         Raises:
-            Unauthorized: It is no good, or no good any more.
+            Unauthorized: The token is invalid or no longer valid.
         """
         return self._tokens.check(token)
 
     def unsubscribe(self, token: str) -> None:
         """Remove the subscriber of a token, with its backlog; its connections are closed.
 
-        A shared subscriber goes with the last of its consumers: with the one that asks when all others have asked or
-        gone.
+        A shared subscriber is removed with its last consumer: when one asks after all others have asked or left.
 
         Raises:
-            Unauthorized: The token is no good, or no good any more.
-            SubscriberUnknown: There is none, or other consumers stay connected to it.
+            Unauthorized: The token is invalid or no longer valid.
+            SubscriberUnknown: It does not exist, or other consumers stay connected to it.
         """
         claims = self.verify(token)
         backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
@@ -89,9 +88,9 @@ class NotificationSubscribers:
             raise SubscriberUnknown
 
     def _mark_leaving(self, backlog: Backlog, token_id: str) -> None:
-        """Mark the consumer that asks as leaving, whether its connection has ended or not.
+        """Mark the requesting consumer as leaving, whether its connection has ended or not.
 
-        With a token that several use, nobody knows which.
+        If several consumers use the token, it is unknown which one asks.
         """
         connections = self._connections.connections([each.connection_id for each in backlog.consumers])
         own = [each.connection_id for each in connections.values() if each.token_id == token_id]
@@ -99,7 +98,7 @@ class NotificationSubscribers:
             self._connections.leave(own[0])
 
     def _others_stay(self, backlog: Backlog) -> bool:
-        """Whether consumers stay, after those that are closing had a moment to be gone."""
+        """Whether other consumers stay, after giving those that are closing a moment to disconnect."""
         deadline = self._clock.now() + round(_LEAVING_S * 1000)
         while staying := self._staying(backlog):
             gone = [each for each in staying if self._sockets.active_at(each) is None]

@@ -1,4 +1,6 @@
-"""Subscriptions: made, listed and removed. What was published before stays in its topic, and so do its subscribers."""
+"""Subscriptions: created, listed and removed. When one is removed, its topic keeps its notifications and
+subscribers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ class NotificationSubscriptions:
         return rule
 
     def select(self, project_id: str, selection: Selection) -> list[Subscription]:
-        """Those selected, oldest first."""
+        """The selected subscriptions, oldest first."""
         return [each for each in self._subscriptions.subscriptions(project_id) if selection.takes(each)]
 
     def delete(self, project_id: str, subscription_id: str) -> None:

@@ -1,6 +1,4 @@
-"""A queue's subscriber whose URL names a topic: each message becomes a notification,
-as a webhook would have become a request.
-"""
+"""A queue subscriber whose URL names a topic: each message becomes a notification instead of a webhook request."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ if TYPE_CHECKING:
 class TopicTarget:
     """Appends messages of queues to topics.
 
-    A message whose attempt is repeated may be appended twice, as webhooks may be called twice.
+    If an attempt is repeated, its message may be appended twice, just as webhooks may be called twice.
 
     Args:
-        log: Makes what takes the notifications, when the first one comes: most hubs push elsewhere.
+        log: Creates the topic log on the first notification, as most hubs push elsewhere.
         next_id: Makes ids, 19 decimal digits.
         clock: Times of attempts.
     """
@@ -39,7 +37,7 @@ class TopicTarget:
     dialect = "raw"
 
     def check(self, url: str) -> None:
-        """A topic must be named, and every parameter be known and right."""
+        """Check that the URL names a topic and has only valid parameters."""
         parse_topic_url(url)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
@@ -47,7 +45,7 @@ class TopicTarget:
         return None
 
     def deliver(self, order: PushOrder) -> Outcome:
-        """Append the message; a full backlog, or a body too large for a frame, is a failed try."""
+        """Append the message. A full backlog or a body too large for a frame is a failed attempt."""
         started = self._clock.now()
         refusal = self._append(order)
         answer = Answer(
@@ -60,7 +58,7 @@ class TopicTarget:
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if refusal is None else Verdict.FAILED)
 
     def _append(self, order: PushOrder) -> str | None:
-        """Append one message; the reason when that is refused."""
+        """Append one message; returns the reason if it is refused."""
         target = parse_topic_url(order.subscriber.url)
         topic = Topic(project=order.queue.project, name=target.topic, non_persistent=target.non_persistent)
         notification = Notification(

@@ -1,9 +1,9 @@
-"""Waking the sender: one wake-up per version of a backlog is enough, and one is always sent.
+"""Wakes the sender: one wake-up per version of a backlog is enough, and one is always sent.
 
-Whoever writes something a sender has to see (a commit, a consumer, an acknowledgement it waits for) writes it first,
-then reads the backlog, then sends a wake-up that bears the version read. The sender raises the version after it got the
-wake-up and looks again after that. So a second wake-up of the same version is either still to be looked at or was
-followed by that second look: it may be dropped, here or by the queue.
+A writer of something the sender has to see (a commit, a consumer, an acknowledgement it waits for) first writes it,
+then reads the backlog, then sends a wake-up with the version read. After receiving the wake-up, the sender raises the
+version and then looks again. So a second wake-up with the same version is redundant: either the first is still to be
+processed, or that later look covers both. It may be dropped, here or by the queue.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 10_000
 _REMEMBERED_MS = 240_000
-"""Below the five minutes for which SQS drops a repeated wake-up, so this drops nothing that SQS would take."""
+"""Below the five minutes for which SQS drops duplicates, so this drops nothing that SQS would accept."""
 
 
 class Waker:
-    """Sends wake-ups, and leaves out those this process sent already.
+    """Sends wake-ups, skipping those that this process has already sent.
 
     Args:
         backlogs: Read for their versions.
         queue: Takes the wake-ups.
-        clock: Ends the memory of what was sent.
+        clock: Expires the memory of sent wake-ups.
     """
 
     def __init__(self, *, backlogs: BacklogStore, queue: WakeQueue, clock: Clock) -> None:
@@ -40,17 +40,17 @@ class Waker:
         self._sent: OrderedDict[tuple[str, int], int] = OrderedDict()
 
     def topic(self, topic: Topic) -> None:
-        """Wake every subscriber of a topic that has a consumer; what there is to see was written before."""
+        """Wake every subscriber of a topic that has a consumer. Call it after the change is written."""
         self.these(self._backlogs.backlogs(topic))
 
     def subscriber(self, topic: Topic, subscriber: str) -> None:
-        """Wake one subscriber; what there is to see was written before."""
+        """Wake one subscriber. Call it after the change is written."""
         backlog = self._backlogs.backlog(topic, subscriber)
         if backlog is not None:
             self.these([backlog])
 
     def these(self, backlogs: Iterable[Backlog]) -> None:
-        """Wake the subscribers of backlogs just read or written; those without a consumer have no use for it.
+        """Wake the subscribers of backlogs just read or written; those without a consumer are skipped.
 
         Raises:
             Unavailable: Some may not have been woken.

@@ -1,4 +1,4 @@
-"""Puts Notifications 2.0 together: what it brings to the engine, its API, and the use cases of its own functions."""
+"""Puts Notifications 2.0 together: what it plugs into the engine, its API, and the use cases of its own functions."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -55,7 +55,7 @@ _APPENDING: tuple[Setting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLO
 
 
 class NotificationsPorts(Protocol):
-    """What notifications need besides the engine's ports."""
+    """The ports notifications need besides the engine's."""
 
     @property
     def topics(self) -> TopicStore:
@@ -89,7 +89,7 @@ class NotificationsPorts(Protocol):
 
     @property
     def wakes(self) -> WakeQueue:
-        """Backlogs to look at."""
+        """The queue of wake-ups."""
         ...
 
     @property
@@ -99,7 +99,7 @@ class NotificationsPorts(Protocol):
 
     @property
     def retention(self) -> Retention:
-        """How much is kept for how long."""
+        """Limits on the size and age of backlogs."""
         ...
 
     @property
@@ -210,7 +210,7 @@ class AwsNotificationsPorts:
 
 
 class Notifications:
-    """The use cases of notifications, each made at its first use.
+    """The use cases of notifications, each created on first use.
 
     Args:
         ports: Its own.
@@ -237,7 +237,7 @@ class Notifications:
 
     @staticmethod
     def description() -> ApiDescription:
-        """What the REST API says of itself."""
+        """The REST API's descriptions for the OpenAPI document."""
         from pushhub.notifications.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -249,7 +249,7 @@ class Notifications:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What it brings to the engine."""
+        """What notifications plug into the engine."""
         return WireProtocol(
             name="notifications",
             targets=(TargetOffer(("notification2",), self._topic_target),),
@@ -260,7 +260,7 @@ class Notifications:
 
     @cached_property
     def waker(self) -> Waker:
-        """Has backlogs looked at."""
+        """Wakes the sender."""
         from pushhub.notifications.waker import Waker
 
         return Waker(backlogs=self.ports.backlogs, queue=self.ports.wakes, clock=self._outside.clock)
@@ -347,7 +347,7 @@ class Notifications:
 
     @cached_property
     def idle_connections(self) -> IdleConnections:
-        """Closes what idles."""
+        """Closes idle connections."""
         from pushhub.notifications.idle import IdleConnections
 
         ports, outside = self.ports, self._outside
@@ -403,7 +403,7 @@ class Notifications:
 
     @cached_property
     def publishing_api(self) -> PublishingApi:
-        """The part of the REST API that publishers ask for."""
+        """The part of the REST API that publishers call."""
         from pushhub.notifications.api.publishing import PublishingApi
         from pushhub.notifications.api.use_cases import Publishing
 

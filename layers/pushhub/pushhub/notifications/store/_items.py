@@ -13,7 +13,7 @@ request        ``{project}#K#{hash of its key}``       ``K``
 =============  ======================================  =====================
 
 ``p`` is for persistent topics, ``v`` for volatile ones. Connections are found by API Gateway's id alone, which is all
-that comes with a frame. Sources are quoted, so that one can never be the beginning of another's key.
+that comes with a frame. Sources are quoted, so that one can never be a prefix of another's key.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ KEPT_AFTER_EXPIRY_S = 86_400
 """How long a commit outlives its notifications before the table's TTL may take it, seconds."""
 
 _QUOTED_SOURCE = 600
-"""Bytes of a source in a sort key, which ends at 1,024."""
+"""Bytes of a source in a sort key, which is limited to 1,024."""
 
 CONNECTION_KEPT_S = 3 * 3600
-"""How long a connection may be kept if nobody removes it, seconds: an hour longer than API Gateway lets one live."""
+"""How long a connection is kept if nobody removes it, seconds: an hour longer than API Gateway lets one live."""
 
 
 def topic_key(topic: Topic) -> str:
@@ -82,10 +82,10 @@ def taken_name(topic: Topic) -> str:
 
 
 def subscription_prefix(context: Context, source: str) -> str:
-    """What the sort keys of all subscriptions to a source begin with."""
+    """The common prefix of the sort keys of all subscriptions to a source."""
     quoted = quote(source, safe="")
     if len(quoted) > _QUOTED_SOURCE:
-        # No quoted source has a colon, so this is no other source's key.
+        # A quoted source never contains a colon, so this cannot be another source's key.
         quoted = f"sha256:{hashlib.sha256(source.encode()).hexdigest()}"
     return f"{context.value}#{quoted}#"
 
@@ -230,7 +230,7 @@ def _decode_consumer(fields: Item) -> Consumer:
 
 
 def _packed(entries: Sequence[Entry]) -> bytes:
-    """Entries in order as bytes, about four each: how far the position rose (seven bits a byte, the lowest first),
+    """Entries in order as bytes, about four each: the increase of the position (seven bits per byte, lowest first),
     then the bucket.
     """
     packed = bytearray()

@@ -10,14 +10,14 @@ from pushhub.notifications.store._items import decode_backlog, decode_commit
 
 
 def notification_change(stream_record: Mapping[str, Any]) -> BacklogChange | CommitChange | None:
-    """The change in one stream record; None when it is of no kind that is recorded.
+    """The change in one stream record; None when changes of its kind are not recorded.
 
     Args:
-        stream_record: As Lambda hands it over (``NEW_AND_OLD_IMAGES``).
+        stream_record: The record from Lambda (``NEW_AND_OLD_IMAGES``).
 
     Raises:
         KeyError: An image lacks an attribute.
-        ValueError: An attribute does not hold what it should.
+        ValueError: An attribute has an invalid value.
     """
     stream = stream_record["dynamodb"]
     before, after = stream.get("OldImage"), stream.get("NewImage")

@@ -33,7 +33,7 @@ IDLE_SHARDS = 8
 
 
 def _idle_shards() -> list[str]:
-    """The first has the name that the only one had."""
+    """The names of the shards. The first keeps the name from when there was only one."""
     return ["connections", *(f"connections#{number}" for number in range(1, IDLE_SHARDS))]
 
 
@@ -130,9 +130,9 @@ class DynamoDBConnectionStore:
         )
 
     def everyone(self) -> Iterator[Connection]:
-        """A page of the index, then the connections it names.
+        """Reads a page of the index, then the connections it names.
 
-        Another partition first each minute, for those who have not the time for all.
+        Each minute it starts with another partition, for callers that do not have time for all.
         """
         shards = _idle_shards()
         first = self._clock.now() // 60_000 % IDLE_SHARDS

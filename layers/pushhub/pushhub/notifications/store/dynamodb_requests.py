@@ -28,7 +28,7 @@ class DynamoDBRequestStore:
         self._table = Table(client, table, clock)
 
     def note(self, request: PublishRequest, now: int) -> PublishRequest:
-        """The table keeps an item for twice as long as it counts: so none goes while it is in use."""
+        """The table keeps an item for twice as long as it is valid, so none is removed while in use."""
         try:
             self._table.put(
                 encode_request(request, now),

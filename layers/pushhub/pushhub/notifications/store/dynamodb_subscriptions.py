@@ -37,7 +37,7 @@ class DynamoDBSubscriptionStore:
         self._table = Table(client, table, clock)
 
     def create(self, rule: Subscription) -> None:
-        """The id's item is written first: without its subscription it finds nothing."""
+        """The id's item is written first: without the subscription it has no effect."""
         item = encode_subscription(rule)
         self._table.put(subscription_id_key(rule.project, rule.subscription_id) | {"key": item["sk"]})
         try:

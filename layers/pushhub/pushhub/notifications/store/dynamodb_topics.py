@@ -1,4 +1,6 @@
-"""Topics on DynamoDB: a head that numbers commits and says whom they are owed to, and the commits themselves."""
+"""Topics on DynamoDB: a head that numbers commits and lists the subscribers they are owed to, and the commits
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ class DynamoDBTopicStore:
         return decode_head(item) if item else None
 
     def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
-        """Repeated by the SDK it takes a second place; the first stays empty and is given up by the readers."""
+        """If the SDK repeats the call, a second place is reserved; the first stays empty and is voided by the
+        readers.
+        """
         try:
             item = self._table.update(
                 head_key(topic),
@@ -118,7 +122,7 @@ class DynamoDBTopicStore:
                 raise Conflict("the place is taken") from refused
 
     def _append_part(self, item: Item, topic: Topic, part: Part) -> None:
-        """Two writes or none: so no repeat finds the one without the other."""
+        """Both writes or neither, so that no repetition finds one without the other."""
         put = {"Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
         note = {
             "Key": request_key(topic.project, part.key),

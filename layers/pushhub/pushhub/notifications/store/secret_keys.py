@@ -1,5 +1,5 @@
-"""The secrets that tokens are signed with, in Secrets Manager: encrypted at rest,
-and rotated without refusing what is still in use.
+"""The secrets that tokens are signed with, in Secrets Manager: encrypted at rest, and rotated without invalidating
+tokens still in use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SecretsManagerKeys:
     Args:
         client: Secrets Manager client.
         secret_id: ARN of the secret.
-        clock: Ages what was read.
+        clock: Tells the age of the cached secret.
     """
 
     def __init__(self, client: Any, secret_id: str, clock: Clock) -> None:
@@ -38,7 +38,7 @@ class SecretsManagerKeys:
         self._secrets: tuple[bytes, ...] = ()
 
     def secrets(self) -> Sequence[bytes]:
-        """An older version that was read before serves on while the service is unavailable."""
+        """While the service is unavailable, a version read earlier stays in use."""
         now = self._clock.now()
         if self._read_at is None or now - self._read_at >= _KEPT_MS:
             try:

@@ -36,7 +36,7 @@ class SqsWakeQueue:
         self._clock = clock
 
     def wake(self, wakes: Sequence[Wake]) -> None:
-        """What SQS leaves undone is sent again, and only that."""
+        """Only the entries that SQS failed to take are sent again."""
         for start in range(0, len(wakes), _ENTRIES_PER_CALL):
             batch: list[Any] = [
                 {
@@ -83,7 +83,7 @@ def decode_wake(body: str) -> Wake:
     """Read an SQS message body.
 
     Raises:
-        ValueError: It is no wake-up.
+        ValueError: It is not a wake-up.
     """
     fields = json.loads(body)
     if not isinstance(fields, list) or [type(each) for each in fields] != [str, str, bool, str, str, int]:

@@ -1,4 +1,4 @@
-"""The other ends of WebSocket connections, by API Gateway's management API."""
+"""The other ends of WebSocket connections, through API Gateway's management API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ApiGatewaySockets:
         self._call("DeleteConnection", self._client.delete_connection, connection_id)
 
     def active_at(self, connection_id: str) -> int | None:
-        """An answer without a time tells only that the connection is open: that counts as heard of now."""
+        """An answer without a time only shows that the connection is open; that counts as active now."""
         answer = self._call("GetConnection", self._client.get_connection, connection_id)
         if answer is None:
             return None

@@ -1,6 +1,6 @@
 """Refusals and faults as Notifications 2.0 answers: a status and ``{"error", "message", "info"}``.
 
-Every client reads ``message`` without asking whether it is there, so every answer that is not a success has it.
+Every client reads ``message`` without checking that it exists, so every error response has it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class SubscriptionNotFound(NotFound):
 
 
 class SubscriberUnknown(RequestRefused):
-    """The subscriber is not there to be removed: 500, which clients take for "already unsubscribed".
+    """The subscriber to remove does not exist: 500, which clients interpret as "already unsubscribed".
 
     Args:
-        message: What is the matter.
+        message: The error message.
     """
 
     def __init__(self, message: str = "Topic or subscriber not found") -> None:
@@ -61,8 +61,8 @@ class BacklogFull(RequestRefused):
         full: The topics that took nothing of the request.
         quota: Bytes a topic may hold.
         taken: The topics that took all of it.
-        ids: Of the request's notifications.
-        key: Idempotency key under which a repeat reaches the full topics only; empty when no topic took anything.
+        ids: Ids of the request's notifications.
+        key: Idempotency key with which a repetition reaches only the full topics; empty when no topic took anything.
     """
 
     def __init__(
@@ -99,12 +99,12 @@ _KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
 
 
 def status_of(error: RequestRefused) -> int:
-    """The HTTP status of a refusal: 422 unless it is one of a special kind."""
+    """The HTTP status of a refusal: 422 unless its kind has a status of its own."""
     return next((status for kind, status, _ in _KINDS if isinstance(error, kind)), 422)
 
 
 def error_body(error: RequestRefused) -> dict[str, Any]:
-    """The JSON of a refusal; of full backlogs, ``details`` say which topics took the request and which did not."""
+    """The JSON of a refusal. For full backlogs, ``details`` tell which topics took the request and which did not."""
     name = next((name for kind, _, name in _KINDS if isinstance(error, kind)), "reliable-notification/Invalid")
     if type(error) is NotFound:
         # No path at all
@@ -124,5 +124,5 @@ def _named(topic: Topic) -> dict[str, str | bool]:
 
 
 def fault_body() -> dict[str, str]:
-    """The JSON of a 500; what went wrong is for the log."""
+    """The JSON of a 500; the cause is only logged."""
     return {"error": "general/internalError", "message": "Internal server error", "info": _INFO}

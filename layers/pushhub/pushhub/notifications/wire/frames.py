@@ -1,13 +1,13 @@
 r"""The text frames between hub and consumer: notifications one way, acknowledgements the other.
 
-A notification is ``<ack id>\n/<tenant>/<type>/<source>\n<ACTION>\n\n<body>``. Clients split it in their own ways: into
-lines (then the body is the last one), at the first empty line, by ``/`` (then the type is the third part, hence the
-leading one).
+A notification is ``<ack id>\n/<tenant>/<type>/<source>\n<ACTION>\n\n<body>``. Clients split it in different ways: into
+lines (the body is the last one), at the first empty line, or by ``/`` (the type is the third part, hence the leading
+slash).
 
-The ack id is the position in the topic, the same for every exclusive subscriber, with a short code that only the hub
-can make: so what was never sent cannot be acknowledged, and a flood of garbage ends before it reaches the table. For a
-shared subscriber the code is good on the one connection it was sent on, as acknowledgements are (Notifications 2.0: "on
-the same connection the message was received on").
+The ack id is the position in the topic, the same for every exclusive subscriber, plus a short code that only the hub
+can make. So what was never sent cannot be acknowledged, and garbage is rejected before it reaches the table. For a
+shared subscriber the code is valid only on the connection it was sent on, as acknowledgements are (Notifications 2.0:
+"on the same connection the message was received on").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.model.topic import Notification, Topic
 
 FRAME_BYTES = 131_072
-"""The largest frame, in bytes: what API Gateway carries in one WebSocket message. Clients' own limits are higher."""
+"""The largest frame in bytes: the limit of API Gateway for one WebSocket message. Clients' own limits are higher."""
 
 UNSUBSCRIBE = "unsubscribe_subscriber"
 """What a consumer sends to have its subscriber removed."""
@@ -35,10 +35,10 @@ _ACK_CHARACTERS = 16
 
 
 class AckId(NamedTuple):
-    """What an ack id says.
+    """The content of an ack id.
 
     Attributes:
-        position: What is acknowledged.
+        position: The acknowledged position.
         shared: Whether it was made for a shared subscriber's connection.
     """
 
@@ -51,7 +51,7 @@ class AckIds:
     """Makes and reads ack ids.
 
     Args:
-        secrets: Gives the secrets of this deployment: the first one makes, all of them are good for reading.
+        secrets: Returns the secrets of this deployment: the first is used for new ack ids, all are valid for reading.
     """
 
     secrets: Callable[[], Sequence[bytes]]
@@ -61,17 +61,17 @@ class AckIds:
 
         Args:
             position: In the topic.
-            connection_id: The connection it is good on, for shared subscribers.
+            connection_id: The connection it is valid on, for shared subscribers.
         """
         packed = position.to_bytes(_POSITION_BYTES)
         return base64.b64encode(packed + _code(self.secrets()[0], packed, connection_id)).decode()
 
     def read(self, text: str, connection_id: str) -> AckId | None:
-        """What an ack id stands for, None when it is none the hub made for this connection.
+        """The content of an ack id, None when the hub did not make it for this connection.
 
         Args:
             text: As received.
-            connection_id: Where it was received.
+            connection_id: The connection it was received on.
         """
         if len(text) != _ACK_CHARACTERS:
             return None
@@ -94,7 +94,7 @@ def _code(key: bytes, packed: bytes, connection_id: str) -> bytes:
 
 
 def frame(ack_id: str, topic: Topic, notification: Notification) -> str:
-    """A notification as it is sent."""
+    """The text frame of a notification."""
     description = f"/{topic.project}/{notification.api}/{notification.source}"
     return f"{ack_id}\n{description}\n{notification.action}\n\n{notification.body}"
 

@@ -1,4 +1,4 @@
-"""What a publisher posts, and how it becomes the one line of text that a frame carries."""
+"""Reads what a publisher posts, and turns it into the one line of text that a frame carries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Draft:
 
     Attributes:
         api: One of the types of notifications.
-        source: What it is about.
+        source: The object it is about.
         action: One of :data:`ACTIONS`.
         data: JSON value; None for binary data.
         base64_data: Binary data as base64, None for JSON.
@@ -38,10 +38,10 @@ class Draft:
 
 
 def parse_drafts(body: bytes) -> list[Draft]:
-    """What ``POST /notification2/notifications`` brings: one object or an array of up to 100.
+    """Read the body of ``POST /notification2/notifications``: one object or an array of up to 100.
 
     Raises:
-        Invalid: Not that, or a field of one is missing or wrong.
+        Invalid: The body is something else, or a field is missing or invalid.
     """
     value = parse_value(body)
     given = value if isinstance(value, list) else [value]
@@ -99,7 +99,7 @@ def one_line(data: Any) -> str:
 
 
 def one_line_of_bytes(body: bytes) -> str:
-    """A queue message's body as one line: text as it is, JSON of several lines rewritten, anything else as base64."""
+    """A queue message's body as one line: text as it is, multi-line JSON rewritten, anything else as base64."""
     try:
         decoded = body.decode()
         if len(decoded.splitlines()) <= 1 and not decoded.endswith(("\n", "\r")):

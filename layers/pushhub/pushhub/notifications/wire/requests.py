@@ -18,13 +18,13 @@ _MAX_KEY = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """What a token is to say.
+    """The claims requested for a token.
 
     Attributes:
-        topic: What may be consumed.
-        subscriber: As whom.
+        topic: The topic that may be consumed.
+        subscriber: The subscriber to consume as.
         shared: Whether several consumers may be connected.
-        minutes: How long it is good for.
+        minutes: How long it is valid.
     """
 
     topic: Topic
@@ -34,7 +34,7 @@ class TokenRequest:
 
 
 def parse_token_request(body: bytes, project: str) -> TokenRequest:
-    """What ``POST /notification2/token`` asks for. Tokens are always signed, whatever ``signed`` says.
+    """Read the body of ``POST /notification2/token``. Tokens are always signed, whatever ``signed`` says.
 
     Raises:
         Invalid: A field is missing or wrong.
@@ -63,10 +63,10 @@ def parse_idempotency_key(headers: Mapping[str, str]) -> str:
     """The key under which a request may be repeated; empty when it has none.
 
     Args:
-        headers: Of the request, their names in lower case.
+        headers: Headers of the request, names in lower case.
 
     Raises:
-        Invalid: It is empty, too long, or holds other than printable ASCII characters.
+        Invalid: It is empty, too long, or contains anything but printable ASCII characters.
     """
     key = headers.get("idempotency-key")
     if key is None:
@@ -77,5 +77,5 @@ def parse_idempotency_key(headers: Mapping[str, str]) -> str:
 
 
 def parse_consumer_name(query: Mapping[str, str]) -> str:
-    """The client's own name from a handshake's query; empty when it gives none, cut where it is too long."""
+    """The client's name from a handshake's query; empty when there is none, truncated if too long."""
     return query.get("consumer", "").strip()[:_MAX_NAME]

@@ -1,4 +1,4 @@
-"""Subscriptions on the wire (Notifications 2.0): requests into rules, rules into answers."""
+"""Subscriptions on the wire (Notifications 2.0): converts requests to rules and rules to answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_PAGE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which subscriptions are asked for; None does not select."""
+    """Which subscriptions are selected; a field that is None does not restrict the selection."""
 
     context: Context | None = None
     source: str | None = None
@@ -35,7 +35,7 @@ class Selection:
     type_filter: str | None = None
 
     def takes(self, rule: Subscription) -> bool:
-        """Whether a subscription is one of them."""
+        """Whether a subscription is selected."""
         return (
             self.context in (None, rule.context)
             and self.source in (None, rule.source or rule.project)
@@ -57,7 +57,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Which part of a list is asked for, and what is to be counted."""
+    """Which page of a list is requested, and what is to be counted."""
 
     number: int = 1
     size: int = _PAGE_SIZE
@@ -145,7 +145,7 @@ def _fragments(fields: Fields) -> tuple[str, ...]:
 
 
 def parse_selection(query: Mapping[str, str]) -> Selection:
-    """Which subscriptions a list request asks for.
+    """Which subscriptions a list request selects.
 
     Raises:
         Invalid: An unknown context.
@@ -159,7 +159,7 @@ def parse_selection(query: Mapping[str, str]) -> Selection:
 
 
 def parse_deletion(query: Mapping[str, str]) -> Selection:
-    """Which subscriptions a delete request without an id means.
+    """Which subscriptions a delete request without an id selects.
 
     Raises:
         Invalid: It says neither context nor source, or a source is missing.
@@ -174,7 +174,7 @@ def parse_deletion(query: Mapping[str, str]) -> Selection:
 
 
 def parse_page(query: Mapping[str, str]) -> Page:
-    """Which page is asked for.
+    """Which page is requested.
 
     Raises:
         Invalid: Not a number, or out of bounds.
@@ -197,7 +197,7 @@ def _number(query: Mapping[str, str], name: str, *, default: int, most: int) -> 
 
 
 def print_subscription(rule: Subscription, base_url: str) -> dict[str, Any]:
-    """A subscription as an answer gives it. ``source`` is always there: clients read it unguarded."""
+    """A subscription as an answer gives it. ``source`` is always present: clients read it without checking."""
     answer: dict[str, Any] = {
         "id": rule.subscription_id,
         "self": f"{base_url}{_PATH}/{rule.subscription_id}",
@@ -222,9 +222,9 @@ def print_collection(rules: Sequence[Subscription], selection: Selection, page: 
 
     Args:
         rules: All that are selected, in their order.
-        selection: What was asked for.
-        page: Which part of them.
-        base_url: Of this hub.
+        selection: The selection requested.
+        page: The page requested.
+        base_url: Base URL of this hub.
     """
     start = (page.number - 1) * page.size
     shown = rules[start : start + page.size]

@@ -1,9 +1,8 @@
-"""Consumers' tokens: JWTs that name a topic and a subscriber, signed with a key that only the tenant's tokens are
-signed with.
+"""Consumers' tokens: JWTs that name a topic and a subscriber, signed with a key used only for that tenant's tokens.
 
 Shape and traps (Notifications 2.0, its Java, Python and Go clients): booleans are the string ``"true"`` or left out;
 ``topic`` is ``<tenant>/relnotif/<subscription>``; clients decode the payload with the *standard* base64 alphabet, so it
-must be free of ``-`` and ``_``, which is to say that its text must be ASCII without ``>``, ``?`` and ``~``; there is no
+must not contain ``-`` or ``_``, which means that its text must be ASCII without ``>``, ``?`` and ``~``; there is no
 padding.
 """
 
@@ -29,15 +28,15 @@ _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in ">?~\x7f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a token says.
+    """The claims of a token.
 
     Attributes:
-        topic: What may be consumed.
-        subscriber: As whom.
+        topic: The topic that may be consumed.
+        subscriber: The subscriber to consume as.
         shared: Whether several consumers may be connected.
         issued_at: Epoch seconds.
         expires_at: Epoch seconds; connecting is refused from then on, an open connection stays.
-        issued_by: Hash of the project's token that it was made with, and ends with.
+        issued_by: Hash of the project's token it was issued with. When that one is revoked, this token ends too.
         token_id: The token's own id.
     """
 
@@ -50,7 +49,7 @@ class Claims:
     token_id: str = ""
 
     def as_fields(self) -> dict[str, str | int]:
-        """The JSON of the claims that Notifications 2.0 knows, but for the token's own id."""
+        """The JSON of the claims that Notifications 2.0 defines, except the token's own id."""
         topic = self.topic
         fields: dict[str, str | int] = {
             "sub": self.subscriber,
@@ -68,7 +67,7 @@ class Tokens:
     """Makes and checks tokens.
 
     Args:
-        secrets: Gives the secrets of this deployment: the first one signs, all of them are good for checking.
+        secrets: Returns the secrets of this deployment: the first signs, all are valid for verification.
     """
 
     def __init__(self, secrets: Callable[[], Sequence[bytes]]) -> None:
@@ -89,7 +88,7 @@ class Tokens:
             now_s: Epoch seconds.
 
         Raises:
-            Unauthorized: Malformed, unsigned, signed otherwise or by somebody else, or expired.
+            Unauthorized: Malformed, unsigned, signed with another algorithm or key, or expired.
         """
         signed, _, signature = token.rpartition(".")
         header, _, payload = signed.partition(".")
@@ -112,7 +111,7 @@ _HEADER = _encoded(b'{"alg":"HS256"}')
 
 
 def _signature(secret: bytes, project: str, signed: str) -> str:
-    # A key of its own for each tenant: a token of one can never be made into a token of another.
+    # Each tenant has its own key, so a token of one tenant can never be turned into a token of another.
     key = hmac.digest(secret, b"notification2/" + project.encode("utf-8", "surrogatepass"), hashlib.sha256)
     return _encoded(hmac.digest(key, signed.encode(), hashlib.sha256))
 

@@ -23,11 +23,11 @@ _PARAMETERS = frozenset({"api", "source", "action", "nonPersistent"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicUrl:
-    """Where a queue's messages go, and as what.
+    """The topic that a queue's messages go to, and the notifications they become.
 
     Attributes:
         topic: Name of the topic.
-        non_persistent: Whether it is the non-persistent one of that name.
+        non_persistent: Whether it is the non-persistent topic of that name.
         api: Type of the notifications.
         action: Their action.
         source: Their source; empty to take it from each message.
@@ -69,7 +69,9 @@ def parse_topic_url(url: str) -> TopicUrl:
 
 
 def source_in(body: bytes, otherwise: str) -> str:
-    """The source a message's body names, if it is JSON that does; a name made fit for a header otherwise."""
+    """The source named in a message's body if it is JSON and names one; otherwise the given name, made safe for a
+    header.
+    """
     try:
         fields = json.loads(body)
         named = fields.get("source") if isinstance(fields, dict) else None
