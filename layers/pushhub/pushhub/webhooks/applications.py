@@ -1,4 +1,4 @@
-"""Applications: made, changed and found."""
+"""Applications: created, changed and looked up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WebhooksApplications:
         Args:
             project_id: Owner.
             fields: What was sent.
-            get_if_exists: Whether one with its uid is returned as it is, rather than refused.
+            get_if_exists: Whether to return an existing application with the same uid unchanged, instead of refusing.
 
         Returns:
             The application, and whether it was made now.
@@ -111,12 +111,12 @@ class WebhooksApplications:
         return found_application(self._store, project_id, name)
 
     def named_or_brought(self, project_id: str, name: str, brought: Fields | None) -> Application:
-        """The application with an id or uid; one that is not there is made of the field ``application`` of a request
-        about it.
+        """The application with an id or uid. If it does not exist, it is created from the request's field
+        ``application``.
 
         Raises:
-            NotFound: There is none, and none was brought.
-            Unprocessable: A field of the one that was brought breaks a rule, or it has another uid.
+            NotFound: There is none, and the request does not contain one.
+            Unprocessable: A field of the one in the request breaks a rule, or it has another uid.
         """
         there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
         if there is not None or brought is None:
@@ -132,7 +132,7 @@ class WebhooksApplications:
             return found_application(self._store, project_id, name)
 
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[Application, bool]:
-        """Replace all fields of an application; one that is not there is made of them.
+        """Replace all fields of an application, or create it with them.
 
         Returns:
             The application, and whether it was made now.
@@ -159,7 +159,7 @@ class WebhooksApplications:
         return self._changed(project_id, app_id, lambda stored: parse_application_patch(fields, stored))
 
     def delete(self, project_id: str, name: str) -> Application:
-        """Delete an application; its messages are not delivered any more.
+        """Delete an application; its messages are no longer delivered.
 
         Raises:
             NotFound: There is none.

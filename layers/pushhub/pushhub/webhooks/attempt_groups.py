@@ -1,9 +1,8 @@
-"""Attempts that end at about the same time are logged together: their endpoint costs one write,
-not one for each of them.
+"""Attempts at one endpoint that end at about the same time are logged together, with one write instead of one each.
 
-Whoever ends an attempt while others at the same endpoint are under way waits a moment for them. The first that waits
-writes for all; the others go on only when that is done, so an attempt is logged before its outcome is stored, as it is
-when it is alone.
+When an attempt ends while others at the same endpoint are in progress, it waits a moment for them. The first one
+waiting writes for all. The others continue only when that is done, so that an attempt is always logged before its
+outcome is stored, just as when it is alone.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.attempt import LoggedAttempt
 
 GATHER_S = 0.03
-"""How long the first waits for others."""
+"""How long the first one waits for others, seconds."""
 
 _LOOK_S = 0.01
 _LOOKS = 3_000
-"""How often, and how many times, the others look whether it is done; our own calls give up sooner."""
+"""How often the others check whether the write is done, at most; our own calls give up sooner."""
 
 
 class WriteAttempts(Protocol):
@@ -46,7 +45,7 @@ class AttemptGroups:
     """Logs attempts of one execution environment. Safe to share between threads.
 
     Args:
-        log: Where to.
+        log: Where attempts are logged.
         clock: Waits.
     """
 
@@ -58,20 +57,20 @@ class AttemptGroups:
         self._open: dict[str, _Group] = {}
 
     def begin(self, endpoint_id: str) -> None:
-        """An attempt begins; either :meth:`log` or :meth:`give_up` follows."""
+        """Register an attempt that begins; :meth:`log` or :meth:`give_up` must follow."""
         with self._lock:
             self._under_way[endpoint_id] += 1
 
     def give_up(self, endpoint_id: str) -> None:
-        """Nothing came of an attempt that began."""
+        """Abandon an attempt that began, without logging it."""
         with self._lock:
             self._end(endpoint_id)
 
     def log(self, attempt: LoggedAttempt) -> None:
-        """Log an attempt that began, with those that end within a moment.
+        """Log an attempt that began, together with those that end at about the same time.
 
         Raises:
-            Unavailable: It may not be logged.
+            Unavailable: It may not have been logged.
         """
         with self._lock:
             others = self._end(attempt.endpoint_id)
@@ -86,7 +85,7 @@ class AttemptGroups:
             self._wait_for(group)
 
     def _end(self, endpoint_id: str) -> bool:
-        """An attempt is over; whether others are under way."""
+        """Unregister an attempt; returns whether others are in progress."""
         self._under_way[endpoint_id] -= 1
         if self._under_way[endpoint_id] > 0:
             return True

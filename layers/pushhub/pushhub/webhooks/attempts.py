@@ -1,6 +1,4 @@
-"""What became of messages: attempts, the messages an endpoint was sent, the endpoints a message was sent to;
-and one more try.
-"""
+"""What happened to messages: attempts, messages by endpoint, endpoints by message; and resending."""
 
 from __future__ import annotations
 
@@ -37,17 +35,17 @@ _STATS_MARGIN_MS = 300_000
 _CLOCK_SKEW_MS = 60_000
 
 MOST_COUNTED = 200_000
-"""Attempts that statistics count at most."""
+"""The most attempts that statistics count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptQuery:
-    """Which attempts are looked for.
+    """A search for attempts.
 
     Attributes:
-        messages: Of which messages.
+        messages: Which messages they belong to.
         status: With this result; None for any.
-        status_class: With HTTP statuses of this hundred; None for any.
+        status_class: With HTTP statuses of this class; None for any.
     """
 
     messages: MessageQuery = field(default_factory=MessageQuery)
@@ -84,7 +82,7 @@ class Destination:
 
     Attributes:
         endpoint: The endpoint, which may have been deleted since.
-        status: What its last attempt came to.
+        status: The result of its last attempt.
         next_at: When it is tried next, epoch milliseconds; None for not any more.
     """
 
@@ -105,7 +103,7 @@ class Stats:
 
 
 def status_of(delivery: Delivery) -> MessageStatus:
-    """How a message stands with an endpoint."""
+    """The status of a message at an endpoint."""
     if delivery.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED):
         return MessageStatus.SUCCESS
     if delivery.state is DeliveryState.CANCELLED:
@@ -114,7 +112,7 @@ def status_of(delivery: Delivery) -> MessageStatus:
 
 
 class WebhooksAttempts:
-    """What became of messages. Whatever names an application, endpoint or message is its id or the owner's own.
+    """What happened to messages. Applications, endpoints and messages are named by the hub's id or the owner's own.
 
     Args:
         applications: Finds applications.
@@ -123,7 +121,7 @@ class WebhooksAttempts:
         log: Lists messages.
         attempts: Attempts.
         deliveries: Deliveries of the engine.
-        resend: Has messages tried once more.
+        resend: Schedules another attempt.
         clock: Time.
     """
 
@@ -170,7 +168,7 @@ class WebhooksAttempts:
         *,
         endpoint: str = "",
     ) -> Page[LoggedAttempt]:
-        """Attempts for a message, at one endpoint or at all.
+        """Attempts for a message, at one endpoint or at all of them.
 
         Raises:
             NotFound: No such application, message or endpoint.
@@ -195,7 +193,7 @@ class WebhooksAttempts:
         raise not_found()
 
     def expunge(self, project_id: str, app: str, name: str, attempt: str) -> None:
-        """Destroy what is kept of the answer to an attempt.
+        """Erase what is kept of the answer to an attempt.
 
         Raises:
             NotFound: No such application, message or attempt.
@@ -227,7 +225,7 @@ class WebhooksAttempts:
         return Page(items=[each for _, each in page.items if each], first=page.first, last=page.last, done=page.done)
 
     def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
-        """The endpoints that a message was sent to, deleted ones among them.
+        """The endpoints that a message was sent to, including deleted ones.
 
         Raises:
             NotFound: No such application or message.
@@ -240,9 +238,9 @@ class WebhooksAttempts:
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
 
     def resend(self, project_id: str, app: str, name: str, endpoint: str) -> None:
-        """Have a message sent to an endpoint once more, at once, whatever its filters.
+        """Send a message to an endpoint once more, immediately, regardless of the endpoint's filters.
 
-        To one that is disabled nothing is sent.
+        Nothing is sent to a disabled endpoint.
 
         Raises:
             NotFound: No such application, message or endpoint.
@@ -254,7 +252,7 @@ class WebhooksAttempts:
         self.resend_to(message, to)
 
     def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> None:
-        """The same, of what was found before.
+        """As :meth:`resend`, for objects that have already been looked up.
 
         Raises:
             Gone: The message's bytes are gone (400).
@@ -268,11 +266,11 @@ class WebhooksAttempts:
             raise Gone from None
 
     def stats(self, project_id: str, app: str, name: str, *, since: int | None, until: int | None) -> Stats:
-        """How many attempts at an endpoint went well, and how many did not.
+        """The number of successful and failed attempts at an endpoint.
 
         Raises:
             NotFound: No such application or endpoint.
-            Refused: Too long a time, or one that is still to come (400).
+            Refused: The period is too long or in the future (400).
         """
         now = self._clock.now()
         endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
@@ -299,10 +297,10 @@ class WebhooksAttempts:
                 yield from self._made_of(delivery)
 
     def _made_of(self, delivery: Delivery) -> Iterable[LoggedAttempt]:
-        """The attempts of a delivery, from the last one back: each says when the one before it was made.
+        """The attempts of a delivery, from the last one back: each records when the one before it was made.
 
-        Where one is missing, or two were made at the same time, the log is looked through from the first to the last:
-        at an endpoint that gets much, not all of it.
+        If one is missing, or two were made at the same time, the log is scanned from the first to the last attempt; for
+        a busy endpoint, only part of it.
         """
         if delivery.last is None:
             return ()
@@ -327,7 +325,7 @@ class WebhooksAttempts:
     def _sent(
         self, messages: Iterator[ListedMessage], endpoint_id: str, query: AttemptQuery
     ) -> Iterator[tuple[ListedMessage, AttemptedMessage | None]]:
-        """Some messages, each with how it stands at an endpoint that was sent it, if the query wants it."""
+        """The matching messages out of some, each with its status at an endpoint it was sent to."""
         while group := list(islice(messages, _AT_A_TIME)):
             wanted = [each for each in group if query.messages.wants(*_chosen_by(each))]
             stored = self._deliveries.deliveries([each.delivery_key(endpoint_id) for each in wanted])
@@ -354,7 +352,7 @@ class WebhooksAttempts:
 
 
 def _chosen_by(message: ListedMessage) -> tuple[str, Collection[str], Collection[str]]:
-    """What a query chooses a message by."""
+    """The part of a query that selects messages."""
     return message.fields.event_type, message.fields.channels, message.fields.tags
 
 

@@ -1,4 +1,4 @@
-"""Asking an endpoint whether it wants to be sent anything (CloudEvents' HTTP webhooks 1.0, section 4)."""
+"""Asks endpoints for their consent to receive messages (CloudEvents' HTTP webhooks 1.0, section 4)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore
 
 TIMEOUT_S = 10
-"""Seconds that an endpoint has for its answer; whoever registers it waits for that."""
+"""Seconds that an endpoint has to answer; the caller who registers it waits for that."""
 
 MOST_A_MINUTE = 60_000_000
 """More requests a minute than this are no limit."""
 
 
 def origin_of(base_url: str) -> str:
-    """The DNS name that a hub calls itself by."""
+    """The DNS name by which a hub identifies itself."""
     return urlsplit(base_url).hostname or "localhost"
 
 
@@ -30,7 +30,7 @@ class Consent:
     """What an endpoint answered.
 
     Attributes:
-        given: Whether it consents; if not, it may do so by a callback.
+        given: Whether it consents; if not, it may still do so by a callback.
         rate: Requests a minute that it allows; None for any number.
     """
 
@@ -58,11 +58,11 @@ class Consents:
         Args:
             project_id: Owner of the endpoint.
             url: The endpoint's, ``http`` or ``https``.
-            rate_per_s: Messages a second that it is to get at most; None leaves it to the endpoint.
-            callback: Where it may consent later; empty for nowhere.
+            rate_per_s: Maximum messages per second to send to it; None leaves it to the endpoint.
+            callback: URL where it may consent later; empty for none.
 
         Raises:
-            Invalid: It does not consent, in words for its owner; or there was no answer.
+            Invalid: It does not consent, or there was no answer; the message is written for its owner.
         """
         wanted = {} if rate_per_s is None else {"WebHook-Request-Rate": str(rate_per_s * 60)}
         if callback:
@@ -83,7 +83,8 @@ class Consents:
         rate = allowed_rate(answer.headers.get("webhook-allowed-rate", "*"))
         allowed = answer.headers.get("webhook-allowed-origin", "").strip()
         if callback and not allowed:
-            # Whoever knows nothing of this answers anything; who runs it may find the URL in its log.
+            # An endpoint that does not know this protocol may answer anything; its operator may find the URL in its
+            # log.
             return Consent(given=False, rate=rate)
         if allowed != "*" and allowed.lower() != self._origin.lower():
             raise Invalid(f"The endpoint does not consent: WebHook-Allowed-Origin must be * or {self._origin}")

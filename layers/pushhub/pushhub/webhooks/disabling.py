@@ -1,6 +1,4 @@
-"""Endpoints that fail for long: their owners are warned, and in the end they are disabled,
-or at once when they ask for it.
-"""
+"""Endpoints that keep failing: their owners are warned, and finally they are disabled; at once if they ask for it."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class FoundOut(Protocol):
-    """Tells what the hub found out about an endpoint."""
+    """Sends an event about something the hub found out about an endpoint."""
 
     def __call__(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
-        """Tell an event, once for each cause. Raises ``Unavailable`` when it has to be told again."""
+        """Send an event, once for each cause. Raises ``Unavailable`` when the caller has to retry."""
         ...
 
 
@@ -30,7 +28,7 @@ class WebhooksDisabling:
 
     Args:
         endpoints: Endpoints.
-        tell: Told what was found out about an endpoint.
+        tell: Sends events about endpoints.
     """
 
     def __init__(self, *, endpoints: Endpoints, tell: FoundOut) -> None:
@@ -38,13 +36,13 @@ class WebhooksDisabling:
         self._tell = tell
 
     def happened(self, event: SubscriberEvent) -> None:
-        """Warn of an endpoint or disable it; one that is disabled already, or gone, is left alone.
+        """Warn about an endpoint or disable it; one that is already disabled or deleted is left alone.
 
-        It is told before it is done, under a cause that is the same for all who are at it: so it is told once, and
-        never forgotten.
+        The event is sent before the endpoint is disabled, with a cause that is the same for all concurrent workers, so
+        it is sent exactly once and never lost.
 
         Raises:
-            Unavailable: It has to be told again.
+            Unavailable: The caller has to retry.
         """
         app_id = event.queue.partition("/")[2]
 

@@ -1,4 +1,4 @@
-"""Endpoints: made, changed and found; their secrets and headers."""
+"""Endpoints: created, changed and looked up; their secrets and headers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MAX_BYTES = 300_000
 """An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""
 
 CALLBACK_MS = 86_400_000
-"""How long an endpoint may consent by a callback: a person may have to find the URL in a log first."""
+"""How long an endpoint may consent by a callback, milliseconds: a person may have to find the URL in a log first."""
 
 _PROJECT = re.compile("[0-9a-f]{24}")
 
@@ -61,15 +61,15 @@ def found_endpoint(store: ReadEndpoints, application: Application, name: str) ->
 
 
 class Tell(Protocol):
-    """Tells what became of an endpoint."""
+    """Sends an event about a change of an endpoint."""
 
     def __call__(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
-        """Tell an event, with the endpoint as it is then."""
+        """Send an event with the endpoint after the change."""
         ...
 
 
 class WebhooksEndpoints:
-    """The endpoints of applications. Whatever names an application or endpoint is its id or uid.
+    """The endpoints of applications. Applications and endpoints are named by id or uid.
 
     Args:
         applications: Finds applications.
@@ -77,8 +77,8 @@ class WebhooksEndpoints:
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
         consents: Asks endpoints for their consent.
-        targets: Other kinds of subscribers, whose URLs an endpoint may have too.
-        tell: Told what became of an endpoint: an event and the endpoint as it is then.
+        targets: Other kinds of subscribers, whose URLs are allowed for endpoints, too.
+        tell: Called with an event and the changed endpoint.
         base_url: Public base URL of this hub.
         clock: Time.
     """
@@ -164,7 +164,7 @@ class WebhooksEndpoints:
         return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
 
     def replace(self, project_id: str, app: str, name: str, fields: Fields) -> tuple[Endpoint, bool]:
-        """Replace all fields of an endpoint, secret and headers aside; one that is not there is made of them.
+        """Replace all fields of an endpoint except secret and headers, or create it with them.
 
         Returns:
             The endpoint, and whether it was made now.
@@ -205,7 +205,7 @@ class WebhooksEndpoints:
         def change(stored: Endpoint) -> Endpoint:
             fields_now = parse_endpoint_patch(fields, stored.fields)
             if fields_now.asks_consent and fields_now.url != given.url:
-                # Somebody else changed the other half meanwhile: nobody was asked at this URL.
+                # A concurrent change altered the other half, so consent was never requested at this URL.
                 raise conflict("It was changed meanwhile")
             return replace(stored, fields=fields_now, allowed_rate=rate, question=question)
 
@@ -214,19 +214,20 @@ class WebhooksEndpoints:
     def consent(
         self, project_id: str, app_id: str, endpoint_id: str, secret: str, rate: str | None, *, give: bool = True
     ) -> Endpoint:
-        """Take an endpoint's consent at the URL that it was given. That counts once; to say it again changes nothing.
+        """Accept an endpoint's consent at the URL it was given. Idempotent: consenting again changes nothing.
 
         Args:
             project_id: Owner.
             app_id: The application's id.
             endpoint_id: The endpoint's id.
             secret: From the URL.
-            rate: Value of ``WebHook-Allowed-Rate``; None for what it said when it was asked.
-            give: Whether it consents; False only looks.
+            rate: Value of ``WebHook-Allowed-Rate``; None for the rate it named when it was asked.
+            give: Whether it consents; False only checks the URL.
 
         Raises:
-            NotFound: No such question is open: there was none, it is too late, or the endpoint was asked again.
-            Invalid: The rate is none.
+            NotFound: No such request for consent is open: there was none, it has expired, or the endpoint was asked
+                again.
+            Invalid: The rate is invalid.
         """
         allowed = None if rate is None else allowed_rate(rate)
         there = self._by_ids(project_id, app_id, endpoint_id)
@@ -281,11 +282,11 @@ class WebhooksEndpoints:
     def public_keys(self, project_id: str, app_id: str, endpoint_id: str) -> list[bytes]:
         """The public keys that an endpoint's requests are signed with now, the current one first.
 
-        None where all its keys are symmetric.
+        Empty if all its keys are symmetric.
 
         Args:
             project_id: Owner.
-            app_id: The application's id; its uid is no way to it, as anybody may ask.
+            app_id: The application's id; its uid is not accepted, as this needs no authentication.
             endpoint_id: The endpoint's id.
 
         Raises:
@@ -295,7 +296,7 @@ class WebhooksEndpoints:
         return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
-        """An endpoint that somebody without a token names."""
+        """An endpoint named by a caller without a token."""
         named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
         endpoint = self._store.endpoint(project_id, app_id, endpoint_id) if named else None
         if endpoint is None:
@@ -364,9 +365,9 @@ class WebhooksEndpoints:
     def _check(
         self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
     ) -> None:
-        """See that its URL leads somewhere, and that the event types exist that it chooses.
+        """Check that its URL is usable, and that the event types it chooses exist.
 
-        Those it has may have been archived since.
+        Types it already has may have been archived since.
         """
         if size_of(asdict(given)) > MAX_BYTES:
             raise fields.refuse(f"An endpoint may take {MAX_BYTES} bytes", "description")
@@ -384,10 +385,10 @@ class WebhooksEndpoints:
     def _consented(
         self, there: Endpoint, given: EndpointFields, fields: Fields
     ) -> tuple[int | None, OpenQuestion | None]:
-        """Ask an endpoint for its consent, if it is to be asked.
+        """Ask an endpoint for its consent, if required.
 
         Returns:
-            The requests a minute that it allows, None for any number; and the question that it may still answer.
+            The requests per minute that it allows, None for any number; and the question that it may still answer.
         """
         if not given.asks_consent:
             return None, None
@@ -406,7 +407,7 @@ class WebhooksEndpoints:
         return None, OpenQuestion(digest=_digest(secret), until=until, rate=consent.rate)
 
     def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
-        """A change that is told of; whether it is enabled is told by an event of its own besides."""
+        """Make a change and send its event; enabling or disabling gets an additional event of its own."""
         after = self._changed(there, change)
         self._tell("endpoint.updated", after)
         if after.fields.disabled and not there.fields.disabled:

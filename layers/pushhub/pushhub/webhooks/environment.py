@@ -1,4 +1,4 @@
-"""What a project has besides applications, as one document that another project can take in."""
+"""A project's configuration besides applications, as one document that another project can import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MAX_IMPORTED = 1_000
-"""Event types that one request brings."""
+"""The most event types in one request."""
 _PAGE = 250
 
 
@@ -32,7 +32,7 @@ class TypesOfProjects(Protocol):
         ...
 
     def check(self, fields: Fields) -> None:
-        """See that one could be made of some fields. Raises ``Unprocessable`` when it could not."""
+        """Check that one could be created from some fields. Raises ``Unprocessable`` if not."""
         ...
 
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
@@ -45,7 +45,7 @@ class TypesOfProjects(Protocol):
 
 
 def _differs(stored: EventType | None, described: Mapping[str, Any]) -> bool:
-    """Whether an event type is not as a document describes it."""
+    """Whether an event type differs from its description in a document."""
     if stored is None or stored.archived:
         return True
     shown = event_type_view(stored, with_schemas=True)
@@ -59,13 +59,13 @@ def _differs(stored: EventType | None, described: Mapping[str, Any]) -> bool:
 
 
 def _as_shown(described: Mapping[str, Any]) -> dict[str, Any]:
-    """An event type that would be made or changed; its fields are in snake case, as clients read them."""
+    """An event type that would be created or changed; its fields are in snake case, as clients read them."""
     names = {"groupName": "group_name", "featureFlags": "feature_flags"}
     return {names.get(name, name): value for name, value in described.items()}
 
 
 class Environments:
-    """Gives and takes what a project has.
+    """Exports and imports a project's configuration.
 
     Args:
         event_types: Event types.
@@ -89,10 +89,10 @@ class Environments:
     def take_in(self, project_id: str, fields: Fields) -> None:
         """Add or replace the event types of a document; nothing is deleted.
 
-        Settings and connectors in it are left aside.
+        Settings and connectors in it are ignored.
 
         Raises:
-            Unprocessable: One of them breaks a rule; then none is taken.
+            Unprocessable: One of them breaks a rule; then none is imported.
         """
         listed = fields.raw("eventTypes")
         if listed is None:
@@ -106,15 +106,15 @@ class Environments:
             self._event_types.replace(project_id, each.name("name"), each)
 
     def take_in_openapi(self, project_id: str, fields: Fields) -> tuple[list[str], list[dict[str, Any]] | None]:
-        """Make and change event types as an OpenAPI document describes them; archived ones that are in it are revived.
+        """Create and change event types as an OpenAPI document describes them; archived ones in it are revived.
 
         Returns:
-            The names of those that were made, changed or archived, and, where nothing was to be done (``dryRun``),
-            those that would be made or changed.
+            The names of those that were created, changed or archived, and, for a ``dryRun``, those that would be
+            created or changed.
 
         Raises:
             Refused: Neither ``spec`` nor ``specRaw`` is there, or both (400).
-            Unprocessable: The document cannot be read, or an event type in it breaks a rule; then none is taken.
+            Unprocessable: The document cannot be read, or an event type in it breaks a rule; then none is imported.
         """
         if (fields.raw("spec") is None) is (fields.raw("specRaw") is None):
             raise bad_request("Give either spec or specRaw")
@@ -137,7 +137,7 @@ class Environments:
         return [*(each["name"] for each in wanted), *gone], None
 
     def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> Fields:
-        """The fields of an event type; whether its schema is enforced stays as it is."""
+        """The validated fields of an event type; whether its schema is enforced stays as it is."""
         kept = {"schemaEnforcement": stored.enforcement.value} if stored else {}
         fields = Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"]))
         self._event_types.check(fields)

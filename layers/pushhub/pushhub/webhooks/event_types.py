@@ -1,4 +1,4 @@
-"""Event types: made, changed and found."""
+"""Event types: created, changed and looked up."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WebhooksEventTypes:
         """The event type of a name, archived or not.
 
         Raises:
-            NotFound: There is none that the caller sees.
+            NotFound: There is none that the caller may see.
         """
         found = self._store.event_type(project_id, name) if NAME.fullmatch(name) else None
         if found is None or not found.seen_by(flags):
@@ -99,7 +99,7 @@ class WebhooksEventTypes:
         return self._changed(project_id, name, change, fields), made
 
     def check(self, fields: Fields) -> None:
-        """See that an event type could be made of some fields.
+        """Check that an event type could be created from some fields.
 
         Raises:
             Unprocessable: A field breaks a rule.
@@ -143,7 +143,9 @@ class WebhooksEventTypes:
         self._changed(project_id, name, change, None)
 
     def missing(self, project_id: str, names: Sequence[str]) -> list[str]:
-        """Those of some names that no endpoint may choose: there is no such event type, or it is archived."""
+        """Those of the given names that no endpoint may choose, because the event type does not exist or is
+        archived.
+        """
         found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
         there = {each.name for each in found if not each.archived} | OPERATIONAL.keys()
         return [each for each in names if each not in there]

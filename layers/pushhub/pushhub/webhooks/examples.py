@@ -1,4 +1,4 @@
-"""Examples of event types, sent to one endpoint whatever it chooses."""
+"""Examples of event types, sent to one endpoint regardless of its filters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WebhooksExamples:
     Args:
         applications: Finds applications.
         endpoints: Finds endpoints.
-        event_types: Know examples.
+        event_types: Hold the examples.
         posting: Sends them.
     """
 

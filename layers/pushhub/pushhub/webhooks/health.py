@@ -1,4 +1,4 @@
-"""How endpoints are: their circuits, what waits on them, which keys sign; and which of them want a person."""
+"""The health of endpoints: their circuits, waiting deliveries and signing keys, and which ones need attention."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import Endpoints, ReadApplications
 
 MOST_COUNTED = 1_000
-"""Deliveries that wait on an endpoint are counted so far."""
+"""Deliveries waiting for an endpoint are counted up to this number."""
 
 MOST_TROUBLED = 50
-"""Endpoints that are told of at most, of each kind."""
+"""The most endpoints reported, of each kind."""
 
 
 class WebhooksHealth:
-    """Tells how endpoints are. Whatever names an application or endpoint is its id or uid.
+    """Reports the health of endpoints. Applications and endpoints are named by id or uid.
 
     Args:
         applications: Finds applications.
         endpoints: Finds endpoints.
-        subscribers: What the engine knows of them; asked for when it is needed.
+        subscribers: What the engine knows about them; created when needed.
         keys: Opens the signing keys of an endpoint.
         clock: Says which keys still sign.
     """
@@ -55,7 +55,7 @@ class WebhooksHealth:
         self._clock = clock
 
     def checkup(self, project_id: str, app: str, name: str) -> EndpointCheckup:
-        """How one endpoint is.
+        """The health of one endpoint.
 
         Raises:
             NotFound: No such application, or it has no such endpoint.
@@ -75,7 +75,7 @@ class WebhooksHealth:
     def troubled(self, project_id: str) -> list[EndpointHealth]:
         """The endpoints of a project that are disabled, then those whose circuit is not closed.
 
-        So many of each at most.
+        At most :data:`MOST_TROUBLED` of each kind.
         """
         found = {each.endpoint_id: each for each in islice(self._endpoints.disabled(project_id), MOST_TROUBLED)}
         for key in self._subscribers().looked_after_of(project_id, MOST_TROUBLED):
@@ -83,8 +83,7 @@ class WebhooksHealth:
             if protocol == PROTOCOL and key.subscriber_id not in found:
                 endpoint = self._endpoints.endpoint(project_id, app_id, key.subscriber_id)
                 found |= {endpoint.endpoint_id: endpoint} if endpoint else {}
-        # The one that tells what the hub has to say has routes of its own; one that was deleted leaves its endpoints
-        # behind.
+        # The application for operational events has its own routes; a deleted application leaves its endpoints behind.
         names = {each.app_id for each in found.values()} - {OPERATIONAL_APP}
         owners = {name: self._applications.application(project_id, name) for name in names}
         shown = [self._shown(each, owners.get(each.app_id)) for each in found.values()]

@@ -1,4 +1,4 @@
-"""Requests that are repeated with the same ``Idempotency-Key``: done once, answered each time as the first time."""
+"""Requests repeated with the same ``Idempotency-Key``: executed once, and always given the first answer."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
 
 LOCKED_MS = 5_000
-"""How long the first of several requests with a key has it to itself."""
+"""How long the first of several requests with a key holds it exclusively, milliseconds."""
 
 POLL_S = 0.2
 ROUNDS = 35
-"""How often others look whether it is done: a little longer than it has."""
+"""How often the others check whether it is done: for a little longer than it may take."""
 
 LARGEST_KEPT = 300_000
-"""Characters of an answer that is kept; an item of the table ends at 400 KB."""
+"""The most characters of an answer that is stored; a table item is limited to 400 KB."""
 
 
 def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """What a request is known by: its caller, key and URL. The body does not count.
+    """The digest that identifies a request: of its caller, key and URL. The body does not count.
 
     Args:
         authorization: Value of the header.
@@ -46,8 +46,8 @@ class Repeats:
         keys: Remembers them.
         clock: Time.
         kept_ms: How long.
-        vault: Makes what encrypts answers that hold a secret, when the first one is kept: who only takes messages has
-            none.
+        vault: Creates the encryption for answers that contain a secret, when the first one is stored. A function that
+            only accepts messages has none.
     """
 
     def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Callable[[], Vault]) -> None:
@@ -57,18 +57,18 @@ class Repeats:
         self._kept_ms = kept_ms
 
     def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], *, secret: bool = False) -> KeptAnswer:
-        """Do the work of a request, or answer as the first time.
+        """Execute a request, or return the first answer.
 
-        Only success is kept: a request that is refused does not use up its key, and one that fails may be made again.
+        Only successes are stored: a refused request does not use up its key, and a failed one may be repeated.
 
         Args:
             project_id: The caller's project.
             digest: See :func:`digest_of`.
-            work: Makes the answer; what it raises releases the key.
-            secret: Whether the answer holds a secret, and is kept encrypted.
+            work: Produces the answer; if it raises, the key is released.
+            secret: Whether the answer contains a secret and has to be stored encrypted.
 
         Raises:
-            Unavailable: The first request with the key does not end.
+            Unavailable: The first request with the key has not finished in time.
         """
         for _ in range(ROUNDS):
             try:
@@ -108,5 +108,5 @@ class Repeats:
         return self._keys.note_message(project_id, digest, message_id, now=now, until=now + self._kept_ms)
 
     def release(self, project_id: str, digest: str) -> None:
-        """Let a request that was refused be made again."""
+        """Allow a refused request to be made again."""
         self._keys.release(project_id, digest)

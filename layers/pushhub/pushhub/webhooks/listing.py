@@ -1,5 +1,5 @@
-"""The list of an application's messages: the messages themselves,
-and lines for those whose bytes are gone before they leave the list.
+"""The list of an application's messages: the messages themselves, and lines for those whose bytes are deleted before
+they leave the list.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import MessageLog
 
 SETTLED_MS = 2_000
-"""A message is read in order so long after its id was made: until then one with a lower id may still be on its way into
-the table.
+"""How long after its id was made a message becomes readable in order, milliseconds: until then, a message with a lower
+id may still be on its way into the table.
 """
 
 LATE_MS = 1_000
-"""One that took longer is read at another place besides; the rest is for clocks that differ."""
+"""A message that took longer is also listed at a second place; the remaining time allows for clock skew,
+milliseconds.
+"""
 
 
 class StoredMessages(Protocol):
@@ -49,7 +51,7 @@ class Listing:
 
     Args:
         messages: Messages of the engine.
-        lines: Lines, and producers' own ids of messages. What a line says of a message counts.
+        lines: Lines, and producers' own ids of messages. A line takes precedence over the message.
         next_id: Makes an id that no message has, greater than all before.
         clock: Time.
     """
@@ -67,11 +69,11 @@ class Listing:
         self.message_of_event = lines.message_of_event
 
     def list_message(self, message: ListedMessage) -> None:
-        """List a message. One that is stored for as long as it is listed is its own line, and costs no write.
+        """List a message. One that is stored for as long as it is listed serves as its own line and needs no write.
 
         Raises:
-            Unavailable: Whoever reads messages in order may have passed its place, and may not be led to it; list it
-                again.
+            Unavailable: A reader going through messages in order may already have passed its place and may miss it;
+                list it again.
         """
         if message.needs_line:
             self._lines.list_message(message)
@@ -99,7 +101,7 @@ class Listing:
         """Messages of an application, lines and messages that are their own lines merged by id."""
         stored = self._messages.listed(project_id, queue_uid(app_id), above=span.above, below=span.below, up=span.up)
         lines = self._lines.messages(project_id, app_id, span)
-        # Of two with the same id the line comes first.
+        # If two have the same id, the line comes first.
         both = heapq.merge(lines, map(ListedMessage.of, stored), key=lambda each: each.engine_id, reverse=not span.up)
         last = ""
         for each in both:

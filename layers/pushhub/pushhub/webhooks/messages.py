@@ -1,4 +1,4 @@
-"""Messages of applications, shown and expunged."""
+"""Showing and expunging messages of applications."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQuery:
-    """Which messages are looked for.
+    """A search for messages.
 
     Attributes:
         event_types: Of one of these; empty for all.
@@ -54,11 +54,11 @@ class MessageQuery:
 
 
 def engine_span(window: Window) -> Span:
-    """The span of the engine's ids that a window of messages is about."""
+    """The span of the engine's ids that a window of messages covers."""
     after = None if window.after is None else engine_id(window.after)
     if window.after is not None and after is None:
-        # It has the right form, but no message was ever called so: a list compares, so anything between two messages
-        # will do.
+        # It has the right form, but no message ever had this id. A list only compares ids, so any id between two
+        # messages will do.
         after = first_message_id(0)
     above = None if window.since is None else str(int(first_message_id(window.since)) - 1)
     below = None if window.before is None else first_message_id(window.before)
@@ -66,15 +66,14 @@ def engine_span(window: Window) -> Span:
 
 
 class WebhooksMessages:
-    """The messages of applications. Whatever names an application or message is its id or the producer's own.
+    """The messages of applications. They are named by the hub's id or the producer's own.
 
     Args:
         applications: Finds applications.
         log: Lists messages.
         messages: Messages of the engine.
         bodies: Large bodies.
-        retry_queue: Gives the queue where deliveries are looked at again, when it is needed: who takes messages has
-            none.
+        retry_queue: Returns the retry queue when it is needed; a function that accepts messages has none.
         clock: Time.
     """
 
@@ -133,7 +132,7 @@ class WebhooksMessages:
         return found
 
     def redaction(self, project_id: str, app: str) -> Redaction:
-        """What is withheld of an application's payloads where they are shown.
+        """What is redacted when an application's payloads are shown.
 
         Raises:
             NotFound: No such application.
@@ -141,7 +140,7 @@ class WebhooksMessages:
         return found_application(self._applications, project_id, app).fields.redaction
 
     def payload(self, message: ListedMessage, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
-        """The payload of a message as it is shown, without what is withheld."""
+        """The payload of a message as it is shown, redacted."""
         content: bytes | None = None
         if message.has_payload(self._clock.now()):
             try:
@@ -164,7 +163,7 @@ class WebhooksMessages:
         return stored
 
     def expunge(self, project_id: str, app: str, name: str) -> None:
-        """Destroy the bytes of a message; it is not tried any more, and stays listed.
+        """Erase the bytes of a message; it is no longer attempted, but stays listed.
 
         Raises:
             NotFound: No such application or message.
@@ -172,7 +171,7 @@ class WebhooksMessages:
         self._expunge(self.message(project_id, app, name))
 
     def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
-        """Destroy the bytes of several messages; whether each had any, by its id or its producer's own.
+        """Erase the bytes of several messages. Returns whether each had any, by its id or its producer's own.
 
         Raises:
             NotFound: No such application.
@@ -189,7 +188,9 @@ class WebhooksMessages:
         return found.has_payload(self._clock.now())
 
     def _expunge(self, message: ListedMessage) -> None:
-        """The list first: from then on nobody is shown the bytes, whatever of the rest has to be repeated."""
+        """The list is updated first: from then on the bytes are never shown, even if the other steps have to be
+        repeated.
+        """
         self._log.list_message(replace(message, expunged=True))
         found = self._messages.message_with_deliveries(message.key)
         if found is None:
@@ -198,7 +199,7 @@ class WebhooksMessages:
         for subscriber_id in {*stored.delivery_subscribers, *(each.subscriber_id for each in deliveries)}:
             self._cancel(stored, subscriber_id)
         if stored.ordering is not None:
-            # Whoever looks at them next lets those go that wait behind them.
+            # The next worker that processes them releases the deliveries waiting behind them.
             orders = [
                 WorkOrder(key=each, queue=stored.queue) for each in map(stored.delivery_key, stored.subscriber_ids)
             ]
@@ -208,7 +209,7 @@ class WebhooksMessages:
         self._messages.delete(stored)
 
     def _cancel(self, message: Message, subscriber_id: str) -> None:
-        """End a delivery: its next try may be queued with the bytes, so that nobody would look for the message
+        """End a delivery: its next attempt may be queued together with the bytes, so the message would not be looked up
         again.
         """
 

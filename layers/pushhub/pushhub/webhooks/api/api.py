@@ -48,10 +48,10 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     *messages.ROUTES,
     *attempts.ROUTES,
 )
-"""Every route of the webhooks API; where two paths fit, the first counts."""
+"""Every route of the webhooks API; if two paths match, the first one wins."""
 
 _UNKEPT = portal.UNKEPT | {consent.POST_NAME}
-"""POSTs whose answers are not kept for who repeats them."""
+"""POSTs whose answers are not kept for repeated requests."""
 
 Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
 

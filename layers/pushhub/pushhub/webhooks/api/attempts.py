@@ -50,7 +50,7 @@ def _query(call: WebhooksCall) -> AttemptQuery:
 
 
 def _viewer(hub: WebhooksUseCases, call: WebhooksCall) -> Callable[[LoggedAttempt], dict[str, object]]:
-    """Shows attempts as the query asks; one that asks wrongly is refused however many there are."""
+    """A view of attempts as the query requests. An invalid query is refused even if there are no attempts."""
     with_message, with_content = call.flag("with_msg", default=False), call.flag("with_content", default=True)
 
     def view(attempt: LoggedAttempt) -> dict[str, object]:

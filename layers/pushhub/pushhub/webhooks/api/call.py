@@ -54,7 +54,7 @@ class WebhooksCall(Call):
         """Id or uid of the application in the path.
 
         Raises:
-            NotFound: It is the one of operational webhooks, which has routes of its own.
+            NotFound: It is the application of operational webhooks, which has its own routes.
         """
         if self.names["app"] == OPERATIONAL_APP:
             raise not_found()
@@ -67,12 +67,12 @@ class WebhooksCall(Call):
 
     @property
     def message(self) -> str:
-        """Id of the message in the path, or its producer's own."""
+        """Id of the message in the path, either ours or the producer's."""
         return self.names["message"]
 
     @property
     def digest(self) -> str:
-        """What the request is known by when it is repeated; empty without ``Idempotency-Key``."""
+        """The digest that identifies repetitions of the request; empty without ``Idempotency-Key``."""
         headers, key = self.request.headers, self.request.headers.get("idempotency-key", "")
         if not key:
             return ""
@@ -80,15 +80,15 @@ class WebhooksCall(Call):
 
     @property
     def query(self) -> Mapping[str, str]:
-        """Of a name that was given twice, the first value."""
+        """The query; if a name occurs twice, the first value."""
         return self.request.query
 
     @cached_property
     def fields(self) -> Fields:
-        """The body, an object.
+        """The body, which must be an object.
 
         Raises:
-            Unprocessable: It is none.
+            Unprocessable: It is not one.
         """
         return Fields(parse_body(self.request.body))
 

@@ -1,4 +1,4 @@
-"""Webhooks API: endpoints consent to be sent anything, at the URL that they were given.
+"""Webhooks API: the URL where endpoints give their consent to receive messages.
 
 CloudEvents' HTTP webhooks, section 4.
 """
@@ -25,7 +25,7 @@ PATH = CONSENT + "/{project}/{app}/{endpoint}/{secret}"
 def _consent(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     names = call.names
     rate = call.request.headers.get(RATE)
-    # A HEAD is how programs look at links that nobody has followed.
+    # Programs use HEAD to preview links that nobody has followed yet.
     give = call.request.method != "HEAD"
     try:
         endpoint = hub.endpoints.consent(
@@ -48,4 +48,4 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     _route("GET", PATH, _consent, name="webhooks.consent_by_link"),
     _route("POST", PATH, _consent, name=POST_NAME),
 )
-"""Both methods, as the specification wants: a person may follow the link in a browser."""
+"""Both methods, as the specification requires: a person may follow the link in a browser."""

@@ -1,4 +1,4 @@
-"""What the webhooks API says of itself, for the OpenAPI document."""
+"""The webhooks API's descriptions for the OpenAPI document."""
 
 from __future__ import annotations
 

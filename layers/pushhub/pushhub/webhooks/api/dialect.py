@@ -1,4 +1,4 @@
-"""What sets the webhooks API apart: its callers, its errors, browsers from everywhere."""
+"""What is specific to the webhooks API: authentication, error format, CORS for any origin."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FindAccess(Protocol):
     """Knows the tokens of the owners of applications."""
 
     def find(self, token: str) -> PortalAccess | None:
-        """What a token opens now, or None."""
+        """What a token currently gives access to, or None."""
         ...
 
 
@@ -44,8 +44,8 @@ class WebhooksDialect(Dialect[WebhooksCall]):
 
     Args:
         tokens: Tokens of projects.
-        portal: Tokens of the owners of applications; asked for when the first of them is shown.
-        applications: Finds the application of a path for callers who may act on one only.
+        portal: Tokens of application owners; created when the first such token is presented.
+        applications: Finds the application in the path, for callers limited to one.
     """
 
     max_request_bytes = MAX_REQUEST_BYTES
@@ -56,11 +56,11 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         self._applications = applications
 
     def path(self, request: Request) -> str:
-        """Old clients write slashes at the end."""
+        """The path without the trailing slash that old clients add."""
         return request.path.rstrip("/") or "/"
 
     def admit(self, route: Route[Any, WebhooksCall], request: Request, names: Mapping[str, str]) -> WebhooksCall:
-        """A caller whose token is good, on a route and an application that are its own."""
+        """Admit a caller with a valid token, if it may use the route and the application."""
         if route.auth is Auth.NONE:
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
         caller = self._caller(request.headers.get("authorization", ""))
@@ -88,10 +88,10 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     def _admit_application(
         self, caller: Caller, route: Route[Any, WebhooksCall], method: str, names: Mapping[str, str]
     ) -> None:
-        """See that a caller with an application's token stays within it, and does what it may.
+        """Check that a caller with an application's token stays within that application and its capabilities.
 
         Raises:
-            Refused: The route is the organization's, or needs a capability that the token lacks (403).
+            Refused: The route is reserved for the organization, or needs a capability that the token lacks (403).
             NotFound: The path names another application.
         """
         if route.auth is Auth.PROJECT:
@@ -105,7 +105,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             raise _insufficient()
 
     def refused(self, error: RequestRefused) -> Response:
-        """A validation has a list and no code, everything else a code and a text."""
+        """Validation errors are a list without a code; all others have a code and a text."""
         if isinstance(error, Unprocessable):
             problems = [{"loc": list(each.where), "msg": each.text, "type": each.kind} for each in error.problems]
             return Response(status=422, body={"detail": problems})
@@ -122,7 +122,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         return 'Bearer realm="pushhub"'
 
     def refusal(self, error: Exception) -> RequestRefused | None:
-        """A write that lost a race is for the caller to repeat."""
+        """When a write loses a race, the caller has to retry."""
         return Refused(409, "conflict", "It was changed meanwhile") if isinstance(error, Conflict) else None
 
     def failed(self) -> Response:
@@ -130,11 +130,11 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         return Response(status=500, body={"code": "server_error", "detail": "Internal error. Please try again."})
 
     def options(self) -> Response:
-        """A preflight's headers are those of every answer."""
+        """A preflight gets the same headers as every response."""
         return Response(status=NO_CONTENT, body={})
 
     def finished(self, request: Request, response: Response) -> Response:
-        """Portals run in browsers on their owners' addresses. Nothing here goes by cookies, so any origin may ask."""
+        """Portals run in browsers on their owners' origins. No cookies are used here, so any origin is allowed."""
         origin = request.headers.get("origin")
         if not origin:
             return response

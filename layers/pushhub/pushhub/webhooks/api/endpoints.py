@@ -54,7 +54,9 @@ def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
-    """An endpoint's key as its owner is shown it; where receivers fetch the public half of an Ed25519 key."""
+    """An endpoint's key as shown to its owner; for an Ed25519 key, with the URL where receivers fetch the public
+    half.
+    """
     key = hub.endpoints.keys(endpoint).current
     where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if key.public else {}
     return Response(status=200, body={"key": key.shown, **where})

@@ -1,4 +1,4 @@
-"""Webhooks API: what a project has, given out and taken in."""
+"""Webhooks API: export and import of a project's configuration."""
 
 from __future__ import annotations
 

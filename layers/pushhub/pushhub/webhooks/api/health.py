@@ -1,4 +1,4 @@
-"""Webhooks API: whether it is there, and how endpoints are."""
+"""Webhooks API: whether the service is up, and the health of endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks API: messages, shown and expunged."""
+"""Webhooks API: showing and expunging messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks API: endpoints that are told what the hub itself has to say."""
+"""Webhooks API: endpoints for operational events, which the hub itself sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks API: messages read in order by whoever asks."""
+"""Webhooks API: polling messages in order."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _dashboard(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _opened(hub: WebhooksUseCases, app_id: str, token: str) -> Response:
-    # After the sign, so that the token reaches no server's log.
+    # In the fragment, so that the token never appears in a server's log.
     key = base64.b64encode(json.dumps({"appId": app_id, "token": token}).encode()).decode()
     return Response(status=200, body={"url": f"{hub.base_url}/console#key={key}", "token": token})
 
@@ -51,7 +51,7 @@ def _expire(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 UNKEPT = frozenset({"webhooks.portal_access", "webhooks.dashboard_access"})
-"""Routes whose answers hold what is stored nowhere: a repeated request gets a token of its own, which harms nobody."""
+"""Routes whose answers contain a token that is not stored: a repeated request gets a new token, which is harmless."""
 
 _route = partial(Route, "POST")
 

@@ -1,4 +1,4 @@
-"""Webhooks API: what producers ask for."""
+"""Webhooks API: the routes that producers call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (
 
 
 class WebhooksPostingApi(Api[WebhooksPostingUseCases, WebhooksCall]):
-    """The part of the webhooks API that producers ask for.
+    """The part of the webhooks API that producers call.
 
     Args:
         use_cases: Handed to every handler.

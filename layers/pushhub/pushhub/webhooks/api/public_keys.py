@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 KEPT_S = 300
-"""How long a receiver may keep them; a signature that none of them verifies is a reason to ask again at once."""
+"""How long a receiver may cache them, seconds; if none of them verifies a signature, it should fetch them again at
+once.
+"""
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

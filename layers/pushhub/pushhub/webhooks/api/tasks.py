@@ -1,4 +1,4 @@
-"""Webhooks API: background tasks, and the requests that begin them."""
+"""Webhooks API: background tasks, and the requests that start them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # A function that only takes messages does not load the rest.
+    # A function that only accepts messages does not load the rest.
     from pushhub.base.ports import Clock
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.attempts import WebhooksAttempts
@@ -51,8 +51,8 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         health: Tells how endpoints are.
         repeats: Answers repeated requests.
         portal: Tokens of the owners of applications.
-        environments: What a project has, given out and taken in.
-        operational: What the hub itself tells projects.
+        environments: Exports and imports a project's configuration.
+        operational: Sends operational events to projects.
         tasks: Background tasks.
         poller: Reads messages for pollers.
         base_url: Where the hub is.
