@@ -1,5 +1,5 @@
-"""What the hub itself tells a project, as webhooks of an application that no list shows: endpoints that come and go,
-messages that keep failing.
+"""Operational events: the hub's own messages to a project, sent as webhooks of a hidden application: endpoints created,
+changed and deleted, messages that keep failing.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import Applications
 
 MOST_A_MINUTE = 20
-"""Events of one kind about the messages of one endpoint that are told within a minute: when an endpoint fails,
+"""The most events of one kind about the messages of one endpoint that are sent within a minute: when an endpoint fails,
 a few say as much as thousands.
 """
 
 FAILING_TRIES = 4
-"""After so many failures a message is told of."""
+"""Number of failures after which an event about a message is sent."""
 
 Say = Callable[[Application, str, Mapping[str, object], str, int], None]
 """Posts a message to an application: the application, the event's type, its payload, what it is told for (the same each
@@ -39,10 +39,10 @@ time) and since when. Repeating the call does not post it again.
 
 
 class ToldCounts(Protocol):
-    """Counts what was told."""
+    """Counts the events sent."""
 
     def count(self, project_id: str, what: str, minute: int) -> int:
-        """Count one more; how many there were of it in that minute (since 1970)."""
+        """Count one more; returns how many there have been in that minute (minutes since 1970)."""
         ...
 
 
@@ -67,7 +67,7 @@ class Operational:
         self._telemetry = telemetry
 
     def ensure(self, project_id: str) -> Application:
-        """The application of a project that tells it; made at its first use."""
+        """The application that sends a project's operational events; created on first use."""
         found = self._applications.application(project_id, OPERATIONAL_APP)
         if found is not None:
             return found
@@ -79,7 +79,7 @@ class Operational:
             created_at=now,
             updated_at=now,
         )
-        with suppress(Conflict):  # somebody else makes it
+        with suppress(Conflict):  # created concurrently
             return self._applications.put_application(made, None)
         found = self._applications.application(project_id, OPERATIONAL_APP)
         if found is None:
@@ -87,9 +87,10 @@ class Operational:
         return found
 
     def endpoint(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
-        """Tell what became of an endpoint.
+        """Send an event about a change of an endpoint.
 
-        What cannot be told now is lost: the change itself was made, and must not be made again for it.
+        If the event cannot be sent now, it is lost: the change has been made and must not be repeated for the event's
+        sake.
 
         Args:
             event: ``endpoint.created`` and the like.
@@ -106,12 +107,12 @@ class Operational:
         self._try(endpoint.project, event, data, cause, endpoint.updated_at)
 
     def found_out(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
-        """Tell what the hub found out about an endpoint; once for each cause, however often it is repeated.
+        """Send an event about something the hub found out about an endpoint. Idempotent per cause.
 
         Args:
             event: ``endpoint.failing`` and the like.
             endpoint: As it is now.
-            cause: What it is told for.
+            cause: Identifies the cause.
             at: When that was, epoch milliseconds.
             more: On top of the ids.
 
@@ -133,7 +134,7 @@ class Operational:
         }
 
     def task(self, task: Task) -> None:
-        """Tell that a background task ended; lost as in :meth:`endpoint`."""
+        """Send the event that a background task ended; it may be lost as in :meth:`endpoint`."""
         shown = task_view(task)
         event = "background_task.finished"
 
@@ -143,8 +144,8 @@ class Operational:
         self._try(task.project, event, data, f"{event}/{task.task_id}", task.updated_at)
 
     def seen(self, message: Message, delivery: Delivery) -> None:
-        """Tell of a message that failed several times, is given up, or was delivered after all: of each once,
-        and not of too many.
+        """Send events about a message that failed several times, was given up, or was delivered after all: each once,
+        and limited in number.
 
         Raises:
             Unavailable: Tell again.
@@ -183,7 +184,7 @@ class Operational:
 
 
 def _told_of(delivery: Delivery) -> str | None:
-    """The event that a delivery as it stands is told with, if it is."""
+    """The event for the current state of a delivery, if there is one."""
     if delivery.state is DeliveryState.EXHAUSTED:
         return "message.attempt.exhausted"
     if delivery.state is DeliveryState.DELIVERED and delivery.tries > FAILING_TRIES:

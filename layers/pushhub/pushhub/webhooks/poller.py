@@ -1,5 +1,5 @@
-"""Messages of an application read in order by whoever asks, instead of being sent:
-by an iterator of the reader's own, or a place that is kept for it.
+"""Polling: readers fetch an application's messages in order instead of being sent them, either with an iterator of
+their own or from a place that the hub keeps for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 
 MOST_LOOKED = 1_000
-"""Messages that one call looks at, whether they are chosen or not."""
+"""Messages that one call examines, selected or not."""
 
 
 class Places(Protocol):
@@ -47,8 +47,8 @@ class Polled:
 
     Attributes:
         messages: Oldest first.
-        iterator: Where to read on.
-        done: Nothing more is there now.
+        iterator: Where to continue reading.
+        done: Whether there is nothing more at present.
     """
 
     messages: Sequence[ListedMessage]
@@ -76,7 +76,7 @@ class WebhooksPoller:
 
     Args:
         applications: Finds applications.
-        endpoints: Finds endpoints: a poller that has the name of one reads what that one chooses.
+        endpoints: Finds endpoints: a poller named like an endpoint reads the messages that the endpoint selects.
         log: The messages.
         places: Places of consumers.
         clock: Time.
@@ -100,7 +100,7 @@ class WebhooksPoller:
     def poll(
         self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
     ) -> Polled:
-        """Read on from an iterator, or from a moment; without either, only the place to read on from now.
+        """Continue reading from an iterator or a time; with neither, only return an iterator for the current end.
 
         Raises:
             NotFound: No such application, or no poller can have that name.
@@ -113,9 +113,9 @@ class WebhooksPoller:
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
-        """Read on from the place that is kept for a consumer.
+        """Continue reading from the place kept for a consumer.
 
-        With an iterator, which acknowledges what came before it, from there.
+        If an iterator is given, it acknowledges everything before it, and reading continues from there.
 
         Raises:
             NotFound: No such application, or no poller or consumer can have that name.
@@ -133,7 +133,7 @@ class WebhooksPoller:
         return self._read(application, sink, choice, start)
 
     def seek(self, project_id: str, app: str, sink: str, consumer: str, after: int) -> str:
-        """Move the place of a consumer to a moment; the iterator that stands for it.
+        """Move a consumer's place to a point in time; returns the iterator for it.
 
         Raises:
             NotFound: No such application, or no poller or consumer can have that name.
@@ -174,7 +174,7 @@ class WebhooksPoller:
         return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
 
     def _in_order(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, ListedMessage | None]]:
-        """Messages at their places, those that came late at a later one besides."""
+        """Messages at their places; late ones appear at a later place as well."""
         listed = ((each.engine_id, each) for each in self._log.messages(project_id, app_id, span))
         late = (
             (place, self._log.listed(project_id, app_id, engine))

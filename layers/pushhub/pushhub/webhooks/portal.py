@@ -1,5 +1,5 @@
-"""Access for the owners of applications: tokens that open one application for a while,
-and can be taken back at once.
+"""Access for the owners of applications: tokens that give access to one application for a limited time, and can be
+revoked at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_EXPIRY_S = MAX_EXPIRY_S = 604_800
 MIN_EXPIRY_S = 3_600
 MAX_GRACE_S = 259_200
-"""How much longer a token may open anything once its end was asked for."""
+"""The longest time that a token may remain valid after its revocation was requested, seconds."""
 MAX_SESSIONS = 1_000
 MAX_FLAGS = 100
 _SECRET_BYTES = 24
@@ -32,7 +32,7 @@ _CAPABILITIES = {each.value: each for each in Capability}
 
 
 class PortalTokens(Protocol):
-    """Keeps what is known of tokens. A read counts all that was written before. May raise ``Unavailable``."""
+    """Stores tokens' data. Reads are consistent. May raise ``Unavailable``."""
 
     def put_access(self, access: PortalAccess) -> None:
         """Keep a new token."""
@@ -57,7 +57,7 @@ class PortalTokens(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAsk:
-    """What a token is asked for with.
+    """A request for a token.
 
     Attributes:
         capabilities: What its holder may do.
@@ -103,9 +103,9 @@ class Portal:
         return token
 
     def find(self, token: str) -> PortalAccess | None:
-        """What a token opens now, or None.
+        """What a token currently gives access to, or None.
 
-        Read at each request, so a token that was taken back opens nothing from then on.
+        Read on each request, so a revoked token stops working at once.
         """
         named = named_by(token)
         if named is None or not is_project_id(named[0]) or not is_id(Kind.APPLICATION, named[1]):
@@ -124,7 +124,7 @@ class Portal:
 
         Args:
             application: Whose.
-            grace_s: Seconds that they may go on; none is made to last longer.
+            grace_s: Seconds they remain valid; no token's lifetime is extended.
             sessions: Of which sessions only; None for all.
         """
         ends_at = self._clock.now() + grace_s * 1000
@@ -139,7 +139,7 @@ class Portal:
 
 
 def parse_portal_ask(fields: Fields) -> PortalAsk:
-    """What a request asks a token for.
+    """Read a request for a token.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -155,7 +155,7 @@ def parse_portal_ask(fields: Fields) -> PortalAsk:
 
 
 def parse_expire(fields: Fields) -> tuple[int, tuple[str, ...] | None]:
-    """The seconds that tokens may go on, and the sessions whose tokens end; None for all.
+    """The seconds that tokens remain valid, and the sessions whose tokens end; None for all.
 
     Raises:
         Unprocessable: A field breaks a rule.

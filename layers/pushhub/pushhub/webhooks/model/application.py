@@ -10,14 +10,14 @@ from pushhub.webhooks.model.redaction import Redaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFields:
-    """What an owner says of an application.
+    """The fields of an application that its owner sets.
 
     Attributes:
         name: For people.
         uid: The owner's own id of it, unique in the project; None for none.
-        throttle_rate: Messages per second to each of its endpoints; None for no bound.
+        throttle_rate: Messages per second to each of its endpoints; None for no limit.
         metadata: The owner's own.
-        redaction: What is withheld of payloads and answers.
+        redaction: What is redacted in payloads and answers.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Application:
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
-        endpoints: Raised by each change of its endpoints, so that whoever remembers them knows when to read them again.
+        endpoints: Raised by each change of its endpoints, so that caches know when to read them again.
     """
 
     project: str

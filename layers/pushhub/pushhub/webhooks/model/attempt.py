@@ -12,7 +12,7 @@ KEPT_BYTES = 20_000
 
 
 class MessageStatus(IntEnum):
-    """How a message stands with an endpoint, in the numbers of the API."""
+    """The status of a message at an endpoint, in the numbers of the API."""
 
     SUCCESS = 0
     PENDING = 1
@@ -40,10 +40,10 @@ class LoggedAttempt:
     Attributes:
         project: Owner.
         app_id: Application of the endpoint.
-        endpoint_id: Who was asked.
+        endpoint_id: The endpoint that was called.
         engine_id: The engine's id of the message.
         number: Counts the attempts of the delivery, from 1.
-        manual: A person asked for it.
+        manual: Whether a person requested it.
         url: As it was called.
         status_code: HTTP status, 0 when no answer came.
         success: Whether the message was taken.
@@ -53,7 +53,7 @@ class LoggedAttempt:
         event_type: Of the message.
         channels: Of the message.
         tags: Of the message.
-        listed_until: When it is forgotten, epoch milliseconds.
+        listed_until: When it is removed from the log, epoch milliseconds.
         before_at: When the attempt before it for the same delivery began, epoch milliseconds; None for the first.
     """
 
@@ -87,5 +87,5 @@ class LoggedAttempt:
 
     @property
     def status_class(self) -> int:
-        """Hundreds of the HTTP status; 0 when no answer came."""
+        """The class of the HTTP status (hundreds); 0 when no answer came."""
         return self.status_code // 100 * 100

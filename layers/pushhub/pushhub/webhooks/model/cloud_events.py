@@ -28,12 +28,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudEvents:
-    """That an endpoint wants CloudEvents.
+    """How an endpoint wants CloudEvents.
 
     Attributes:
         mode: How.
-        consent: Whether it was asked for its consent, and is told who sends (CloudEvents' HTTP webhooks, section 4).
-        callback: Whether it may consent later, by a request to a URL that it is given.
+        consent: Whether it is asked for its consent, and is told who sends (CloudEvents' HTTP webhooks, section 4).
+        callback: Whether it may consent later, by calling a URL that it is given.
     """
 
     mode: Mode
@@ -68,7 +68,7 @@ class CloudEvent:
 
     @property
     def structured(self) -> bytes:
-        """The whole event as JSON; data that is JSON stands in it as the very text it was."""
+        """The whole event as JSON; JSON data is included exactly as it was written."""
         members = {**self._attributes(), "datacontenttype": self.content_type}
         name, text = self._data_member()
         return json.dumps(members, separators=(",", ":")).encode()[:-1] + f',"{name}":'.encode() + text + b"}"

@@ -1,4 +1,4 @@
-"""Endpoints: where an application's messages go, and which of them."""
+"""Endpoints: where an application's messages are sent, and which of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SENSITIVE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointFields:
-    """What an owner says of an endpoint.
+    """The fields of an endpoint that its owner sets.
 
     Attributes:
         url: Where it is.
@@ -35,10 +35,10 @@ class EndpointFields:
         disabled: It gets nothing.
         event_types: The types of messages it gets; None for all.
         channels: It gets messages of at least one of these; None for all messages.
-        throttle_rate: Messages per second; None for no bound of its own.
+        throttle_rate: Messages per second; None for no limit of its own.
         metadata: The owner's own.
-        version: A number of the oldest clients, shown as it was given.
-        filters: It gets messages whose payload all of these let through.
+        version: A number that the oldest clients send, returned as it was given.
+        filters: It only gets messages whose payload passes all of these.
         cloud_events: How it wants messages as CloudEvents; None for plain ones.
     """
 
@@ -56,19 +56,19 @@ class EndpointFields:
 
     @property
     def asks_consent(self) -> bool:
-        """Whether the endpoint is asked for its consent before it is sent anything."""
+        """Whether the endpoint must consent before it is sent anything."""
         return self.cloud_events is not None and self.cloud_events.consent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenQuestion:
-    """That an endpoint was asked for its consent and may give it later.
+    """An open request for consent, which the endpoint may still give.
 
     Attributes:
         digest: SHA-256 of the secret in the URL that it was given, hexadecimal.
         until: How long it may answer, epoch milliseconds.
-        rate: Requests a minute that it named when it was asked; None for any number.
-        answered: It consented; to ask again makes another question.
+        rate: Requests per minute that it named when it was asked; None for any number.
+        answered: Whether it consented; asking again creates a new question.
     """
 
     digest: str
@@ -85,14 +85,14 @@ class Endpoint:
         project: Owner.
         app_id: Its application.
         endpoint_id: See :mod:`pushhub.webhooks.model.ids`.
-        fields: What its owner says of it.
-        headers: Sent with each message, names as they were given.
-        allowed_rate: Requests a minute that it consented to; None for any number.
-        question: It may consent by a callback, or did; None for an endpoint that was not left to.
+        fields: The fields its owner sets.
+        headers: Sent with each message; names are kept as given.
+        allowed_rate: Requests per minute that it consented to; None for any number.
+        question: The request for consent that it may answer, or has answered, by a callback; None if there is none.
         sealed: Its signing keys, encrypted (:class:`pushhub.webhooks.ports.Vault`).
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
-        deleted: It is gone but for the record of what it got.
+        deleted: Whether it is deleted and kept only for the record of what it received.
         version: Raised by each write.
     """
 
@@ -133,8 +133,8 @@ def wants(
     Args:
         endpoint: The endpoint.
         event_type: Of the message.
-        channels: Of the message; a message without any does not match an endpoint that names some.
-        payload: Of the message; None leaves it out of account.
+        channels: Channels of the message; a message without channels does not match an endpoint that names some.
+        payload: Payload of the message; None to ignore the payload filters.
     """
     fields = endpoint.fields
     return (

@@ -1,4 +1,4 @@
-"""Event types of a project: names that endpoints choose by, with what their payloads look like."""
+"""Event types of a project: names that endpoints select messages by, with the schemas of their payloads."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ OPERATIONAL = {
     "message.attempt.recovered": "A message was delivered after several failures",
     "background_task.finished": "A background task ended",
 }
-"""Event types of what the hub itself tells operational endpoints."""
+"""Event types of the operational events that the hub itself sends."""
 
 
 class Enforcement(StrEnum):
-    """What becomes of a message whose payload is not as its event type's schema says."""
+    """What happens to a message whose payload does not match its event type's schema."""
 
     OFF = "off"
     WARN = "warn"
-    """It is taken, and counted."""
+    """It is accepted, and counted."""
     REJECT = "reject"
 
 
@@ -39,12 +39,12 @@ class EventType:
         project: Owner.
         name: Unique in the project.
         description: For people.
-        archived: No endpoint may choose it any more; those that have it keep it.
+        archived: No endpoint may newly choose it; those that have it keep it.
         deprecated: For people.
         schemas: JSON schema of the payload by version; None for none.
         feature_flags: Application tokens see it only if they have one of these; empty for all.
-        group_name: Where it stands in documentation.
-        enforcement: Whether payloads must be as the schema of the highest version says.
+        group_name: Its group in the documentation.
+        enforcement: Whether payloads must match the schema of the highest version.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
@@ -64,7 +64,7 @@ class EventType:
     version: int = 0
 
     def seen_by(self, flags: frozenset[str] | None) -> bool:
-        """Whether a caller sees it.
+        """Whether a caller may see it.
 
         Args:
             flags: Those of an application's token; None for the organization's.

@@ -1,4 +1,4 @@
-"""How an endpoint is. Pure."""
+"""The health of an endpoint. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class EndpointHealth:
     """What is known of an endpoint at a glance.
 
     Attributes:
-        application: Whose it is.
+        application: The application it belongs to.
         endpoint: The endpoint.
-        health: What the engine knows of it.
-        disables_at: When it is disabled if it fails on, epoch milliseconds; None while it does not fail.
+        health: What the engine knows about it.
+        disables_at: When it will be disabled if it keeps failing, epoch milliseconds; None while it is not failing.
     """
 
     application: Application
@@ -30,7 +30,7 @@ class EndpointHealth:
 
     @property
     def troubled(self) -> bool:
-        """Whether it gets nothing, or little."""
+        """Whether it gets nothing, or only some of its messages."""
         return self.endpoint.fields.disabled or self.health.state is not CircuitState.CLOSED
 
 
@@ -39,8 +39,8 @@ class EndpointCheckup(EndpointHealth):
     """What is known of an endpoint after a closer look.
 
     Attributes:
-        waiting: Deliveries that wait until it is back, as far as they were counted.
-        old_keys_end: When each earlier signing key ends that still signs, epoch milliseconds, the first one first.
+        waiting: Deliveries waiting until it recovers, counted up to a limit.
+        old_keys_end: When each earlier signing key still in use expires, epoch milliseconds, earliest first.
     """
 
     waiting: int

@@ -1,10 +1,10 @@
 """Ids of the Svix API: a prefix and 27 characters of base62, a KSUID with a grain of 4 ms.
 
-Their order as text is the order of their times.
+Sorted as text, they are in order of time.
 
 The 20 bytes of a KSUID: seconds since 2014-05-13 in 32 bits, milliseconds / 4 in one byte, 15 bytes of content. The
-content of a message's id is the engine's own id (8 bytes) and a check of it (7 bytes), so neither has to be stored with
-the other; an attempt's is a hash of what the attempt was; all others are random.
+content of a message's id is the engine's own id (8 bytes) and a check of it (7 bytes), so neither id has to be stored
+with the other. The content of an attempt's id is a hash of the attempt; all others are random.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ def engine_id(text: str) -> str | None:
 
 
 def engine_before(at: int) -> str:
-    """The engine's id that is less than all those of a moment (epoch milliseconds) and after."""
+    """An engine id lower than all ids made at or after a moment (epoch milliseconds)."""
     return f"{max(0, int(first_message_id(at)) - 1):019d}"
 
 
 def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> str:
-    """The id of an attempt, the same each time it is asked for.
+    """The id of an attempt; deterministic.
 
     Args:
         message: The engine's id of the message.
-        subscriber: Whom it was made for.
+        subscriber: The subscriber it was made for.
         number: Which attempt of the delivery it was, from 1.
         started_at: When it began, epoch milliseconds.
     """
@@ -92,7 +92,7 @@ def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> s
 
 
 def time_of(text: str) -> int:
-    """When an id was made, epoch milliseconds down to 4 ms; 0 for what is no KSUID."""
+    """When an id was made, epoch milliseconds down to 4 ms; 0 for anything that is not a KSUID."""
     content = _bytes(text.rpartition("_")[2])
     if content is None:
         return 0
@@ -100,7 +100,7 @@ def time_of(text: str) -> int:
 
 
 def first_id(kind: Kind, at: int) -> str:
-    """The lowest id that could be made at a moment (epoch milliseconds): what is less was made earlier."""
+    """The lowest id that could be made at a moment (epoch milliseconds): lower ids were made earlier."""
     return kind + _ksuid(at, bytes(_CONTENT))
 
 
@@ -119,7 +119,7 @@ def _ksuid(at: int, content: bytes) -> str:
 
 
 def _bytes(ksuid: str) -> bytes | None:
-    """The 20 bytes of a KSUID; None for a text that is none."""
+    """The 20 bytes of a KSUID; None for a text that is not one."""
     if _KSUID.fullmatch(ksuid) is None:
         return None
     number = 0

@@ -8,7 +8,7 @@ PROTOCOL = "webhooks"
 """Name of the protocol, and the first part of its queues' names."""
 
 OPERATIONAL_APP = "app_" + "0" * 27
-"""Id of the application in each project that tells what the hub has to say; it sorts before all others."""
+"""Id of the application in each project that sends operational events; it sorts before all others."""
 
 
 def queue_of(app_id: str) -> str:
@@ -17,7 +17,9 @@ def queue_of(app_id: str) -> str:
 
 
 def queue_uid(app_id: str) -> str:
-    """Generation of that queue, whose messages can be listed: an application that is deleted never comes back."""
+    """Generation of that queue, whose messages can be listed. It never changes, as a deleted application's id is not
+    reused.
+    """
     return f"{LISTED}{app_id}"
 
 

@@ -1,6 +1,6 @@
-"""JSON schemas (draft 7): whether one is valid, and whether a payload is as one says.
+"""JSON schemas (draft 7): whether a schema is valid, and whether a payload matches one.
 
-Pure, and bounded whatever the schema.
+Pure, and bounded in time for any schema.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def schema_problem(schema: Any) -> str | None:
-    """What makes a value no JSON schema of draft 7; None when it is one.
+    """Why a value is not a JSON schema of draft 7; None when it is one.
 
     Args:
-        schema: A JSON value, nested not too deep for recursion.
+        schema: A JSON value whose nesting is shallow enough for recursion.
     """
     if isinstance(schema, bool):
         return None
@@ -118,10 +118,10 @@ MOST_DEPTH = 100
 
 
 def enforceable(schema: Any) -> str | None:
-    """What keeps a valid schema from being enforced; None when nothing does.
+    """Why a valid schema cannot be enforced; None when it can.
 
-    Regular expressions are somebody else's, and Python's take as long as they like: a payload is accepted in
-    milliseconds or not at all.
+    Regular expressions are untrusted, and Python's have no time limit, but a payload must be checked within
+    milliseconds.
     """
     if isinstance(schema, dict):
         for keyword, value in schema.items():
@@ -135,9 +135,9 @@ def enforceable(schema: Any) -> str | None:
 
 
 def violation(schema: Any, value: Any) -> str | None:
-    """What is wrong with a value by a schema that is valid and enforceable; None when nothing is.
+    """How a value violates a valid and enforceable schema; None when it does not.
 
-    Formats, default values and contents are annotations. A schema that takes too many steps is told as a violation.
+    Formats, default values and contents are annotations. A schema that takes too many steps is reported as a violation.
     """
     try:
         return _Check(schema).problem(schema, value, "payload", 0)
@@ -161,7 +161,7 @@ class _Check:
         self._steps = 0
 
     def problem(self, schema: Any, value: Any, place: str, depth: int) -> str | None:
-        """The first thing that is wrong."""
+        """The first violation found."""
         self._steps += 1
         if self._steps > MOST_STEPS or depth > MOST_DEPTH:
             raise _TooMuch
@@ -244,7 +244,7 @@ class _Check:
 
 
 def _simple(schema: Mapping[str, Any], value: Any) -> str | None:
-    """What is wrong with a value by itself."""
+    """Violations of a value by itself."""
     types = schema.get("type")
     if types is not None and not any(_is_a(value, each) for each in ([types] if isinstance(types, str) else types)):
         return f"is not of type {types if isinstance(types, str) else ' or '.join(types)}"
@@ -256,7 +256,7 @@ def _simple(schema: Mapping[str, Any], value: Any) -> str | None:
 
 
 def _sized(schema: Mapping[str, Any], value: Any) -> str | None:
-    """What is wrong with what a text, a list or an object consists of."""
+    """Violations in the contents of a text, a list or an object."""
     for kind, least, most in (
         (str, "minLength", "maxLength"),
         (list, "minItems", "maxItems"),
@@ -282,7 +282,7 @@ def _number(schema: Mapping[str, Any], value: float) -> str | None:
         return f"is not greater than {schema['exclusiveMinimum']}"
     if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
         return f"is not less than {schema['exclusiveMaximum']}"
-    # As written in decimals: 0.3 is a multiple of 0.1.
+    # Computed in decimal: 0.3 is a multiple of 0.1.
     if "multipleOf" in schema and Fraction(str(value)) % Fraction(str(schema["multipleOf"])):
         return f"is not a multiple of {schema['multipleOf']}"
     return None
@@ -306,7 +306,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _canonical(value: Any) -> str:
-    """The same text for values that are the same in JSON, where 1 and 1.0 are, and 1 and true are not."""
+    """A canonical text, the same for values that are equal in JSON: 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, float) and value == int(value):
         value = int(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Messages of applications: what their producers say of them, beside the bytes that endpoints get."""
+"""Messages of applications: what their producers specify besides the bytes that endpoints get."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ The engine sends none of a message's headers by itself.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFields:
-    """What a producer says of a message.
+    """The fields of a message that its producer sets.
 
     Attributes:
-        event_type: Endpoints choose by it.
-        channels: And by these.
-        tags: For finding it.
+        event_type: Endpoints select messages by it.
+        channels: Endpoints select messages by these, too.
+        tags: For searching.
         event_id: The producer's own id of it, unique in the application; None for none.
-        content_type: Of the bytes, where they are not JSON.
-        deliver_at: Not sent before, epoch milliseconds; None for at once.
-        ordering_key: Messages with the same one reach each endpoint one after the other; None for no order.
+        content_type: Content type of the bytes if they are not JSON.
+        deliver_at: Not sent before this time, epoch milliseconds; None to send it at once.
+        ordering_key: Messages with the same key are delivered to each endpoint in order; None for no order.
     """
 
     event_type: str
@@ -49,7 +49,9 @@ class MessageFields:
     ordering_key: str | None = None
 
     def as_headers(self) -> Mapping[str, str]:
-        """As the engine carries it with the message; the ordering key it carries by itself."""
+        """The fields as headers of the engine's message. The ordering key is not among them; the engine carries it
+        separately.
+        """
         given = {
             "type": self.event_type,
             "channels": self.channels,
@@ -62,7 +64,7 @@ class MessageFields:
 
     @classmethod
     def of(cls, message: Message) -> MessageFields:
-        """What was said of a message of the engine."""
+        """The fields stored with a message of the engine."""
         given = json.loads(message.headers.get(_HEADER, '{"type": ""}'))
         return cls(
             event_type=given["type"],
@@ -85,9 +87,9 @@ class ListedMessage:
         engine_id: The engine's id of it.
         fields: What its producer said of it.
         accepted_at: Epoch milliseconds.
-        ends_at: When its bytes go, epoch milliseconds.
+        ends_at: When its bytes are deleted, epoch milliseconds.
         listed_until: When it is no longer listed, epoch milliseconds.
-        expunged: Its bytes were destroyed.
+        expunged: Whether its bytes were erased on request.
     """
 
     project: str
@@ -114,7 +116,7 @@ class ListedMessage:
 
     @property
     def needs_line(self) -> bool:
-        """Whether it is listed beyond its bytes, so that the message alone cannot be its line in the list."""
+        """Whether it is listed longer than its bytes are kept, so that it needs a separate line in the list."""
         return self.expunged or self.listed_until > self.ends_at
 
     @property

@@ -1,4 +1,4 @@
-"""Lists: which part of one is asked for, and the part."""
+"""Lists: which part of one is requested, and the resulting page."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 
 MOST_LOOKED = 1_000
-"""Items that are read for one page, wanted or not."""
+"""Items read for one page, matching or not."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Which part of a list is asked for.
+    """Which part of a list is requested.
 
     Attributes:
         limit: Items at most.
-        after: Key behind which the part begins, in the list's own order; None for its beginning.
-        backwards: Then the part is what ends before ``after`` instead.
+        after: Key after which the part begins, in the list's own order; None for the beginning.
+        backwards: If set, the part ends before ``after`` instead.
         ascending: The list's own order.
-        since: Of lists of what happened: from this moment on, epoch milliseconds; None for no bound.
-        before: Of the same: before this moment.
+        since: For lists of events: from this time on, epoch milliseconds; None for no bound.
+        before: For lists of events: before this time, epoch milliseconds.
     """
 
     limit: int = DEFAULT_LIMIT
@@ -72,9 +72,9 @@ class Page(Generic[T]):
 
     Attributes:
         items: In the list's own order.
-        first: Key before which the part before this one ends: of the first item, or of one further on that was looked
-            at; None for none.
-        last: Key behind which the part after this one begins.
+        first: Key before which the previous part ends: that of the first item, or of a later one that was examined;
+            None for none.
+        last: Key after which the next part begins.
         done: Nothing lies further in the direction that was read.
     """
 
@@ -85,12 +85,12 @@ class Page(Generic[T]):
 
 
 def span_of(window: Window, *, above: str | None = None, below: str | None = None) -> Span:
-    """The keys that a window is about.
+    """The keys that a window covers.
 
     Args:
         window: What is asked for.
-        above: A lower bound besides.
-        below: An upper bound besides.
+        above: An additional lower bound.
+        below: An additional upper bound.
     """
     if window.after is not None and window.reads_up:
         above = max(filter(None, (above, window.after)))
@@ -102,16 +102,17 @@ def span_of(window: Window, *, above: str | None = None, below: str | None = Non
 def page_of(
     found: Iterable[T], window: Window, key: Callable[[T], str], wanted: Callable[[T], bool] = lambda _: True
 ) -> Page[T]:
-    """The page that a window shows of items read in its span, in the span's direction; reads one more than it shows.
+    """The page that a window shows, from items read in its span, in the span's direction. Reads one item more than it
+    shows.
 
-    Of a list of which little is wanted no more than :data:`MOST_LOOKED` items are read. Such a page may be short, or
-    empty, and is not the last one: its key is that of the item at which the next one goes on.
+    If few items match, at most :data:`MOST_LOOKED` are read. Such a page may be short or empty without being the last
+    one: its key is that of the item where the next page continues.
 
     Args:
-        found: Items as they are read.
+        found: Items, in the order they are read.
         window: What is asked for.
         key: Of an item.
-        wanted: Whether an item is shown.
+        wanted: Tells whether an item is shown.
     """
     looked: list[T] = []
     chosen: list[T] = []
@@ -132,8 +133,8 @@ def page_of(
 
 
 def taken(found: Iterable[T], key: Callable[[T], str], span: Span) -> list[T]:
-    """Of some items those whose keys lie within a span, in its direction.
+    """Those of the given items whose keys lie within a span, in its direction.
 
-    For lists that are small enough to be read whole.
+    For lists small enough to be read completely.
     """
     return sorted((each for each in found if span.has(key(each))), key=key, reverse=not span.up)

@@ -1,4 +1,4 @@
-"""Filters on what is in a message: an endpoint may have some, and gets those messages that all of them let through.
+"""Filters on a message's payload: an endpoint that has some gets only messages that pass all of them.
 
 Pure.
 """
@@ -20,7 +20,7 @@ class Operator(StrEnum):
     DIFFERS = "ne"
     ONE_OF = "in"
     EXISTS = "exists"
-    """The filter's value says whether it is to be there."""
+    """The filter's value tells whether the value must exist."""
     BEGINS_WITH = "prefix"
     GREATER = "gt"
     LESS = "lt"
@@ -41,7 +41,7 @@ class PayloadFilter:
     value: Any
 
     def lets_through(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a payload passes. A value that is not there only differs, or does not exist."""
+        """Whether a payload passes. A missing value only satisfies "differs" and "does not exist"."""
         found = _found(payload, self.path)
         if self.operator is Operator.EXISTS:
             return (found is not _MISSING) is self.value
@@ -70,7 +70,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """As JSON has it: true is not 1."""
+    """Equality as in JSON: true is not 1."""
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 

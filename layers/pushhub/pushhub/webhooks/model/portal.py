@@ -1,4 +1,4 @@
-"""Tokens of an application's owner, for a portal in a browser: what they may do, and until when."""
+"""Tokens of an application's owner, for a portal in a browser: their permissions and lifetime."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ READING = frozenset({Capability.VIEW_BASE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAccess:
-    """What is known of a token.
+    """The stored data of a token.
 
     Attributes:
         project: Owner of the application.
         app_id: The one application it opens.
-        digest: SHA-256 of the token, hexadecimal; the token itself is nowhere.
+        digest: SHA-256 of the token, hexadecimal; the token itself is not stored.
         capabilities: What its holder may do.
-        flags: Event types with a feature flag are shown to it if it is one of these.
-        session: The owner's own name for the session, to end it by; None for none.
+        flags: Feature flags; event types that have one are shown only if it is among these.
+        session: The owner's own name for the session, used to end it; None for none.
         created_at: Epoch milliseconds.
-        expires_at: Epoch milliseconds from which it opens nothing.
+        expires_at: Epoch milliseconds from which it gives no access.
     """
 
     project: str
@@ -59,7 +59,7 @@ def portal_token(project_id: str, app_id: str, secret: str) -> str:
 def named_by(token: str) -> tuple[str, str] | None:
     """The project and the application's id that a token names; None for a text that is no such token.
 
-    Neither need exist.
+    Neither has to exist.
     """
     parts = token.split("_", 3)
     if len(parts) != 4 or parts[0] != _PREFIX or not all(parts):
@@ -68,7 +68,7 @@ def named_by(token: str) -> tuple[str, str] | None:
 
 
 def capability_for(method: str, segments: Collection[str]) -> Capability:
-    """What a request of a portal needs.
+    """The capability that a portal's request needs.
 
     Args:
         method: In upper case.

@@ -1,7 +1,7 @@
-"""What is withheld of payloads where they are shown, and of answers before they are stored. Pure.
+"""Redaction of payloads when they are shown, and of answers before they are stored. Pure.
 
 A path is names and indexes separated by dots; ``*`` stands for any one of them, ``**`` for any number. There are no
-regular expressions, so what a rule costs is bounded by what it is applied to; and where it cannot be applied,
+regular expressions, so the cost of a rule is bounded by the size of the document. If a rule cannot be applied,
 everything is withheld.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 WITHHELD = "[redacted]"
-"""Stands in place of a value."""
+"""Replaces a withheld value."""
 
 MAX_PATHS = 20
 MAX_PATH_LENGTH = 200
 MAX_SEGMENTS = 10
 MAX_VALUES = 100_000
-"""Of a larger document all is withheld."""
+"""A document with more values is withheld completely."""
 
 _Place = tuple[Sequence[str], int]
-"""A path, and how much of it fits so far."""
+"""A path, and how much of it has matched so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Redaction:
     answers: tuple[str, ...] = ()
 
     def of_payload(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """A payload as it may be shown; one that is no JSON object (shown as ``rawPayload``) is withheld whole where
-        there are paths.
+        """A payload as it may be shown. If there are paths and it is not a JSON object (shown as ``rawPayload``), it is
+        withheld completely.
         """
         if not self.payload:
             return dict(payload)
@@ -52,15 +52,16 @@ class Redaction:
         return shown
 
     def of_answer(self, body: str) -> str:
-        """An answer's body as it may be stored; one that is neither a JSON object nor an array is withheld whole where
-        there are paths.
+        """An answer's body as it may be stored. If there are paths and it is neither a JSON object nor an array, it is
+        withheld completely.
         """
         if not self.answers or not body:
             return body
         try:
             answer = json.loads(body)
             if isinstance(answer, dict | list):
-                # Written anew also where nothing is found: of a member that is there twice, the text would hold both.
+                # Serialized again even if nothing was found: if a member occurs twice, the original text would contain
+                # both.
                 return json.dumps(_Walk(self.answers).value(answer), ensure_ascii=False, separators=(",", ":"))
         except (_TooMuch, ValueError, RecursionError):
             pass
@@ -68,7 +69,7 @@ class Redaction:
 
 
 class _TooMuch(Exception):
-    """More values than are looked at."""
+    """The document has more values than are examined."""
 
 
 class _Walk:
@@ -106,7 +107,7 @@ class _Walk:
 
 
 def _steps(place: _Place, name: str) -> Iterator[_Place]:
-    """Where a path stands after one name more; nowhere if the name does not fit."""
+    """The places in a path after one more name; none if the name does not match."""
     path, at = place
     if path[at] == "**":
         yield path, at

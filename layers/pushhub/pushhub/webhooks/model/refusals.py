@@ -1,4 +1,4 @@
-"""What the API refuses, with what its clients are told beside the text."""
+"""Refusals of the API, with what its clients are told besides the text."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def unprocessable(text: str, *where: str, kind: str = "value_error") -> Unproces
 
 
 def conflict(detail: str, code: str = "conflict") -> Refused:
-    """Something that must be unique is there already."""
+    """Something that must be unique already exists."""
     return Refused(409, code, detail)
 
 
 def not_found(what: str = "Entity") -> NotFound:
-    """What the request names is not there, or is somebody else's."""
+    """What the request names does not exist or belongs to another owner."""
     return NotFound(f"{what} not found")

@@ -13,9 +13,9 @@ class TaskKind(StrEnum):
     RECOVER = "endpoint.recover"
     """Messages that failed and never succeeded are sent again."""
     REPLAY_MISSING = "endpoint.replay"
-    """Messages that were never sent to the endpoint are."""
+    """Messages that were never sent to the endpoint are sent."""
     BULK_REPLAY = "endpoint.bulk-replay"
-    """Messages are sent again, whatever became of them."""
+    """Messages are sent again, whatever their status."""
     EXPUNGE = "application.purge_content"
     """The contents of all messages of an application are erased."""
     APP_STATS = "application.stats"
@@ -23,7 +23,9 @@ class TaskKind(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """How it stands with a task, in the words of the API, which has none for a task that was cancelled: it failed."""
+    """The status of a task, in the words of the API. The API has no word for "cancelled": a cancelled task counts as
+    failed.
+    """
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -40,9 +42,9 @@ class TaskAsk:
         event_types: Of these types only; empty for all.
         channel: Of this channel only.
         tag: With this tag only.
-        status: Only what stands so with the endpoint, a number of the API; None for any.
-        status_code_class: Only whose last attempt was answered so: 0, 100 ... 500; None for any.
-        rate: Messages per second; None for as fast as it goes.
+        status: Only messages with this status at the endpoint, a number of the API; None for any.
+        status_code_class: Only messages whose last attempt got this class of status: 0, 100 ... 500; None for any.
+        rate: Messages per second; None for as fast as possible.
         dry_run: Nothing is sent, only counted.
         apps: Ids of applications, for statistics.
     """
@@ -71,11 +73,11 @@ class Task:
         endpoint_id: The endpoint it is about; empty for none.
         ask: Which messages.
         status: How it stands.
-        cursor: Id of the last message that was dealt with; empty before the first.
-        looked: Messages that were looked at.
+        cursor: Id of the last message processed; empty before the first.
+        looked: Messages that were examined.
         sent: Messages that were sent, or erased.
-        result: What else its owner is told in the end.
-        leased_until: Until when one worker has it, epoch milliseconds.
+        result: Further results reported to its owner at the end.
+        leased_until: When the current worker's lease ends, epoch milliseconds.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
@@ -98,12 +100,14 @@ class Task:
     version: int = 0
 
     def ended(self, status: TaskStatus, now: int, **result: object) -> Task:
-        """The task once nothing more is done about it."""
+        """The task in its final state."""
         return replace(self, status=status, result={**self.result, **result}, updated_at=now, leased_until=0)
 
 
 def allowance(task: Task, now: int) -> int | None:
-    """How many messages a task may send now: its rate since it began, less what it sent; None for no bound."""
+    """How many messages a task may send now: what its rate allows since it began, minus what it has sent; None for no
+    limit.
+    """
     if task.ask.rate is None:
         return None
     return max(0, (now - task.created_at) * task.ask.rate // 1000 + task.ask.rate - task.sent)
