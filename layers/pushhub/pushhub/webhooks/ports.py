@@ -1,8 +1,8 @@
-"""What webhooks need from the outside, as small interfaces.
+"""The ports that webhooks need, as small interfaces.
 
 Real ones live in :mod:`pushhub.webhooks.store`, fakes for tests in ``tests/fakes/webhooks.py``; one contract test per
 port runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable`. Times are epoch milliseconds.
-What is read counts all that was written before.
+All reads are consistent.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Applications(ReadApplications, Protocol):
         ...
 
     def delete_application(self, application: Application) -> bool:
-        """Delete an application and free its uid; whether it was there."""
+        """Delete an application and free its uid; returns whether it existed."""
         ...
 
 
@@ -74,13 +74,13 @@ class Endpoints(ReadEndpoints, Protocol):
         """Store an endpoint in place of another version of it, or as a new one; returns it with its version raised.
 
         Raises:
-            Conflict: It is not as it was, or is gone; or its application is.
+            Conflict: It has changed or is gone, or its application is gone.
             UidTaken: Its uid is.
         """
         ...
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
-        """Keep an endpoint for the record only (``deleted``), and free its uid.
+        """Mark an endpoint as ``deleted``, keeping it only for the record, and free its uid.
 
         Raises:
             Conflict: It is not as it was.
@@ -108,7 +108,7 @@ class EventTypes(Protocol):
         ...
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
-        """Those of some different names that exist, in no order."""
+        """The existing event types among some distinct names, in no particular order."""
         ...
 
     def put_event_type(self, event_type: EventType) -> EventType:
@@ -147,11 +147,11 @@ class IdempotencyKeys(Protocol):
     """Requests that may be repeated, by project and a digest of their key."""
 
     def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
-        """Begin a request: None when it is the caller's to work on, for so many milliseconds;
-        or its answer of the first time.
+        """Begin a request. Returns None when the caller holds it for the given number of milliseconds, or the first
+        answer if there is one.
 
         Raises:
-            KeyBusy: Somebody works on it.
+            KeyBusy: Another caller is working on it.
         """
         ...
 
@@ -160,13 +160,13 @@ class IdempotencyKeys(Protocol):
         ...
 
     def release(self, project_id: str, digest: str) -> None:
-        """Forget a request that was begun, or a message that was noted."""
+        """Release a request that was begun, or a message that was noted."""
         ...
 
     def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
         """Note which message a request makes (the engine's id).
 
-        Returns the one that was noted first, if that note still counts.
+        Returns the one noted first, if that note is still valid.
         """
         ...
 
@@ -175,7 +175,7 @@ class MessageLog(Protocol):
     """Messages as their applications list them."""
 
     def list_message(self, message: ListedMessage) -> None:
-        """See that a message is listed, as expunged if it is. Safe to repeat: one that was expunged since stays so."""
+        """Ensure that a message is listed, as expunged if it is. Idempotent: a message expunged since then stays so."""
         ...
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
@@ -189,19 +189,16 @@ class MessageLog(Protocol):
         ...
 
     def note_late(self, message: ListedMessage, position: str) -> None:
-        """Note that a message could be read only when its place in the list had long passed.
+        """Record that a message became readable only after readers could have passed its place in the list.
 
         Args:
             message: The message.
-            position: An id of the engine's, of which no message has or will have the like: the place at which it is
-                read besides.
+            position: The second place at which it is read: an engine id that no message has or will have.
         """
         ...
 
     def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
-        """Positions in a span, in its direction, each with the engine's id of the message that is read there
-        besides.
-        """
+        """Positions in a span, in its direction, each with the engine's id of the late message that is read there."""
         ...
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
@@ -220,14 +217,14 @@ class AttemptLog(Protocol):
     """Attempts, by endpoint."""
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
-        """Log attempts made at one endpoint: for one write as far as they began within seconds of each other.
+        """Log attempts made at one endpoint, in one write as far as they began within seconds of each other.
 
-        Safe to repeat with the same ones.
+        Idempotent for the same attempts.
         """
         ...
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:
-        """Log an attempt as it is now in place of what was logged of it, of which nothing stays."""
+        """Replace a logged attempt; nothing of the old version remains."""
         ...
 
     def attempts(

@@ -1,8 +1,8 @@
-"""Posting messages to applications: whom they are owed to is decided, they are stored, then they are listed.
+"""Posts messages to applications: decides which endpoints they are owed to, stores them, then lists them.
 
-Once the message is stored the hub owes it, and lists it: it is its own line. Only one whose bytes go before it leaves
-the list is listed by a line besides; a crash between the two leaves a message that leaves the list with its bytes. Its
-producer was not told, and posts again with its idempotency key, which makes up for it.
+Once stored, a message is accepted and listed: it serves as its own line in the list. Only a message whose bytes are
+deleted before it leaves the list needs a separate line. After a crash between the two writes, the message leaves the
+list together with its bytes. Its producer got no answer and posts again with the idempotency key, which repairs this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _KEPT_MS = 600_000
 _TYPES_KEPT_MS = 30_000
 _CAPACITY = 2_000
-"""Lists of endpoints that are remembered; each is known to be good by the count of changes in its application."""
+"""Lists of endpoints that are cached; each is validated by its application's count of changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Posted:
     """A message that was posted.
 
     Attributes:
-        message: As it is listed.
+        message: The listed message.
         payload: Its payload as it was sent; None when it was posted before, and has to be read.
     """
 
@@ -59,7 +59,7 @@ class WebhooksPosting:
     """Takes messages.
 
     Args:
-        accept: The one door for messages.
+        accept: The single entry point for messages.
         messages: Where they are stored.
         bodies: Large bodies.
         applications: Applications.
@@ -67,7 +67,7 @@ class WebhooksPosting:
         log: Lists messages.
         repeats: Knows repeated requests.
         event_types: Event types, whose schemas may be enforced.
-        telemetry: Counts payloads that are not as their schema says.
+        telemetry: Counts payloads that do not match their schema.
         clock: Time.
     """
 
@@ -109,13 +109,13 @@ class WebhooksPosting:
             project_id: Owner.
             app: Id or uid of the application.
             body: Of the request.
-            digest: What the request is known by if it is repeated; empty without an idempotency key.
+            digest: Identifies repetitions of the request; empty without an idempotency key.
 
         Raises:
-            NotFound: There is no such application, and the message does not say how to make it.
+            NotFound: There is no such application, and the request does not contain one to create.
             Unprocessable: A field breaks a rule.
             Refused: The event id is taken (409).
-            Unavailable: Nothing may be assumed; post again.
+            Unavailable: The message may or may not have been accepted; post again.
         """
         if NAME.fullmatch(app) is None:
             raise unprocessable("An application's id has letters, digits, hyphens, underscores and dots", "path", "app")
@@ -127,13 +127,13 @@ class WebhooksPosting:
         if first != own:
             listed = self._log.listed(project_id, application.app_id, first)
             if listed is not None:
-                # What the first time broke off before its end is made up for.
+                # Complete whatever the first request left unfinished.
                 self._log.list_message(listed)
                 return Posted(message=listed, payload=None)
         return self._store(application, new, first, digest)
 
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
-        """Take a message for one endpoint alone, whatever it chooses."""
+        """Accept a message for a single endpoint, regardless of its filters."""
         owed = (endpoint.endpoint_id,) if endpoint.active else ()
         return self._store(application, new, self._accept.next_id(), "", owed=owed)
 
@@ -189,12 +189,12 @@ class WebhooksPosting:
         return Posted(message=listed, payload=payload)
 
     def _check_payload(self, project_id: str, new: NewWebhook) -> None:
-        """See that a payload is as its event type says, where that is enforced.
+        """Check that a payload matches its event type's schema, if that is enforced.
 
-        A change of that counts half a minute later.
+        A changed schema or enforcement takes effect within half a minute.
 
         Raises:
-            Unprocessable: It is not.
+            Unprocessable: It does not match.
         """
         key = (project_id, new.fields.event_type)
         remembered = self._types.get(key)
@@ -213,7 +213,7 @@ class WebhooksPosting:
         self._telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
 
     def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
-        """The application of a path, made of what the message says of it if there is none."""
+        """The application in the path; if there is none, it is created from the message's ``application``."""
         there = self._applications.find(project_id, app)
         if there is None and given is None:
             raise not_found("Application")
@@ -246,8 +246,8 @@ def webhook_message(
         new: What was posted.
         engine_id: Its id.
         placed: Where its bytes lie.
-        owed: The endpoints that get it.
-        due_at: Not sent before, epoch milliseconds.
+        owed: The endpoints it is owed to.
+        due_at: Not sent before this time, epoch milliseconds.
     """
     key = new.fields.ordering_key
     return Message(

@@ -26,13 +26,13 @@ TIMEOUT_S = 30
 """Seconds that an endpoint has for its whole answer."""
 
 CIRCUIT = Circuit(failures=20)
-"""A message alone is tried on its own schedule to the end.
+"""A single message is retried on its own schedule to the end.
 
-An endpoint that fails for many is probed instead, and after five days disabled.
+An endpoint that fails for many messages is probed instead, and disabled after five days.
 """
 
 _KEPT_MS = 2_000
-"""How long a first attempt goes by what was read of an application or endpoint; a retry reads anew."""
+"""How long first attempts may use a cached application or endpoint, milliseconds; a retry reads again."""
 
 _CAPACITY = 5_000
 
@@ -52,7 +52,7 @@ class EndpointSubscriber(Subscriber):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointPush(PushSettings):
-    """The push settings of an application: it may have thousands of endpoints, of which a delivery needs one.
+    """The push settings of an application: it may have thousands of endpoints, but a delivery needs only one.
 
     Attributes:
         find: Finds an endpoint by its id, and says when it was read.
@@ -71,7 +71,7 @@ class EndpointPush(PushSettings):
 def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
     """An endpoint as a subscriber, as it was read then.
 
-    Where it has no rate of its own, its application's counts, and what it consented to always.
+    If it has no rate of its own, its application's applies; the rate it consented to always applies.
     """
     own = endpoint.fields.throttle_rate or application.fields.throttle_rate
     rates = [each for each in (own, (endpoint.allowed_rate or 0) / 60) if each]
@@ -93,7 +93,7 @@ class WebhooksQueues:
     Args:
         applications: Applications.
         endpoints: Their endpoints.
-        clock: Ages what was read.
+        clock: Tells the age of cached reads.
     """
 
     def __init__(self, *, applications: ReadApplications, endpoints: ReadEndpoints, clock: Clock) -> None:
@@ -118,7 +118,7 @@ class WebhooksQueues:
             find=lambda endpoint_id: self._endpoint(project_id, app_id, endpoint_id, fresh=fresh),
         )
         uid = queue_uid(app_id)
-        # Nothing is signed with its secret: endpoints have keys of their own.
+        # Nothing is signed with its secret: endpoints have their own keys.
         return Queue(
             project=project_id,
             name=name,

@@ -1,5 +1,5 @@
-"""Background tasks that go through an application's messages, oldest first: those sent again, those never sent,
-contents erased, messages counted.
+"""Background tasks that go through an application's messages, oldest first: they resend messages, send those never
+sent, erase contents, or count messages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MessagesInOrder(Protocol):
 
 
 class Tries(Protocol):
-    """Deliveries of messages, and tries of them."""
+    """Deliveries of messages, and attempts at them."""
 
     def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
         """A message as the engine has it, with its delivery to an endpoint if there is one yet;
@@ -51,20 +51,20 @@ class Tries(Protocol):
         ...
 
     def ask(self, message: Message, endpoint_id: str) -> object:
-        """Have one try made at once.
+        """Request one immediate attempt.
 
         Raises:
-            Forbidden: It cannot be tried again.
+            Forbidden: It cannot be attempted again.
         """
         ...
 
     def add(self, message: Message, endpoint_id: str) -> object:
-        """Owe a message that was never owed, with all automatic tries."""
+        """Create a delivery that did not exist, with all automatic retries."""
         ...
 
 
 class StoredMessages(Protocol):
-    """Finds what the engine has of a message."""
+    """Finds the engine's copy of a message."""
 
     def stored(self, message: ListedMessage) -> Message:
         """The message.
@@ -81,7 +81,7 @@ class EngineTries:
     Args:
         messages: Messages.
         deliveries: Deliveries.
-        resend: Has them tried.
+        resend: Requests attempts.
     """
 
     def __init__(self, *, messages: StoredMessages, deliveries: Deliveries, resend: Resend) -> None:
@@ -91,7 +91,7 @@ class EngineTries:
         self.add = resend.add
 
     def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
-        """A listed message as the engine stores it, with what became of it at an endpoint; None when it is gone."""
+        """A listed message as the engine stores it, with its delivery to an endpoint; None when it is gone."""
         try:
             stored = self._messages.stored(message)
         except Gone:
@@ -115,7 +115,7 @@ def _part(log: MessagesInOrder, task: Task, app_id: str, most: int) -> _Part:
 
 
 def _advanced(task: Task, part: _Part, now: int, sent: int) -> Task:
-    """A task after some messages."""
+    """A task's state after processing some messages."""
     if part.messages:
         looked = task.looked + len(part.messages)
         cursor = part.messages[-1].engine_id
@@ -141,7 +141,7 @@ def _stands_so(ask: TaskAsk, delivery: Delivery | None) -> bool:
 
 
 def _standing(delivery: Delivery | None) -> int | None:
-    """How it stands with a delivery, as a number of the API; None before its first try."""
+    """The status of a delivery, as a number of the API; None before its first attempt."""
     if delivery is None or not delivery.attempts:
         return None
     if delivery.state in _ARRIVED:
@@ -155,7 +155,7 @@ class Replay:
     Args:
         endpoints: Finds the endpoint.
         log: The messages.
-        tries: Has them tried.
+        tries: Requests attempts.
         clock: Time.
     """
 
@@ -166,7 +166,7 @@ class Replay:
         self._clock = clock
 
     def step(self, task: Task) -> Task:
-        """Deal with the next messages. A try that an earlier, interrupted step asked for is not asked for again."""
+        """Process the next messages. An attempt requested by an earlier, interrupted step is not requested again."""
         now = self._clock.now()
         endpoint = self._endpoints.endpoint(task.project, task.app_id, task.endpoint_id)
         if endpoint is None or not endpoint.active:
@@ -198,7 +198,7 @@ class Replay:
 
 
 def _is_due(task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None) -> bool:
-    """Whether a task sends a message."""
+    """Whether a task has to send a message."""
     if task.kind is TaskKind.BULK_REPLAY:
         return _stands_so(task.ask, delivery)
     if task.kind is TaskKind.RECOVER:
@@ -213,7 +213,7 @@ def _is_due(task: Task, endpoint: Endpoint, logged: ListedMessage, message: Mess
 
 
 def _is_done(task: Task, delivery: Delivery | None) -> bool:
-    """Whether this task, or somebody since it began, has had the delivery tried."""
+    """Whether the delivery was resent since the task began, by the task or by anyone else."""
     if delivery is None:
         return False
     if task.kind is TaskKind.REPLAY_MISSING:

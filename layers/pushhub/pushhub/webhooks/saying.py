@@ -1,4 +1,4 @@
-"""Posts what the hub itself has to say to an application: as any message is posted, but once for each cause."""
+"""Posts the hub's own messages to an application, like any message, but once for each cause."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import MessageLog, ReadEndpoints
 
 KEPT_MS = 90 * DAY_MS
-"""How long what was said is kept, as payloads are unless their producers say otherwise."""
+"""How long these messages are kept, milliseconds: the default for payloads."""
 
 
 class Saying:
     """Posts.
 
     Args:
-        accept: The one door for messages.
+        accept: The single entry point for messages.
         messages: Where they are stored.
         bodies: Large bodies.
         endpoints: Endpoints of applications.
@@ -53,10 +53,10 @@ class Saying:
     def say(
         self, application: Application, event_type: str, payload: Mapping[str, object], cause: str, at: int
     ) -> None:
-        """Post a message; see :data:`pushhub.webhooks.operational.Say`. Nothing is stored while nobody wants it.
+        """Post a message; see :data:`pushhub.webhooks.operational.Say`. Nothing is stored if no endpoint wants it.
 
         Raises:
-            Unavailable: Nothing may be assumed; say it again.
+            Unavailable: The message may or may not have been posted; call again.
         """
         found = self._endpoints.endpoints(application.project, application.app_id, Span())
         owed = tuple(each.endpoint_id for each in found if wants(each, event_type, ()))

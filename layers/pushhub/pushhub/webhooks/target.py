@@ -38,7 +38,7 @@ JSON_TYPE = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
-    """What an endpoint is sent of a message, signature aside."""
+    """What an endpoint is sent for a message, apart from the signature."""
 
     body: bytes
     content_type: str
@@ -52,12 +52,12 @@ class WebhookTarget:
         projects: For the project's allowed targets.
         endpoints: Endpoints.
         vault: Opens signing keys.
-        attempts: Logs what was done, together with what ends at the same time.
+        attempts: Logs attempts, grouped with others that end at the same time.
         sender: Makes the request.
         base_url: Public base URL of this hub.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
         clock: Dates signatures.
-        telemetry: Told of what could not be logged.
+        telemetry: Reports attempts that could not be logged.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class WebhookTarget:
     dialect = PROTOCOL
 
     def check(self, url: str) -> None:
-        """Owners make endpoints, not subscribers; what is wrong with an endpoint's URL the API says."""
+        """Nothing to do: owners create endpoints, not subscribers, and the API checks an endpoint's URL."""
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
         """The endpoint's URL."""
@@ -96,7 +96,7 @@ class WebhookTarget:
         """Sign, send and log.
 
         Raises:
-            Unavailable: Nothing was sent, for a fault of ours.
+            Unavailable: Nothing was sent because of a fault of ours.
         """
         if not isinstance(order.subscriber, EndpointSubscriber):
             raise TypeError("only endpoints are delivered to here")
@@ -117,8 +117,8 @@ class WebhookTarget:
         return outcome
 
     def _endpoint(self, order: PushOrder, subscriber: EndpointSubscriber) -> Endpoint:
-        """The endpoint as it was when the message was posted, or later:
-        a message goes by every change that was made before it.
+        """The endpoint as it was when the message was posted, or later, so that every earlier change applies to the
+        message.
         """
         read = subscriber.endpoint
         if subscriber.read_at > order.message.accepted_at:
@@ -174,8 +174,8 @@ class WebhookTarget:
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
 
     def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
-        """Deliver to another kind of subscriber; where it keeps headers with messages,
-        those of the signature and the event among them.
+        """Deliver to another kind of subscriber. If it keeps headers with messages, they include those of signature and
+        event.
         """
         signed = {name: value for name, value in headers.items() if name.startswith(("webhook-", "ce-"))}
         subscriber = Subscriber(
@@ -190,8 +190,8 @@ class WebhookTarget:
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
         """Log an attempt.
 
-        It was made, whether it can be logged or not: to make it again for the log's sake would be worse than a gap in
-        the log.
+        The attempt was made, whether it can be logged or not: repeating it for the log's sake would be worse than a
+        gap.
         """
         answer = outcome.answer
         attempt = LoggedAttempt(
@@ -254,7 +254,7 @@ def request_headers(
         signature: See :func:`pushhub.base.signing.signatures`.
         content_type: Of the body.
         own: The endpoint's.
-        ordering: The message's place among those of its ordering key, which is told where there is one.
+        ordering: The message's place among those of its ordering key, sent if there is one.
     """
     signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
     headers = {

@@ -1,5 +1,5 @@
 """Background tasks: kept, listed, watched, cancelled, and worked on in slices,
-so that none outlives its function and each goes on after a crash.
+so that none outlives its function and each continues after a crash.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ KEPT_MS = 90 * 86_400_000
 SLICE_MS = 3_000
 """How long the request that asks for a task may work on it before it is answered."""
 LEASE_MS = 120_000
-"""How long a worker that went away keeps others from its task; a slice is shorter."""
+"""How long a crashed worker blocks its task for others, milliseconds; a slice is shorter."""
 MARGIN_MS = 10_000
 """Kept free at the end of an invocation."""
 
 
 class TaskStore(Protocol):
-    """Keeps tasks. A read counts all that was written before. May raise ``Unavailable``."""
+    """Stores tasks. Reads are consistent. May raise ``Unavailable``."""
 
     def task(self, project_id: str, task_id: str) -> Task | None:
         """A task, or None."""
@@ -61,7 +61,7 @@ Unchanged when it has to wait. Safe to repeat.
 
 
 class Worker(Protocol):
-    """Knows how the tasks of some kinds are done."""
+    """Executes tasks of certain kinds."""
 
     def step(self, task: Task) -> Task:
         """See :data:`Step`.
@@ -77,8 +77,8 @@ class Tasks:
 
     Args:
         store: Where they are kept.
-        workers: Who does them, by kind; made when first needed.
-        ended: Told of each task that ended.
+        workers: The workers by kind; created when first needed.
+        ended: Called with each task that ended.
         clock: Time.
     """
 
@@ -96,10 +96,10 @@ class Tasks:
         self._clock = clock
 
     def begin(self, project_id: str, kind: TaskKind, ask: TaskAsk, *, app_id: str = "", endpoint_id: str = "") -> Task:
-        """Keep a new task and work on it for a moment; returns it as it was when it was begun.
+        """Store a new task and work on it for a moment; returns it in its initial state.
 
         Raises:
-            Unavailable: It may not be kept.
+            Unavailable: It may not have been stored.
         """
         now = self._clock.now()
         begun = self._store.put_task(
@@ -114,7 +114,7 @@ class Tasks:
                 updated_at=now,
             )
         )
-        # It is kept, so that it is done is certain, only not when.
+        # It is stored, so it will certainly be done, only later.
         with suppress(HubError):
             self._work(begun, now + SLICE_MS)
         return begun
@@ -149,12 +149,12 @@ class Tasks:
         )
 
     def cancel(self, project_id: str, task_id: str) -> Task:
-        """End a task as it stands; what it sent stays sent. Whoever works on it notices before the next part.
+        """Cancel a task; what it sent stays sent. Its worker notices before the next part.
 
         Raises:
             NotFound: There is none.
             Refused: It has ended already (409).
-            Unavailable: It changed all the time.
+            Unavailable: It kept changing concurrently.
         """
 
         def once() -> Task:
@@ -168,25 +168,25 @@ class Tasks:
         return ended
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Go on with every task that is not ended, each as far as its share of the time allows.
+        """Continue every unfinished task, each as far as its share of the time allows.
 
-        How many were worked on.
+        Returns how many were worked on.
 
         Raises:
-            Unavailable: The next run goes on.
+            Unavailable: The next run continues.
         """
         running = list(self._store.running_tasks())
         for number, task in enumerate(running):
             left = remaining_ms() - MARGIN_MS
             if left <= 0:
                 return number
-            # One that cannot be done now does not keep the others; the next run goes on with it.
+            # A task that cannot continue now does not block the others; the next run continues it.
             with suppress(HubError):
                 self._work(task, self._clock.now() + left // (len(running) - number))
         return len(running)
 
     def _work(self, task: Task, until: int) -> None:
-        """Do parts of a task until it has ended, has to wait, is somebody else's, or the time is up."""
+        """Do parts of a task until it ends, has to wait, is taken by another worker, or time is up."""
         if task.status is not TaskStatus.RUNNING or task.leased_until > self._clock.now():
             return
         worker = self._workers[task.kind]()

@@ -1,4 +1,4 @@
-"""Puts webhooks together: what they bring to the engine, and their API."""
+"""Puts webhooks together: what they plug into the engine, and their API."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -257,7 +257,7 @@ class Webhooks:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What it brings to the engine."""
+        """What webhooks plug into the engine."""
         return WireProtocol(
             name=PROTOCOL,
             targets=(TargetOffer((PROTOCOL,), self._target, public=False),),
@@ -265,7 +265,8 @@ class Webhooks:
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks,),
-            # Clients have routes of Svix Ingest too; there are none here, and they are told so in words they can read.
+            # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
+            # they can read.
             apis={"/api/v1/": lambda: self.api, "/ingest/api/v1/": lambda: self.api},
             producer_apis={"/api/v1/": lambda: self.posting_api},
         )
@@ -327,7 +328,7 @@ class Webhooks:
 
     @cached_property
     def environments(self) -> Environments:
-        """What a project has, given out and taken in."""
+        """Exports and imports a project's configuration."""
         from pushhub.webhooks.environment import Environments
 
         return Environments(event_types=self.event_types, clock=self._outside.clock)
@@ -346,7 +347,7 @@ class Webhooks:
 
     @cached_property
     def operational(self) -> Operational:
-        """What the hub itself tells projects."""
+        """Sends operational events to projects."""
         from pushhub.webhooks.operational import Operational
         from pushhub.webhooks.saying import Saying
 

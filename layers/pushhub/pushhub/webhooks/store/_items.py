@@ -17,7 +17,7 @@ its event id      ``L#{project}#{app}``    ``E#{event id}``
 attempts          ``T#{project}#{ep id}``  ``T#{id of the last}``
 ================  =======================  ==================================
 
-A message whose bytes stay as long as it is listed needs no line. Attempts that ended together are one item.
+A message whose bytes are kept as long as it is listed needs no line. Attempts that ended together share an item.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Idempotency keys on DynamoDB: an item each, which the table's time to live takes away."""
+"""Idempotency keys on DynamoDB: one item each, removed by the table's time to live."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DynamoDBIdempotencyKeys:
         return first
 
     def _note(self, item: Item, now: int, *, until: int) -> Item | None:
-        """Write an item unless one that still counts is there, which is returned then."""
+        """Write an item, unless there is one that is still valid, which is then returned."""
         try:
             self._table.put(
                 item | _ends(until),

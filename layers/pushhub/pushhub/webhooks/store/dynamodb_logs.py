@@ -1,6 +1,6 @@
 """What applications list: their messages, and the attempts made at their endpoints.
 
-Items that the table's time to live takes away.
+The items are removed by the table's time to live.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ _GROUP = "group"
 """Attribute of an item that holds several attempts, compressed."""
 
 SPREAD_MS = 2_000
-"""How far the beginnings of attempts in one item may be apart: a reader looks so much further than it is asked for."""
+"""How far apart the start times of attempts in one item may be, milliseconds: readers look that much beyond their
+span.
+"""
 
 _GROUP_SIZE = 200_000
 """Characters of one item before compression, about; an item of the table ends at 400 KB."""
@@ -184,7 +186,7 @@ def _groups(attempts: Sequence[LoggedAttempt]) -> Iterator[list[LoggedAttempt]]:
 
 
 def _last_of_group(attempt_id: str) -> str:
-    """Not below the id of any group that has an attempt."""
+    """An upper bound for the ids of groups that may contain an attempt."""
     return first_id(Kind.ATTEMPT, time_of(attempt_id) + SPREAD_MS + 8)
 
 
@@ -196,7 +198,7 @@ def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
     for item in items:
         logged = _logged(item)
         last = logged[-1].attempt_id
-        # Nothing that is still to come lies before this.
+        # Nothing still to come sorts before this.
         bound = first_id(Kind.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
         ready = [each for each in waiting if (each.attempt_id < bound if up else each.attempt_id > bound)]
         if ready:

@@ -36,7 +36,7 @@ class DynamoDBPortalTokens:
         self._table.put(_encoded(access))
 
     def shorten_access(self, access: PortalAccess) -> None:
-        # A token that was taken back meanwhile stays gone.
+        # A token revoked meanwhile stays deleted.
         with suppress(ConditionRefused):
             self._table.put(_encoded(access), ConditionExpression="attribute_exists(pk)")
 

@@ -1,6 +1,6 @@
 """Applications, endpoints and event types on DynamoDB.
 
-Nothing is cached: what was changed counts from the next read on.
+Nothing is cached: changes take effect with the next read.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class DynamoDBWebhooksSettings:
         return (each for each in found if span.has(each.app_id))
 
     def put_application(self, application: Application, before: Application | None) -> Application:
-        """See the port. An update, as endpoints are counted in the same item meanwhile."""
+        """See the port. This is an update because the same item also counts changes of endpoints."""
         raised = replace(application, version=application.version + 1)
         pk = project_pk(application.project)
         values = {":doc": encode_application(raised)["doc"], ":after": number(raised.version)}
@@ -95,7 +95,7 @@ class DynamoDBWebhooksSettings:
         return replace(raised, endpoints=0) if before is None else raised
 
     def delete_application(self, application: Application) -> bool:
-        """See the port. Its endpoints stay behind, out of reach: another application has another id."""
+        """See the port. Its endpoints are left behind but unreachable, as ids are never reused."""
         pk = project_pk(application.project)
         gone = self._table.delete(key(pk, _APP + application.app_id))
         if gone is not None:
@@ -129,7 +129,7 @@ class DynamoDBWebhooksSettings:
         self._write(delete, [*claims, kept, *_noted_as_off(endpoint, None), _counted(endpoint)], named=False)
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
-        """See the port. A read for each besides the list."""
+        """See the port. Reads each endpoint in addition to the list."""
         listed = self._table.items(
             KeyConditionExpression="pk = :pk AND begins_with(sk, :off)",
             ExpressionAttributeValues={":pk": text(project_pk(project_id)), ":off": text(_OFF)},

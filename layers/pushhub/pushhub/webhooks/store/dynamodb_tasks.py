@@ -1,5 +1,5 @@
 """Background tasks on DynamoDB, and what else is counted: ``TASK#{task id}`` in the project's partition,
-and a mark of each that is not ended in one partition of all projects.
+and a mark for each unfinished one in a single partition for all projects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DynamoDBTasks:
                 yield task
 
     def put_task(self, task: Task) -> Task:
-        """See the port. The mark goes with the write that ends the task, so none that runs is ever without one."""
+        """See the port. The write that ends the task also removes the mark, so a running task always has one."""
         raised = replace(task, version=task.version + 1)
         put: dict[str, Any] = {"Item": _encoded(raised), "ConditionExpression": "attribute_not_exists(pk)"}
         if task.version:

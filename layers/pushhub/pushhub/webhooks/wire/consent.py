@@ -1,4 +1,4 @@
-"""Where endpoints consent to be sent anything, if they do so by a callback."""
+"""The URL where endpoints give their consent by a callback."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ CONSENT = "/api/v1/consent"
 
 
 def consent_url(base_url: str, endpoint: Endpoint, secret: str) -> str:
-    """The URL that an endpoint is given. Whoever has it needs no token."""
+    """The URL given to an endpoint. It works without a token."""
     return f"{base_url}{CONSENT}/{endpoint.project}/{endpoint.app_id}/{endpoint.endpoint_id}/{secret}"

@@ -193,9 +193,7 @@ def _url(fields: Fields) -> str:
 
 
 def _as_browsers_write_it(text: str, parts: SplitResult) -> str:
-    """A URL of HTTP by the rules of WHATWG that change what it says least: scheme and host in small letters,
-    no usual port, a path.
-    """
+    """An HTTP URL normalized by the mildest WHATWG rules: lower-case scheme and host, no default port, a path."""
     scheme = parts.scheme
     user, at, place = parts.netloc.rpartition("@")
     place = place.lower().removesuffix(":").removesuffix(":443" if scheme == "https" else ":80")

@@ -137,7 +137,7 @@ def _retention(fields: Fields) -> int:
 
 
 def payload_view(content: bytes | None, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
-    """The payload as it is shown: the very text that was sent, or what stands for one that is gone or no object.
+    """The payload as it is shown: exactly as sent, or a placeholder if it is gone or not an object.
 
     Args:
         content: The bytes that endpoints get; None when they are gone.
