@@ -191,8 +191,8 @@ def _last_of_group(attempt_id: str) -> str:
 
 
 def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
-    """The attempts of items, each of which has the id of its last attempt,
-    and others from up to :data:`SPREAD_MS` before.
+    """The attempts of several items in order. Each item has the id of its last attempt; its other attempts are up to
+    :data:`SPREAD_MS` older.
     """
     waiting: list[LoggedAttempt] = []
     for item in items:

@@ -1,6 +1,6 @@
-"""Reading JSON bodies and queries of the Svix API: each value checked, and a refusal that says where the fault is.
+"""Reading JSON bodies and queries of the Svix API: each value is checked, and a refusal says where the fault is.
 
-Fields nobody asks for are ignored.
+Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def size_of(value: Any) -> int:
 
 
 def raw_members(text: str) -> dict[str, str]:
-    """The members of a JSON object, each as the very text it has there.
+    """The members of a JSON object, each with its original text.
 
     Args:
         text: A JSON object that was parsed before.
@@ -106,14 +106,15 @@ def bad_request(detail: str) -> Refused:
 
 
 def moment(text: str) -> int | None:
-    """A time as clients write it, epoch milliseconds; without an offset it is UTC. None when it is none.
+    """A time as clients write it, in epoch milliseconds; without an offset it is UTC. None if it is not a time.
 
-    Besides RFC 3339 also as Rust and Go write it: ``2026-01-01 00:00:00.5 UTC``, ``2026-01-01 00:00:00 +00:00``.
+    Besides RFC 3339, the formats of Rust and Go are accepted: ``2026-01-01 00:00:00.5 UTC``, ``2026-01-01 00:00:00
+    +00:00``.
     """
     if len(text) > _MOST_OF_A_TIME:
         return None
     try:
-        # A plus sign that was not escaped arrives as a space.
+        # An unescaped plus sign arrives as a space.
         named = re.sub(r" *(UTC|Z|z)$", "+00:00", text.strip())
         read = datetime.fromisoformat(_OFFSET.sub(lambda found: f"{found[1]}{found[2] or '+'}{found[3]}", named))
         aware = read if read.tzinfo else read.replace(tzinfo=UTC)
@@ -169,7 +170,7 @@ class Fields:
         self._value: Mapping[str, Any] = value
 
     def has(self, name: str) -> bool:
-        """Whether a field was sent, were it null."""
+        """Whether a field was sent, even if null."""
         return name in self._value
 
     def raw(self, name: str) -> Any:
@@ -177,12 +178,12 @@ class Fields:
         return self._value.get(name)
 
     def refuse(self, text: str, *where: str, kind: str = "value_error") -> Unprocessable:
-        """A refusal of what lies at a place below this object."""
+        """A refusal of a value at a place below this object."""
         return unprocessable(text, *self._where, *where, kind=kind)
 
     def chosen(self, *names: str) -> str:
-        """The first of a field's names, new ones first, whose value is not null; or else the first that was sent;
-        or else the first.
+        """The first of a field's names, newest first, whose value is not null; else the first that was sent; else the
+        first name.
         """
         sent = [name for name in names if self.has(name)]
         return next((name for name in sent if self._value[name] is not None), sent[0] if sent else names[0])

@@ -1,4 +1,4 @@
-"""How endpoints are, on the wire. Svix has nothing like it; it is worded as its other answers are."""
+"""How endpoints are, on the wire. Svix has no such route; the format follows its other answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:
 
 
 def checkup_view(shown: EndpointCheckup) -> dict[str, Any]:
-    """How one endpoint is."""
+    """The health of one endpoint."""
     return {
         "disabled": shown.endpoint.fields.disabled,
         **_circuit_view(shown),
@@ -36,7 +36,7 @@ def checkup_view(shown: EndpointCheckup) -> dict[str, Any]:
 
 
 def troubled_view(troubled: Sequence[EndpointHealth]) -> dict[str, Any]:
-    """Endpoints that get nothing, or little."""
+    """Endpoints that get nothing, or only some of their messages."""
     return {
         "data": [
             {

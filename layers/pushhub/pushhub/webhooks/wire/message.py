@@ -25,11 +25,11 @@ _ORDERING_KEY = re.compile(r"[!-~]{1,256}")
 _CONTENT_TYPE = re.compile(r"[!-~]{1,64}/[!-~]{1,64}(?: ?;[ -~]{1,128})?")
 
 MAX_DELAY_MS = 366 * DAY_MS
-"""How far ahead a message may be sent."""
+"""How far ahead a message may be scheduled."""
 
 DEFAULT_RETENTION_DAYS = 90
 EXPIRED = {"expired": True}
-"""What stands for the payload of a message whose bytes are gone."""
+"""The placeholder for the payload of a message whose bytes are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def payload_view(content: bytes | None, redaction: Redaction) -> Mapping[str, An
     except Invalid:
         value = None
     if not isinstance(value, dict):
-        # Posted as raw text: clients can only show objects.
+        # Posted as raw text, but clients can only show objects.
         return redaction.of_payload({"rawPayload": content.decode(errors="replace")})
     if not redaction.payload:
         return Verbatim(content.decode().strip())

@@ -1,8 +1,7 @@
 """Event types in an OpenAPI document: its ``webhooks`` (3.1) or ``x-webhooks``, each with the schema of what it posts.
 
-A schema is taken out of the document with all that it refers to, as JSON schemas of draft 7 have it: what stood under
-``components`` stands under ``definitions`` then. What differs in OpenAPI 3.0 (``nullable``, bounds that are flags) is
-rewritten.
+A schema is extracted with everything it refers to and converted to JSON schema draft 7: what was under ``components``
+moves to ``definitions``. Features specific to OpenAPI 3.0 (``nullable``, bounds that are flags) are rewritten.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ def parse_openapi(fields: Fields) -> Mapping[str, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """A document as text. Only JSON begins with a brace or a bracket and is no YAML that anybody writes.
+    """Parse a document given as text. Text that begins with a brace or bracket is taken as JSON; nobody writes such
+    YAML.
 
     Raises:
         Invalid: It is neither JSON nor YAML that can be taken.
@@ -108,7 +108,7 @@ class _Reader:
         return event_type
 
     def _posted(self, operation: Mapping[str, Any], name: str) -> Any:
-        """The schema of what is posted; None where there is none."""
+        """The schema of the request body; None if there is none."""
         body = self._resolved(operation.get("requestBody", {}), name)
         content = body.get("content")
         media = next(iter(_json_media(content)), None) if isinstance(content, dict) else None

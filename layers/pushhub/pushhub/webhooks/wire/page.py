@@ -15,7 +15,7 @@ from pushhub.webhooks.wire.fields import NAME, bad_request, moment_in_query
 
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 LISTED_DAYS = 90
-"""How far back lists of what happened go."""
+"""How far back lists of events go."""
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
 def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
     """Which part of a list of what happened, newest first, a query asks for, and from when.
 
-    A list goes back 90 days from its end. One that is only told where to begin shows the oldest items from there on.
+    A list goes back 90 days from its end. If only the beginning is given, it shows the oldest items from there on.
 
     Args:
         query: Of the request: ``before``, ``after``.
@@ -68,7 +68,7 @@ def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
 
 def _is_key(text: str, kind: Kind | None) -> bool:
     if kind is None:
-        # A name may begin with a hyphen, as the iterator of the way back does; that is what it is then.
+        # A name may begin with a hyphen, like the iterator for going backwards; it is then taken as that iterator.
         return NAME.fullmatch(text) is not None and not text.startswith("-")
     return is_id(kind, text)
 

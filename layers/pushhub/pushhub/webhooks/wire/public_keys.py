@@ -21,7 +21,9 @@ def public_keys_url(base_url: str, endpoint: Endpoint) -> str:
 
 
 def key_set(keys: Iterable[bytes]) -> dict[str, object]:
-    """Ed25519 public keys as a set; those that sign first come first. ``whpk`` is the same key as Svix writes it."""
+    """Ed25519 public keys as a set, in the given order (current one first). ``whpk`` is the same key as Svix writes
+    it.
+    """
     return {"keys": [_key(each) for each in keys]}
 
 

@@ -9,12 +9,12 @@ from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import NAME, Fields
 
 MAX_SPAN_MS = (14 * 86_400 + 300) * 1000
-"""How far back a request may reach unless it says that it means to (``unlimited``)."""
+"""How far back a request may reach, unless it sets ``unlimited``."""
 MAX_RATE = 65_535
 MAX_TYPES = 100
 MAX_APPS = 1_000
 USAGE_MS = 28 * 86_400_000
-"""The longest time that messages are counted for."""
+"""The longest period for which messages are counted."""
 _STATUSES = 4
 _CLASSES = (0, 100, 200, 300, 400, 500)
 
@@ -66,7 +66,7 @@ def _filtered(ask: TaskAsk, fields: Fields) -> TaskAsk:
 
 
 def parse_usage(fields: Fields) -> tuple[int, int, tuple[str, ...]]:
-    """From when to when messages are counted, and of which applications, by id or uid; of all when empty.
+    """The period in which messages are counted, and the applications (ids or uids) they belong to; empty for all.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -79,7 +79,7 @@ def parse_usage(fields: Fields) -> tuple[int, int, tuple[str, ...]]:
 
 
 def begun_view(task: Task) -> dict[str, object]:
-    """A task as it is answered when it was begun."""
+    """The answer to the request that starts a task."""
     return {
         "id": task.task_id,
         "status": task.status,

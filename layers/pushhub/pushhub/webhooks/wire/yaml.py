@@ -1,7 +1,7 @@
 """YAML as OpenAPI documents are written in it (3.1, section 4.3): what JSON can say, as text of YAML 1.2.
 
-PyYAML reads the text; what its events mean is decided here: words such as ``yes`` and dates are texts, and there are no
-aliases, by which a small document could stand for a huge one.
+PyYAML reads the text; the meaning of its events is decided here: words such as ``yes`` and dates are texts, and aliases
+are refused, as they can make a small document expand to a huge one.
 """
 
 from __future__ import annotations
