@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pushhub.hub.wire.answer import Child, ServiceAnswer
 
 CHILDREN_AT_ONCE = 8
-"""Children written side by side, when there are more than that."""
+"""Children written in parallel, when there are more than that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore
 
 DESCRIPTION_SECONDS = 10
-"""How long an endpoint may take to describe itself; whoever registers it waits for that."""
+"""How long an endpoint may take to return its description, seconds; the caller who registers it waits for that."""
 
 
 class IntegrationSettings(Integrations, Mappings, Schedulers, Parameters, Protocol):

@@ -38,7 +38,7 @@ PER_PAGE = 25
 """Messages on a page (hub protocol v5)."""
 
 LOOKED_AT = 2500
-"""Messages that one listing looks at, the newest first: a hundred pages; older ones are found by date or id."""
+"""Messages that one listing examines, newest first: a hundred pages. Older ones can be found by date or id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

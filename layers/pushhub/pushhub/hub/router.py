@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pushhub.hub.model.mapping import ServiceMapping
 
 ROUTING_MS = 30_000
-"""How long one message is compared at a time; what is left is compared when it is looked at again."""
+"""How long one message is compared at a time, milliseconds; the rest is compared in the next attempt."""
 
 SHOWN_REASONS = 5
 """Reasons named for a message that goes nowhere; there may be a mapping for each of hundreds of services."""

@@ -90,9 +90,10 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
         hub.engine.ports.attempt_counts,
     ),
 }
-"""What each function makes at its start, while Lambda gives it a whole CPU, rather than at its first event.
+"""What each function creates at start-up, while Lambda gives it a full CPU, rather than at its first event.
 
-What only some hubs need is not among it: the other kinds of subscribers are made at the first delivery to one."""
+What only some hubs need is not included: other kinds of subscribers are created at the first delivery to one.
+"""
 
 
 def settings_of(function: str) -> set[Setting[Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 from pushhub.base.errors import Invalid
 
 MAX_REQUEST_BYTES = 4_194_304
-"""The largest request body taken, in bytes (4 MiB)."""
+"""The largest request body accepted, in bytes (4 MiB)."""
 
 MAX_QUERY_DIGITS = 6
 

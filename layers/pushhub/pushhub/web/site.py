@@ -91,7 +91,7 @@ class Site:
 
     Args:
         folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links
-            that load all modules side by side.
+            that load all modules in parallel.
         path: The URL path they are served under, without a trailing slash.
         policy: The value of ``Content-Security-Policy``.
         configuration: Served as ``config.json``: what the page needs to know about this deployment.

@@ -33,8 +33,8 @@ FAILING_TRIES = 4
 """Number of failures after which an event about a message is sent."""
 
 Say = Callable[[Application, str, Mapping[str, object], str, int], None]
-"""Posts a message to an application: the application, the event's type, its payload, what it is told for (the same each
-time) and since when. Repeating the call does not post it again.
+"""Posts a message to an application: the application, the event's type, its payload, what caused it (the same each
+time) and when that was. Repeating the call does not post it again.
 """
 
 

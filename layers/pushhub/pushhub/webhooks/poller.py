@@ -61,7 +61,7 @@ class Choice:
     """Which messages are read.
 
     Attributes:
-        limit: At most so many.
+        limit: Maximum number of messages.
         event_types: Of these types; empty for all.
         channel: In this channel; empty for all.
     """

@@ -38,7 +38,7 @@ class Applications(ReadApplications, Protocol):
     """Applications of projects."""
 
     def applications(self, project_id: str, span: Span) -> Iterator[Application]:
-        """The applications with ids in a span, in its direction, page by page as they are asked for."""
+        """The applications with ids in a span, in its direction, read page by page on demand."""
         ...
 
     def put_application(self, application: Application, before: Application | None) -> Application:
@@ -63,7 +63,7 @@ class ReadEndpoints(Protocol):
         ...
 
     def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
-        """The endpoints of an application with ids in a span, in its direction, page by page as they are asked for."""
+        """The endpoints of an application with ids in a span, in its direction, read page by page on demand."""
         ...
 
 
@@ -88,7 +88,7 @@ class Endpoints(ReadEndpoints, Protocol):
         ...
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
-        """The disabled endpoints of all applications of a project, page by page as they are asked for."""
+        """The disabled endpoints of all applications of a project, read page by page on demand."""
         ...
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
@@ -104,7 +104,7 @@ class EventTypes(Protocol):
         ...
 
     def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
-        """The event types with names in a span, in its direction, page by page as they are asked for."""
+        """The event types with names in a span, in its direction, read page by page on demand."""
         ...
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
@@ -184,7 +184,7 @@ class MessageLog(Protocol):
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
         """The messages of an application with the engine's ids in a span, in its direction,
-        page by page as they are asked for.
+        read page by page on demand.
         """
         ...
 
@@ -230,7 +230,7 @@ class AttemptLog(Protocol):
     def attempts(
         self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
     ) -> Iterator[LoggedAttempt]:
-        """The attempts made at an endpoint with ids in a span, in its direction, page by page as they are asked for.
+        """The attempts made at an endpoint with ids in a span, in its direction, read page by page on demand.
 
         Args:
             project_id: Owner.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import TokenStore
 
 MAX_REQUEST_BYTES = 2_097_152
-"""The largest request body taken, in bytes (2 MiB): a message and its result must fit into one answer of this API."""
+"""The largest request body accepted, in bytes (2 MiB): a message and its result must fit into one response."""
 
 
 class ChangedMeanwhile(RequestRefused):

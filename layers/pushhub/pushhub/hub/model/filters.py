@@ -18,10 +18,10 @@ from pushhub.base.errors import HubError, Invalid
 from pushhub.hub.model.paths import values_at
 
 MAX_PATTERN = 500
-"""Longest regular expression taken, in characters."""
+"""Longest regular expression accepted, in characters."""
 
 MAX_PATTERN = 500
-"""Longest regular expression taken, in characters."""
+"""Longest regular expression accepted, in characters."""
 
 Matches = Callable[[str, Sequence[str]], Sequence[bool]]
 """Says for each of some texts whether a regular expression is found in it; may raise :class:`PatternTimeout`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import BodyRef, Message
 
 PERSON = "person"
-"""Under this name the statuses of a delivery say what a person decided about it."""
+"""The subscriber name under which a delivery's statuses record a person's decision."""
 
 ARCHIVED_BY_A_PERSON = "Archived by a person"
 

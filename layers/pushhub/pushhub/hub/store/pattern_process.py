@@ -20,12 +20,10 @@ The process measures it itself, once it has started: neither its start nor a bus
 """
 
 ANSWER_SECONDS = 20
-"""How long the answer is waited for; without one, it is the machine that is too slow,
-and the message is looked at again.
-"""
+"""How long to wait for the answer, seconds. If none comes, the machine is too slow, and the message is retried."""
 
 MAX_TEXT = 10_000
-"""How much of a text is looked at, in characters."""
+"""How much of a text is examined, in characters."""
 
 _PROGRAM = """
 import json, re, signal, sys

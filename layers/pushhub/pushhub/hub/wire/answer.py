@@ -45,10 +45,10 @@ with which it is tried again or parked as its mapping says.
 """
 
 QUICK_DEFERRALS = 4
-"""So many answers may ask for as short a wait as they like; the least wait doubles with each further one."""
+"""This many postponements may ask for any wait, however short; the minimum wait doubles with each further one."""
 
 LONGEST_LEAST_WAIT_S = 60
-"""The wait that no answer is made to take more than."""
+"""The highest minimum wait, seconds."""
 
 MAX_NAME = 255
 """Longest parameter name, in characters."""

@@ -15,7 +15,7 @@ from typing import Any
 from pushhub.base.errors import Invalid
 
 MAX_TEXT = 1000
-"""Longest text field taken, in characters, where a field has no limit of its own."""
+"""Longest text field accepted, in characters, where a field has no limit of its own."""
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off", ""})

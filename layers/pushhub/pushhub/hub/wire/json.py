@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from pushhub.base.errors import Invalid
 
 MAX_DEPTH = 100
-"""Deepest nesting taken. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
+"""Deepest nesting accepted. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

@@ -20,7 +20,7 @@ ANSWER_SECONDS = 180
 """How long the hub waits for an answer (hub protocol v5)."""
 
 MAX_URL = 2048
-"""Longest URL taken, in characters."""
+"""Longest URL accepted, in characters."""
 
 
 def request_body(message: HubMessage, object_id: str, parameters: Sequence[Parameter]) -> bytes:

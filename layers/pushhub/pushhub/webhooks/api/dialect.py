@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import ReadApplications
 
 MAX_REQUEST_BYTES = 2_097_152
-"""The largest request body taken, in bytes (2 MiB)."""
+"""The largest request body accepted, in bytes (2 MiB)."""
 
 _CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "authentication_failed"),

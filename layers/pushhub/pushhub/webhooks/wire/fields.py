@@ -22,10 +22,10 @@ METADATA_BYTES = 4_096
 """Metadata as compact JSON takes this many bytes at most."""
 
 MAX_DEPTH = 100
-"""Deepest nesting taken."""
+"""Deepest nesting accepted."""
 
 NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
-"""What uids and names of event types look like."""
+"""The format of uids and names of event types."""
 
 _OFFSET = re.compile(r"(:\S+) +([+-]?)(\d\d:?\d\d)$")
 _MOST_OF_A_TIME = 64
