@@ -9,6 +9,7 @@ requests and a live one a short wait, but never a message.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
@@ -136,7 +137,8 @@ class Circuits:
         known = self._fresh(key)
         if known.health.state is not CircuitState.OPEN:
             return Gate.GO
-        probing = claimed(known.health, self._clock.now(), for_ms=probe_ms)
+        # Two environments may claim in the same millisecond, and the same write made twice counts for both.
+        probing = claimed(known.health, self._clock.now(), for_ms=probe_ms, claim=secrets.token_hex(8))
         if probing is None:
             return Gate.WAIT
         try:

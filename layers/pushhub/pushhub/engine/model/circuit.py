@@ -99,6 +99,7 @@ class Health:
         failing_since: First failure since the last success; None after a success.
         warnings: Warnings given since then.
         warned_at: When the last warning was given.
+        claim: Random text of whoever claimed the last probe: no two claims are ever the same write.
         version: Incremented by each change; 0 means never stored. Guards every write.
     """
 
@@ -111,6 +112,7 @@ class Health:
     failing_since: int | None = None
     warnings: int = 0
     warned_at: int = 0
+    claim: str = ""
     version: int = 0
 
     @property
@@ -124,17 +126,18 @@ class Health:
         return min(MOST_RELEASED, FIRST_RELEASE << min(self.ramped, 20))
 
 
-def claimed(health: Health, now: int, *, for_ms: int) -> Health | None:
+def claimed(health: Health, now: int, *, for_ms: int, claim: str = "") -> Health | None:
     """The health of an open circuit with its probe claimed by whoever stores it; None when no probe is due.
 
     Args:
         health: As stored.
         now: Epoch milliseconds.
         for_ms: Milliseconds after which another probe may be made if the outcome of this one is never reported.
+        claim: Random text of this claim.
     """
     if health.state is not CircuitState.OPEN or now < health.probe_at:
         return None
-    return replace(health, probe_at=now + for_ms, version=health.version + 1)
+    return replace(health, probe_at=now + for_ms, claim=claim, version=health.version + 1)
 
 
 def failed(health: Health, circuit: Circuit, now: int, *, tripped: bool, probe: bool) -> Health:

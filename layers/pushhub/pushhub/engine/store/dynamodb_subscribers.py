@@ -204,6 +204,8 @@ def _waiting_partition(key: SubscriberKey, shard: int) -> str:
 def _encode_health(health: Health) -> Item:
     item = _health_key(health.key) | {"queue": text(health.key.queue), "state": text(health.state)}
     item |= {name: number(getattr(health, name)) for name in _COUNTS}
+    if health.claim:
+        item["claim"] = text(health.claim)
     return item if health.failing_since is None else item | {"failing_since": number(health.failing_since)}
 
 
@@ -212,6 +214,7 @@ def _decode_health(item: Item, key: SubscriberKey) -> Health:
         key=key,
         state=CircuitState(item["state"]["S"]),
         failing_since=numbers(item, "failing_since"),
+        claim=item["claim"]["S"] if "claim" in item else "",
         **{name: int(item[name]["N"]) for name in _COUNTS},
     )
 
