@@ -478,8 +478,10 @@ class WebhooksWorld(PushWorld):
         statuses = [each.status for each in asked]
         if customer and last.state == "delivered" and not any(200 <= each < 300 for each in statuses):
             yield Violation("delivered to nobody", message_id, f"{where}: {statuses}")
-        since = asked[-1].at if asked else last.at - HOUR
-        off = any(each is None or not each.active for each in self._settings_between(endpoint_id, since, last.at))
+        # When it ended first: a person may have had it tried since.
+        ended_at = next(each.at for each in self._truth.deliveries[owed] if each.state == last.state)
+        since = max((each.at for each in asked if each.at <= ended_at), default=ended_at - HOUR)
+        off = any(each is None or not each.active for each in self._settings_between(endpoint_id, since, ended_at))
         if last.state == "exhausted" and last.tries < MOST_TRIES and not off:
             # 410 disables, and that is written before the attempt is.
             yield Violation("given up too soon", message_id, f"{where}: {last.tries} tries, {statuses}")
