@@ -333,8 +333,8 @@ class IronMqWorld(PushWorld):
             yield Violation("ended twice", message_id, str([each.state for each in history]))
         if any(later.version <= earlier.version for earlier, later in pairwise(history)):
             yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
-        # Who was removed before it was asked has no name there.
-        told = errors[message_id, name] or int(not asked and errors[message_id, ""] > 0)
+        # A subscriber that was removed before any attempt was recorded has no name there.
+        told = errors[message_id, name] or int(not last.attempts and errors[message_id, ""] > 0)
         wanted = any(each.error_queue for each in self._settings_of(message, last.at))
         wanted = wanted and last.state in {"exhausted", "expired"}
         if told != wanted and not (told < wanted and (accepted.deleted or void is not None)):
