@@ -108,6 +108,7 @@ class Account:
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
         purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their
             age.
+        unqueued: Messages that a person asked a try of and was told 5xx each time: the sweeper may find it.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Account:
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self.sweeps: list[Callable[[str], None]] = []
         self.purged: set[str] = set()
+        self.unqueued: set[str] = set()
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())

@@ -43,7 +43,9 @@ class Lost:
         for order in decode_pack(body):
             self.swept += 1
             key = order.key
-            if key.message_id not in self._account.purged and not (self._is_queued(key) or self._waits(key)):
+            if key.message_id in self._account.purged | self._account.unqueued:
+                continue
+            if not (self._is_queued(key) or self._waits(key)):
                 self._unexplained.append((self._account.scheduler.now, key))
 
     def _is_queued(self, key: DeliveryKey) -> bool:

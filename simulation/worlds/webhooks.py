@@ -257,6 +257,7 @@ class WebhooksWorld(PushWorld):
                 resent.accepted = status == 202
                 return
             self._account.scheduler.sleep(2**again * SECOND)
+        self._account.unqueued.add(resent.message_id)
 
     def _sent_again_next(self, random: Random) -> tuple[str, Customer]:
         """What a person sends again, and to whom: what waits in line rather than what arrived long ago."""
