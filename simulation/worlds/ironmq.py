@@ -333,10 +333,11 @@ class IronMqWorld(PushWorld):
             yield Violation("ended twice", message_id, str([each.state for each in history]))
         if any(later.version <= earlier.version for earlier, later in pairwise(history)):
             yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
-        # A subscriber that was removed before any attempt was recorded has no name there.
-        told = errors[message_id, name] or int(not last.attempts and errors[message_id, ""] > 0)
         wanted = any(each.error_queue for each in self._settings_of(message, last.at))
         wanted = wanted and last.state in {"exhausted", "expired"}
+        # A subscriber that was removed before any attempt was recorded has no name there.
+        nameless = wanted and not last.attempts and errors[message_id, ""] > 0
+        told = errors[message_id, name] or int(nameless)
         if told != wanted and not (told < wanted and (accepted.deleted or void is not None)):
             yield Violation("error queue", message_id, f"{told} error messages about {name}, which is {last.state}")
         yield from self._asked_after_its_end(owed, asked, where)
