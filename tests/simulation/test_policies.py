@@ -156,23 +156,24 @@ def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> No
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
-    # Given an account in which the order for one delivery is queued, that for another was purged, and that for a third
-    # is nowhere
-    keys = [DeliveryKey("p", "u", f"{number:019d}", "s") for number in range(3)]
+    # Given an account in which the order for one delivery is queued, that for another was purged, that for a third was
+    # asked for by a person who was refused, and that for a fourth is nowhere
+    keys = [DeliveryKey("p", "u", f"{number:019d}", "s") for number in range(4)]
     bodies = [WorkOrder(key=each, queue="q").encode() for each in keys]
     account: Any = SimpleNamespace(
         sweeps=[],
         purged={keys[1].message_id},
+        unqueued={keys[2].message_id},
         queues={"RetryQueue": SimpleNamespace(bodies=lambda: [bodies[0]])},
         streamed=lambda: iter(()),
         dynamodb=SimpleNamespace(tables={"ScheduleTable": SimpleNamespace(everything=lambda: iter(()))}),
         scheduler=SimpleNamespace(now=0),
     )
     lost = Lost(account)
-    # When the sweeper queues all three again
+    # When the sweeper queues all of them again
     for body in bodies:
         account.sweeps[0](body)
     # Then one of them is told of
     [told] = lost.violations()
     assert isinstance(told, Violation)
-    assert (lost.swept, told.rule, told.about) == (3, "lost without a reason", keys[2].message_id)
+    assert (lost.swept, told.rule, told.about) == (4, "lost without a reason", keys[3].message_id)
