@@ -14,6 +14,7 @@ from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.notifications.store import aws_notifications
 
 from local import template
+from pushhub.engine import windows
 from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.seats import Limits
@@ -216,6 +217,21 @@ def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink
         )
         run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
     assert [body for _, body in sink.received] == [b"1", b"1", b"2"]
+
+
+def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
+    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two messages in one batch to a subscriber of which nothing is known, whose first answer takes too long
+    monkeypatch.setattr(windows, "HOLD_MS", -1)
+    a_push_queue(sink.url)
+    post(b"1", b"2")
+    functions.invoke("dispatch", functions.stream_event())
+    # When one is moved to the slow lane, then push may do so, and delivers it from there
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    assert len(sink.received) == 1
+    run_and_check(functions, "push", functions.sqs_event("SLOW_QUEUE_URL"))
+    assert sorted(body for _, body in sink.received) == [b"1", b"2"]
 
 
 def run_and_check(functions: Functions, name: str, event: dict[str, Any]) -> None:
