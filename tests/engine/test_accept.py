@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.contract.samples import message
 from tests.fakes import FakeClock
 from tests.fakes.body_store import FakeBodyStore
 
@@ -45,17 +46,8 @@ class Workers:
 
 
 def a_message(message_id: str) -> Message:
-    return Message(
-        project="p",
-        queue="q",
-        queue_uid="u",
-        message_id=message_id,
-        body=b"x",
-        body_size=1,
-        accepted_at=1,
-        due_at=1,
-        expires_at=2,
-    )
+    ids = {"project": "p", "queue": "q", "queue_uid": "u", "message_id": message_id}
+    return message(**ids, body=b"x", accepted_at=1, due_at=1, expires_at=2, subscriber_ids=())
 
 
 def accepting() -> tuple[Accept, Workers]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.contract.samples import message
 from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.message_store import FakeMessageStore
@@ -49,18 +50,12 @@ def a_subscriber(subscriber_id: str = "a", **more: object) -> Subscriber:
 
 def a_message(*subscribers: str, **more: object) -> Message:
     fields: dict[str, object] = {
-        "project": "p",
-        "queue": "q",
-        "queue_uid": "u",
-        "message_id": "7",
-        "body": b"x",
-        "body_size": 1,
+        **{"project": "p", "queue": "q", "queue_uid": "u", "message_id": "7", "body": b"x"},
         "accepted_at": START - 1000,
-        "due_at": START,
         "expires_at": START + LIFE_MS,
         "subscriber_ids": subscribers or ("a",),
     }
-    return Message(**fields | more)  # type: ignore[arg-type]
+    return message(**fields | more)
 
 
 class Bench:

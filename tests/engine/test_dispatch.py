@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from tests.contract.samples import message
 from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import FakeClock, FakeWorkQueue
 from tests.fakes.message_store import FakeMessageStore
@@ -82,21 +83,21 @@ class Bench:
         """See the port."""
         return sum(count for *queue, count in self.totals if queue == [project_id, queue_uid])
 
+    def calls_of_the_push_queue(self) -> list[int]:
+        """From now on, how many orders each call sends to the push queue."""
+        sent: list[int] = []
+        self.push_queue.send_packed = lambda orders, delay_s=0: sent.append(len(orders))  # type: ignore[method-assign]
+        return sent
+
     def message(self, *, due_in_ms: int = 0, **more: object) -> Message:
         now = self.clock.now()
         fields: dict[str, object] = {
-            "project": "p",
-            "queue": "q",
-            "queue_uid": "u",
-            "message_id": "7",
-            "body": b"x",
-            "body_size": 1,
-            "accepted_at": now,
+            **{"project": "p", "queue": "q", "queue_uid": "u", "message_id": "7", "body": b"x"},
             "due_at": now + due_in_ms,
             "expires_at": now + 10**9,
             "subscriber_ids": ("a",),
         }
-        return Message(**fields | more)  # type: ignore[arg-type]
+        return message(**fields | more)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +149,7 @@ def test_orders_are_sent_whenever_they_are_many_bytes(
     # Given orders of about 667 bytes: 600, a body of 48 that grows by a third, and three of headers
     monkeypatch.setattr(dispatch, "ORDERS_BYTES", limit)
     bench = Bench()
-    sent: list[int] = []
-    bench.push_queue.send_packed = lambda orders, delay_s=0: sent.append(len(orders))  # type: ignore[method-assign]
+    sent = bench.calls_of_the_push_queue()
     message = bench.message(body=b"x" * 48, headers={"X": "yz"}, subscriber_ids=("a", "b", "c", "d"))
     bench.dispatch.run([message])
     assert sent == calls
@@ -161,8 +161,7 @@ def test_a_unicast_order_counts_with_its_targets_and_one_with_a_large_body_witho
 ) -> None:
     monkeypatch.setattr(dispatch, "ORDERS_BYTES", limit)
     bench = Bench()
-    sent: list[int] = []
-    bench.push_queue.send_packed = lambda orders, delay_s=0: sent.append(len(orders))  # type: ignore[method-assign]
+    sent = bench.calls_of_the_push_queue()
     ref = BodyRef(key="k", offset=0, length=99_999)
     message = bench.message(body=None, body_ref=ref, unicast=True, subscriber_ids=("a", "b"))
     bench.dispatch.run([message, replace(message, message_id="8")])

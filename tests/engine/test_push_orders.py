@@ -7,6 +7,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 
 import pytest
+from tests.contract.samples import message
 from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
@@ -143,18 +144,8 @@ class Bench:
 
 
 def a_message(message_id: str = "1", to: str = "s") -> Message:
-    return Message(
-        project="p",
-        queue="orders",
-        queue_uid="u",
-        message_id=message_id,
-        body=b"x",
-        body_size=1,
-        accepted_at=1,
-        due_at=1,
-        expires_at=10**15,
-        subscriber_ids=(to,),
-    )
+    ids = {"project": "p", "queue": "orders", "queue_uid": "u", "message_id": message_id}
+    return message(**ids, body=b"x", accepted_at=1, due_at=1, expires_at=10**15, subscriber_ids=(to,))
 
 
 def an_order(message_id: str = "1", to: str = "s", **changes: object) -> WorkOrder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.samples import message
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict, iron_verdict
@@ -20,27 +21,15 @@ from pushhub.engine.model.delivery import (
     retries_remaining,
     schedule,
 )
-from pushhub.engine.model.message import Message
 
 START = 1_795_000_000_000
 POLICY = FixedDelay(retries=2, delay_s=60)
 
 
 def a_delivery(subscribers: tuple[str, ...] = ("s0",), *, unicast: bool = False, message_id: str = "0") -> Delivery:
-    message = Message(
-        project="p",
-        queue="q",
-        queue_uid="u",
-        message_id=message_id,
-        body=b"x",
-        body_size=1,
-        accepted_at=START,
-        due_at=START,
-        expires_at=START + 604_800_000,
-        subscriber_ids=subscribers,
-        unicast=unicast,
-    )
-    return opening(message, "*" if unicast else subscribers[0])
+    ids = {"project": "p", "queue": "q", "queue_uid": "u", "message_id": message_id}
+    of = message(**ids, body=b"x", subscriber_ids=subscribers, unicast=unicast)
+    return opening(of, "*" if unicast else subscribers[0])
 
 
 def after(delivery: Delivery, status: int, at: int = START, policy: FixedDelay = POLICY) -> Delivery:

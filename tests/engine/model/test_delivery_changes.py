@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.contract.samples import message
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
@@ -44,16 +45,11 @@ HOLDING = Exponential(base_s=30, cap_s=3600, max_attempts=2, holds=True)
 def a_message(
     *subscribers: str, unicast: bool = False, message_id: str = "0", ordering: Ordering | None = None
 ) -> Message:
-    return Message(
-        project="p",
-        queue="q",
-        queue_uid="u",
-        message_id=message_id,
+    ids = {"project": "p", "queue": "q", "queue_uid": "u", "message_id": message_id}
+    return message(
+        **ids,
         body=b"x",
-        body_size=1,
-        accepted_at=START,
         due_at=START + 7000,
-        expires_at=EXPIRES,
         subscriber_ids=subscribers or ("a",),
         unicast=unicast,
         ordering=ordering,
