@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.base.times import epoch_ms, iso_time
-from pushhub.cloud.table import Table, number, numbers, text
+from pushhub.cloud.table import Table, numbers
 from pushhub.engine.model.activity import Activity, SubscriberActivity
+from pushhub.engine.store._hours import add_to_hour, hours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
-
-KEPT_S = 8 * 86_400
-"""How long an hour is kept: queries may go back a week."""
 
 
 class DynamoDBActivity:
@@ -37,7 +34,7 @@ class DynamoDBActivity:
         self._table = Table(client, table, clock)
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        self._add(f"ACTIVITY#{project_id}", hour, asdict(activity))
+        add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, asdict(activity))
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
         return self._told(f"ACTIVITY#{project_id}", first, last, Activity)
@@ -45,33 +42,14 @@ class DynamoDBActivity:
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
     ) -> None:
-        self._add(f"ACTIVITY#{project_id}#{subscriber_id}", hour, asdict(activity))
+        add_to_hour(self._table, f"ACTIVITY#{project_id}#{subscriber_id}", hour, asdict(activity))
 
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
         return self._told(f"ACTIVITY#{project_id}#{subscriber_id}", first, last, SubscriberActivity)
 
-    def _add(self, partition: str, hour: int, given: dict[str, int]) -> None:
-        counts = {name: count for name, count in given.items() if count}
-        self._table.update(
-            {"pk": text(partition), "sk": text(iso_time(hour))},
-            UpdateExpression=f"ADD {', '.join(f'#{each} :{each}' for each in counts)} SET #ttl = :ttl",
-            ExpressionAttributeNames={"#ttl": "ttl", **{f"#{each}": each for each in counts}},
-            ExpressionAttributeValues={
-                ":ttl": number(hour // 1000 + KEPT_S),
-                **{f":{name}": number(count) for name, count in counts.items()},
-            },
-        )
-
     def _told(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
-        items = self._table.items(
-            KeyConditionExpression="pk = :pk AND sk BETWEEN :first AND :last",
-            ExpressionAttributeValues={
-                ":pk": text(partition),
-                ":first": text(iso_time(first)),
-                ":last": text(iso_time(last)),
-            },
-        )
         names = tuple(each.name for each in fields(kind))
-        return {epoch_ms(item["sk"]["S"]): kind(**{name: numbers(item, name) or 0 for name in names}) for item in items}
+        found = hours(self._table, partition, first, last)
+        return {hour: kind(**{name: numbers(item, name) or 0 for name in names}) for hour, item in found.items()}
