@@ -273,6 +273,7 @@ def set_up(urls: dict[str, str]) -> None:
             "PULL_TABLE": aws.PULL_TABLE,
             "QUEUE_DESCENDANTS": "1000",
             "LONG_POLLS": "20",
+            "PROJECT_QUOTA": "0",
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
             "BACKLOG_HOURS": "36",

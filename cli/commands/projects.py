@@ -11,6 +11,25 @@ from cli.hub import HubOptions
 from cli.operator import projects_of
 from pushhub.base.times import iso_time
 from pushhub.engine.model.project import Project
+from pushhub.engine.model.quota import Quota
+
+MOST_PER_SECOND = 1_000_000
+
+
+class _Rate(click.ParamType[int | None]):
+    """Messages per second; ``none`` for 0, ``default`` for None."""
+
+    name = "rate"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """The rate."""
+        if value == "default":
+            return None
+        if value == "none":
+            return 0
+        if not (value.isascii() and value.isdigit() and 1 <= int(value[:8]) <= MOST_PER_SECOND):
+            self.fail(f"{value} is neither 1 to {MOST_PER_SECOND}, nor none, nor default", param, ctx)
+        return int(value)
 
 
 @click.group(cls=Group)
@@ -59,10 +78,31 @@ def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> No
     hub.show([_shown(projects_of(hub).allow(project, targets))])
 
 
+@projects.command("quota")
+@click.argument("project")
+@click.argument("per_second", type=_Rate(), metavar="MESSAGES_PER_SECOND|none|default")
+@click.option("--burst", type=click.IntRange(1, 10_000_000), help="Messages that may come at once: ten seconds' worth.")
+@click.pass_obj
+def limit_project(hub: HubOptions, project: str, per_second: int | None, burst: int | None) -> None:
+    """Set how many messages a project's producers may post: a rate, none (no bound), or default (the stack's).
+
+    Functions that know the project may go by its old quota for another 30 seconds.
+    """
+    quota = None if per_second is None else Quota.of(per_second, burst)
+    hub.show([_shown(projects_of(hub).limit(project, quota))])
+
+
 def _shown(project: Project) -> dict[str, Any]:
     return {
         "project": project.project_id,
         "name": project.name,
         "created": iso_time(project.created_at),
         "allowed_targets": list(project.allowed_targets),
+        "quota": _quota(project.quota),
     }
+
+
+def _quota(quota: Quota | None) -> str:
+    if quota is None:
+        return "default"
+    return f"{quota.per_second}/s, {quota.burst} at once" if quota.per_second else "none"

@@ -14,6 +14,7 @@ from cli.__main__ import run
 from tests.cloud import aws_services as aws
 
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.quota import Quota
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.tokens import Tokens, token_hash
 
@@ -79,6 +80,26 @@ def test_a_project_is_renamed_and_its_targets_are_set_and_closed(operator: Opera
     operator.run("projects", "allow", made["project"])
     [listed] = operator.run("projects", "list")
     assert (listed["name"], listed["allowed_targets"]) == ("Acme Ltd", [])
+
+
+def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> None:
+    [made] = operator.run("projects", "make", "Acme")
+    assert made["quota"] == "default"
+    # When the operator says how much it may post, then functions know and people are told
+    for words, quota, shown in (
+        (["100"], Quota.of(100), "100/s, 1000 at once"),
+        (["100", "--burst", "5000"], Quota.of(100, 5_000), "100/s, 5000 at once"),
+        (["none"], Quota.of(0), "none"),
+        (["default"], None, "default"),
+    ):
+        [listed] = operator.run("projects", "quota", made["project"], *words)
+        project = operator.store().project(made["project"])
+        assert project is not None
+        assert (listed["quota"], project.quota, project.name) == (shown, quota, "Acme")
+    # And what is no rate is refused
+    for wrong in ("-1", "0", "many", "1000001"):
+        operator.run("projects", "quota", made["project"], "--", wrong, code=2)
+    assert "Project not found" in operator.run("projects", "quota", "5f" * 12, "100", code=1)
 
 
 def test_tokens_are_listed_without_themselves_and_revoked(operator: Operator) -> None:

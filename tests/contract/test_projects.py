@@ -7,7 +7,8 @@ from dataclasses import replace
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
 from pushhub.engine.model.project import Project
-from pushhub.engine.ports import Projects
+from pushhub.engine.model.quota import Mark, Quota
+from pushhub.engine.ports import Projects, QuotaStore
 
 
 def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
@@ -70,3 +71,30 @@ def test_a_token_tells_its_project(config_store: Projects) -> None:
     assert config_store.project_of("cd" * 32) is None
     config_store.remove_token(PROJECT, "ab" * 32)
     assert config_store.project_of("ab" * 32) is None
+
+
+def test_a_project_keeps_its_quota(config_store: Projects) -> None:
+    # Given projects with a quota, without a bound, and with neither
+    project = Project(project_id=PROJECT, created_at=NOW)
+    for quota in (Quota.of(100, 5_000), Quota.of(0), None):
+        config_store.put_project(replace(project, quota=quota))
+        assert [each.quota for each in config_store.projects()] == [quota]
+
+
+def test_a_mark_moves_with_what_is_posted_and_no_further_than_it_may(config_store: QuotaStore) -> None:
+    def moved(by_us: int, now: int, *, ahead: bool, project: str = PROJECT) -> Mark:
+        return config_store.move_mark(project, by_us, now=now, most_us=100, ahead=ahead)
+
+    # Given a quota that nothing was taken of, then the mark begins at now, whatever was guessed
+    now = NOW * 1000
+    for ahead, project in ((True, PROJECT), (False, OTHER_PROJECT)):
+        assert moved(40, now, ahead=ahead, project=project) == Mark(until=now + 40, moved=True)
+    # When more is taken, then it moves on from where it is, up to the limit
+    assert moved(40, now, ahead=True) == Mark(until=now + 80, moved=True)
+    assert moved(21, now, ahead=True) == Mark(until=now + 80, moved=False)
+    assert moved(21, now, ahead=False) == Mark(until=now + 80, moved=False)
+    assert moved(20, now, ahead=False) == Mark(until=now + 100, moved=True)
+    # When time passes, then there is room again, and a mark of the past begins anew
+    assert moved(30, now + 30, ahead=True) == Mark(until=now + 130, moved=True)
+    assert moved(100, now + 130, ahead=True) == Mark(until=now + 230, moved=True)
+    assert moved(1, now + 500, ahead=False) == Mark(until=now + 501, moved=True)

@@ -12,6 +12,7 @@ from tests.fakes.clock import FakeClock
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.queue import Queue
+from pushhub.engine.model.quota import Mark
 
 __all__ = ["FakeConfigStore"]
 
@@ -27,6 +28,7 @@ class FakeConfigStore:
         self._queues: dict[tuple[str, str], Queue] = {}
         self._workers = itertools.count(1)
         self._totals: Counter[tuple[str, str]] = Counter()
+        self._marks: dict[str, int] = {}
 
     def put_project(self, project: Project) -> None:
         self._projects[project.project_id] = project
@@ -88,6 +90,14 @@ class FakeConfigStore:
 
     def next_worker(self) -> int:
         return next(self._workers)
+
+    def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
+        with self._lock:
+            until = self._marks.get(project_id, 0)
+            if max(until, now) + by_us > now + most_us:
+                return Mark(until=until, moved=False)
+            self._marks[project_id] = max(until, now) + by_us
+            return Mark(until=self._marks[project_id], moved=True)
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
         with self._lock:

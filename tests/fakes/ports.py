@@ -107,6 +107,7 @@ class FakePorts:
         self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
         self.queue_descendants = DESCENDANTS
+        self.project_quota = 0
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
         self.config = config or FakeConfigStore(self.clock)
         self.schedule = FakeSchedule(self.clock)

@@ -153,6 +153,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "PULL_TABLE": aws.PULL_TABLE,
         "QUEUE_DESCENDANTS": "1000",
         "LONG_POLLS": "20",
+        "PROJECT_QUOTA": "0",
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -62,7 +62,7 @@ class Served:
         world: What is behind it.
         token: Of the project.
         show: The headers that show a token.
-        reads: Calls of the store of projects and tokens, by name.
+        reads: Calls of the noted ports (the store of projects and tokens), by name.
         notes: What tests want to remember of this world.
     """
 
@@ -138,14 +138,15 @@ def _strict(text: str) -> Any:
     return json.loads(text.encode(), parse_constant=refuse)
 
 
-def served(protocol: str) -> Served:
-    """A protocol's API in a new world with one project."""
+def served(protocol: str, *, noted: Sequence[str] = ("config",)) -> Served:
+    """A protocol's API in a new world with one project; calls of the noted ports are noted."""
     make = {"ironmq": _ironmq, "hub": _hub, "notifications": _notifications, "webhooks": _webhooks}
     world, token, part = make[protocol]()
     reads: list[str] = []
-    noted = copy.copy(world.ports)
-    noted.config = Reads(world.config, reads)
-    return Served(api=noted.build().part(part).api, world=world, token=token, show=SHOWN[protocol], reads=reads)
+    ports = copy.copy(world.ports)
+    for each in noted:
+        setattr(ports, each, Reads(getattr(world.ports, each), reads))
+    return Served(api=ports.build().part(part).api, world=world, token=token, show=SHOWN[protocol], reads=reads)
 
 
 def _basic(project: str, token: str) -> dict[str, str]:

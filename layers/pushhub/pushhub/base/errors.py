@@ -6,6 +6,7 @@
     ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
     │   ├── Invalid               malformed, wrong type, out of range
     │   ├── TooLarge              body over the limit
+    │   ├── QuotaExceeded         the project posts more than it may; later it can be carried out
     │   ├── Unanswerable          the result does not fit into an answer
     │   ├── Unauthorized          no token, or not one of this project
     │   ├── Forbidden             wrong or timed-out reservation, immutable setting
@@ -49,6 +50,22 @@ class TooLarge(RequestRefused):
     def __init__(self, limit: int) -> None:
         super().__init__(f"Request body is larger than {limit} bytes")
         self.limit = limit
+
+
+class QuotaExceeded(RequestRefused):
+    """A project posts more than its quota.
+
+    Args:
+        per_second: The quota, messages per second on average.
+        retry_after_s: Seconds after which to try again, at least 1.
+    """
+
+    def __init__(self, per_second: int, *, retry_after_s: int) -> None:
+        super().__init__(
+            f"The project may post {per_second} messages per second on average: try again in {retry_after_s} s"
+        )
+        self.per_second = per_second
+        self.retry_after_s = retry_after_s
 
 
 class Unanswerable(RequestRefused):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import BodyRef, Message
     from pushhub.engine.model.project import Project, ProjectToken
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.seats import Seats
@@ -123,6 +124,22 @@ class QueuesAndTotals(QueueStore, TotalStore, Protocol):
     """Queues, and the number of messages posted to each."""
 
 
+class QuotaStore(Protocol):
+    """Until when the quotas of projects are spent."""
+
+    def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
+        """Move a project's mark onward, from now if it lies in the past, unless it would then be too far ahead.
+
+        Args:
+            project_id: The project.
+            by_us: How far, microseconds; at most ``most_us``.
+            now: Epoch microseconds.
+            most_us: How far it may be ahead of now.
+            ahead: Whether it is likely to lie ahead now; a wrong guess costs a write.
+        """
+        ...
+
+
 class Workers(Protocol):
     """Numbers of execution environments."""
 
@@ -131,7 +148,7 @@ class Workers(Protocol):
         ...
 
 
-class ConfigStore(Projects, QueuesAndTotals, Workers, Protocol):
+class ConfigStore(Projects, QueuesAndTotals, QuotaStore, Workers, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.model.quota import Quota
 
 TOKEN_BYTES = 24
 """Randomness of a token, written as 32 characters."""
@@ -76,6 +77,14 @@ class Projects:
             NotFound: No such project.
         """
         return self._changed(replace(self._project(project_id), allowed_targets=tuple(targets)))
+
+    def limit(self, project_id: str, quota: Quota | None) -> Project:
+        """Set how many messages a project's producers may post; None for as many as the stack allows each project.
+
+        Raises:
+            NotFound: No such project.
+        """
+        return self._changed(replace(self._project(project_id), quota=quota))
 
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
         """Create a token for a project. It is returned only this once; the hub keeps its hash.

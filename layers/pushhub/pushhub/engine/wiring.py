@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.settings import Setting, Settings, listed, optional_text, text, url
+from pushhub.cloud.settings import Setting, Settings, listed, number, optional_text, text, url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import ByQueue
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
+    from pushhub.engine.quotas import Quotas
     from pushhub.engine.records import Records
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
@@ -67,16 +68,21 @@ PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
 """Operator's text for a target that the egress guard refuses at registration: who can allow it, and how."""
+PROJECT_QUOTA = number("PROJECT_QUOTA", least=0, most=1_000_000)
+"""Messages per second that a project without a quota of its own may post; 0 for no bound."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
     *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY),
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
-    "ingest": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+    "ingest": (
+        *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
+        PROJECT_QUOTA,
+    ),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
-        *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY),
+        *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY, PROJECT_QUOTA),
     ),
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, SLOW_QUEUE_URL, ROUTE_QUEUE_URL),
@@ -140,6 +146,11 @@ class EnginePorts(Protocol):
     @property
     def config(self) -> ConfigStore:
         """Projects, tokens and queues."""
+        ...
+
+    @property
+    def project_quota(self) -> int:
+        """Messages per second that a project without a quota of its own may post; 0 for no bound."""
         ...
 
     @property
@@ -277,6 +288,11 @@ class AwsEnginePorts:
     def base_url(self) -> str:
         """From the settings."""
         return self.settings[PUBLIC_BASE_URL]
+
+    @property
+    def project_quota(self) -> int:
+        """From the settings."""
+        return self.settings[PROJECT_QUOTA]
 
     @cached_property
     def config(self) -> ConfigStore:
@@ -416,6 +432,20 @@ class Engine:
         from pushhub.engine.accept import Accept
 
         return Accept(workers=self.ports.config, clock=self.ports.clock)
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        """Bounds what producers post."""
+        from pushhub.engine.quotas import Quotas
+
+        ports = self.ports
+        return Quotas(
+            projects=ports.config,
+            marks=ports.config,
+            default=lambda: ports.project_quota,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+        )
 
     @cached_property
     def targets(self) -> Targets:

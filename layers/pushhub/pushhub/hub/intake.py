@@ -18,9 +18,12 @@ from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import LIFE_MS, HubMessage, headers_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept, PlacedBody
     from pushhub.engine.ports import BodyStore, MessageSink
+    from pushhub.engine.quotas import Quotas
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.ports import MessageTypes, WriteEntries
 
@@ -34,6 +37,7 @@ class HubIntake:
         bodies: Large bodies, kept as long as the hub's messages.
         settings: Notified of message types.
         log: Notified of pushed messages.
+        quotas: Bounds what producers push; made when one does.
         telemetry: Reports messages that could not be entered into the log.
     """
 
@@ -45,6 +49,7 @@ class HubIntake:
         bodies: BodyStore,
         settings: MessageTypes,
         log: WriteEntries,
+        quotas: Callable[[], Quotas],
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
@@ -53,6 +58,7 @@ class HubIntake:
         self._bodies = bodies
         self._settings = settings
         self._log = log
+        self._quotas = quotas
         self._clock = clock
         self._telemetry = telemetry
         self._noted: set[tuple[str, str]] = set()
@@ -61,8 +67,10 @@ class HubIntake:
         """Accept a message from a producer.
 
         Raises:
+            QuotaExceeded: The project pushes more than it may.
             Unavailable: The message may or may not have been accepted; the producer has to push again.
         """
+        self._quotas().take(project_id, 1)
         body = self._placed(project_id, message)
 
         def made(ids: Sequence[str]) -> list[Message]:

@@ -186,6 +186,7 @@ class Hub:
             bodies=self.ports.kept_bodies,
             settings=self.ports.settings,
             log=self.ports.log,
+            quotas=lambda: self._engine.quotas,
             clock=outside.clock,
             telemetry=outside.telemetry,
         )

@@ -14,11 +14,12 @@ from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock
     from pushhub.engine.accept import Accept, PlacedBody, Sink
+    from pushhub.engine.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class Post:
         messages: Messages of push queues.
         pull: Messages of pull queues.
         bodies: Large bodies.
+        quotas: Bounds what producers post; made when one does.
         descendants: How many messages may derive from one that a producer posts.
     """
 
@@ -79,6 +81,7 @@ class Post:
         messages: MessageSink,
         pull: _Pull,
         bodies: BodyStore,
+        quotas: Callable[[], Quotas],
         clock: Clock,
         descendants: int = DESCENDANTS,
     ) -> None:
@@ -88,6 +91,7 @@ class Post:
         self._messages = messages
         self._pull = pull
         self._bodies = bodies
+        self._quotas = quotas
         self._clock = clock
         self._alerts = Alerts(config=config, pull=pull, clock=clock)
 
@@ -100,8 +104,10 @@ class Post:
             messages: 1..100 messages.
 
         Raises:
+            QuotaExceeded: The project posts more than it may.
             Unavailable: The effect is unknown; the producer has to post again.
         """
+        self._quotas().take(project_id, len(messages))
         queue = self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
 

@@ -160,6 +160,7 @@ class Ironmq:
             messages=outside.messages,
             pull=self.ports.pull,
             bodies=outside.bodies,
+            quotas=lambda: self._engine.quotas,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,
         )

@@ -18,6 +18,7 @@ from pushhub.notifications.wire.publish import Draft, one_line
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.quotas import Quotas
     from pushhub.notifications.log import TopicLog
     from pushhub.notifications.ports import RequestStore, SubscriptionStore
 
@@ -47,6 +48,7 @@ class NotificationPublish:
         requests: Tracks requests that may be repeated.
         log: Appends to the topics.
         next_id: Makes ids, 19 decimal digits.
+        quotas: Bounds what projects publish.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class NotificationPublish:
         requests: RequestStore,
         log: TopicLog,
         next_id: Callable[[], str],
+        quotas: Quotas,
         clock: Clock,
     ) -> None:
         self._subscriptions = subscriptions
         self._requests = requests
         self._log = log
         self._next_id = next_id
+        self._quotas = quotas
         self._clock = clock
 
     def publish(self, project_id: str, drafts: Sequence[Draft], *, key: str = "") -> list[str]:
@@ -77,11 +81,13 @@ class NotificationPublish:
             key: Idempotency key of the request; empty when it has none.
 
         Raises:
+            QuotaExceeded: The project publishes more than it may; nothing was published.
             Invalid: The key was used for a different request.
             TooLarge: One does not fit into a frame; nothing was published.
             BacklogFull: Topics are full; the error names them, and the key with which a repetition reaches only them.
             Unavailable: Nothing may be assumed.
         """
+        self._quotas.take(project_id, len(drafts))
         request = PublishRequest(
             project=project_id, key=key, digest=_digest(drafts), ids=tuple(self._next_id() for _ in drafts)
         )

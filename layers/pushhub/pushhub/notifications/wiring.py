@@ -398,6 +398,7 @@ class Notifications:
             requests=self.ports.requests,
             log=self.log,
             next_id=self._engine.accept.next_id,
+            quotas=self._engine.quotas,
             clock=self._outside.clock,
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.base.errors import QuotaExceeded, RequestRefused, TooLarge, Unauthorized
 from pushhub.cloud.observability import logger
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 
@@ -114,7 +114,9 @@ class Dialect(ABC, Generic[CallT]):
 
     @abstractmethod
     def refused(self, error: RequestRefused) -> Response:
-        """The response to a refused request; ``Allow`` and ``WWW-Authenticate`` are added where needed."""
+        """The response to a refused request; ``Allow``, ``Retry-After`` and ``WWW-Authenticate`` are added where
+        needed.
+        """
 
     @abstractmethod
     def challenge(self, request: Request, error: Unauthorized) -> str:
@@ -195,6 +197,8 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
     def _refused(self, error: RequestRefused) -> Response:
         response = self._dialect.refused(error)
+        if isinstance(error, QuotaExceeded):
+            return _with_header(response, "Retry-After", str(error.retry_after_s))
         return _allowing(response, error.allowed) if isinstance(error, MethodNotAllowed) else response
 
 

@@ -20,6 +20,9 @@ Schema = Mapping[str, Any]
 
 JSON_TYPE = "application/json"
 
+OVER_QUOTA: Mapping[int, str] = {429: "The project posts more than it may: `Retry-After` says when to try again"}
+"""A refusal of routes that producers call."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:

@@ -7,7 +7,7 @@ list together with its bytes. Its producer got no answer and posts again with th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept, PlacedBody
     from pushhub.engine.ports import BodyStore, MessageStore
+    from pushhub.engine.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.model.application import Application
@@ -67,6 +68,7 @@ class WebhooksPosting:
         log: Lists messages.
         repeats: Knows repeated requests.
         event_types: Event types, whose schemas may be enforced.
+        quotas: Bounds what producers post; made when one does.
         telemetry: Counts payloads that do not match their schema.
         clock: Time.
     """
@@ -82,6 +84,7 @@ class WebhooksPosting:
         log: MessageLog,
         repeats: Repeats,
         event_types: EventTypes,
+        quotas: Callable[[], Quotas],
         telemetry: Telemetry,
         clock: Clock,
     ) -> None:
@@ -93,6 +96,7 @@ class WebhooksPosting:
         self._log = log
         self._repeats = repeats
         self._event_types = event_types
+        self._quotas = quotas
         self._telemetry = telemetry
         self._clock = clock
         self._types: ExpiringCache[tuple[EventType | None]] = ExpiringCache(
@@ -115,12 +119,14 @@ class WebhooksPosting:
             NotFound: There is no such application, and the request does not contain one to create.
             Unprocessable: A field breaks a rule.
             Refused: The event id is taken (409).
+            QuotaExceeded: The project posts more than it may.
             Unavailable: The message may or may not have been accepted; post again.
         """
         if NAME.fullmatch(app) is None:
             raise unprocessable("An application's id has letters, digits, hyphens, underscores and dots", "path", "app")
         new = parse_message(body, self._clock.now())
         self._check_payload(project_id, new)
+        self._quotas().take(project_id, 1)
         application = self._application(project_id, app, new.application)
         own = self._accept.next_id()
         first = self._repeats.message(project_id, digest, own) if digest else own

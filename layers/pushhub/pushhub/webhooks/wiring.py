@@ -436,6 +436,7 @@ class Webhooks:
             log=self.listing,
             repeats=self.repeats,
             event_types=ports.event_types,
+            quotas=lambda: self._engine.quotas,
             telemetry=outside.telemetry,
             clock=outside.clock,
         )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.quota import Quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,12 +18,14 @@ class Project:
         name: For display.
         created_at: Epoch milliseconds.
         allowed_targets: Hosts or networks that this project may push to although the egress guard blocks them.
+        quota: How many messages its producers may post; None for as many as the stack allows each project.
     """
 
     project_id: str
     name: str = ""
     created_at: int
     allowed_targets: tuple[str, ...] = ()
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.engine.model.project import Project
+from pushhub.engine.model.quota import Quota
 
 
 def encode_project(project: Project) -> Item:
     """All attributes of a project except its keys."""
-    return {
+    quota = project.quota
+    own = {} if quota is None else {"quota": number(quota.per_second), "quota_burst": number(quota.burst)}
+    return own | {
         "name": text(project.name),
         "created_at": number(project.created_at),
         "allowed_targets": texts(project.allowed_targets),
@@ -22,4 +25,11 @@ def decode_project(item: Item, project_id: str) -> Project:
         name=item["name"]["S"],
         created_at=int(item["created_at"]["N"]),
         allowed_targets=tuple(each["S"] for each in item["allowed_targets"]["L"]),
+        quota=_quota(item),
     )
+
+
+def _quota(item: Item) -> Quota | None:
+    if "quota" not in item:
+        return None
+    return Quota(per_second=int(item["quota"]["N"]), burst=int(item["quota_burst"]["N"]))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.cloud.cache import ExpiringCache
+from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken
+from pushhub.engine.model.quota import Mark
 from pushhub.engine.store._project_items import decode_project, encode_project
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ CACHE_TTL_MS = 30_000
 
 TOTAL_PARTS = 8
 """Number of keys that a queue's total is spread over; one takes 1,000 writes a second."""
+
+MARK_ROUNDS = 5
+"""How often a quota's mark is tried to be moved while others move it past the present."""
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
@@ -189,6 +194,32 @@ class DynamoDBConfigStore:
             ConsistentRead=True,
         )
         return sum(int(each["posted"]["N"]) for each in parts)
+
+    def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
+        """Two conditional updates, as an expression knows no greater of two numbers; the stored mark says which."""
+        key, names = _key(project_id, "QUOTA"), {"#until": "until"}
+        for _ in range(MARK_ROUNDS):
+            condition, after = "attribute_not_exists(#until) OR #until <= :now", ":after"
+            values = {":now": number(now), ":after": number(now + by_us)}
+            if ahead:
+                condition, after = "#until > :now AND #until <= :last", "#until + :by"
+                values = {":now": number(now), ":last": number(now + most_us - by_us), ":by": number(by_us)}
+            try:
+                item = self._table.update(
+                    key,
+                    UpdateExpression=f"SET #until = {after}",
+                    ConditionExpression=condition,
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues=values,
+                )
+            except ConditionRefused as refused:
+                stored = int(refused.stored["until"]["N"]) if refused.stored else 0
+                ahead = stored > now
+                if ahead and stored + by_us > now + most_us:
+                    return Mark(until=stored, moved=False)
+            else:
+                return Mark(until=int(item["until"]["N"]), moved=True)
+        raise Unavailable("moving the mark of a quota")
 
     def _add(self, key: Item, attribute: str, count: int) -> Item:
         return self._table.update(

@@ -13,6 +13,7 @@ from pushhub.hub.wire.mapping import LONGEST_WAIT_S, MAX_FILTERS, MAX_IDENTIFIER
 from pushhub.hub.wire.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    OVER_QUOTA,
     SIGNING_SHOWN,
     SIGNING_WANTED,
     ApiDescription,
@@ -462,6 +463,7 @@ DESCRIPTION = ApiDescription(
                 "What was sent.", properties={"id": _OBJECT_ID, "message_id": _OBJECT_ID}, required=["id", "message_id"]
             ),
             answered={"message": "order:new", "payload": {"order": {"number": "R1"}}, "id": _ID, "message_id": _ID},
+            refusals=OVER_QUOTA,
         ),
         "hub.show_message": Described(answer=ref("HubMessage"), answered=_MESSAGE),
         "hub.handle_message": Described(

@@ -33,6 +33,7 @@ from pushhub.ironmq.wire.subscribers import (
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    OVER_QUOTA,
     SIGNING_SHOWN,
     SIGNING_WANTED,
     ApiDescription,
@@ -518,6 +519,7 @@ DESCRIPTION = ApiDescription(
             sent={"messages": [{"body": "grüß dich"}, {"body": "later", "delay": 60}]},
             answer=_POSTED,
             answered={"ids": [_MESSAGE_ID, "1910848478410441217"], "msg": "Messages put on queue."},
+            refusals=OVER_QUOTA,
         ),
         "ironmq.post_webhook": Described(
             means="The body is the message, whatever it is. Headers `X-Subscribers-NAME` are push headers.",
@@ -525,6 +527,7 @@ DESCRIPTION = ApiDescription(
             request_type="application/octet-stream",
             answer=_POSTED,
             answered=_POSTED_EXAMPLE,
+            refusals=OVER_QUOTA,
         ),
         "ironmq.peek_messages": Described(asked={"n": "10"}, answer=_MESSAGES_SHOWN, answered={"messages": [_MESSAGE]}),
         "ironmq.delete_messages": Described(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pushhub.base.errors import Forbidden, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.base.errors import Forbidden, NotFound, QuotaExceeded, RequestRefused, TooLarge, Unanswerable, Unauthorized
 from pushhub.web.http import MethodNotAllowed
 
 FAULT_MESSAGE = "Internal server error"
@@ -18,6 +18,7 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (MethodNotAllowed, 405),
     (Unanswerable, 406),
     (TooLarge, 413),
+    (QuotaExceeded, 429),
 )
 
 

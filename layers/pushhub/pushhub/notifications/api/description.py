@@ -11,6 +11,7 @@ from pushhub.notifications.wire.publish import ACTIONS
 from pushhub.notifications.wire.subscriptions import COLLECTION_TYPE, SUBSCRIPTION_TYPE
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    OVER_QUOTA,
     ApiDescription,
     Described,
     Named,
@@ -229,6 +230,7 @@ DESCRIPTION = ApiDescription(
                     schema=text(minLength=1, maxLength=255, pattern="^[!-~]+$"),
                 )
             },
+            refusals=OVER_QUOTA,
         ),
         "notifications.create_token": Described(
             means="Nothing is kept for a subscriber before it has connected once.",

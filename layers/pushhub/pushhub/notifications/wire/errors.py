@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Forbidden, Invalid, NotFound, RequestRefused, TooLarge, Unauthorized
+from pushhub.base.errors import Forbidden, Invalid, NotFound, QuotaExceeded, RequestRefused, TooLarge, Unauthorized
 from pushhub.notifications.model.backlog import AlreadyConnected
 from pushhub.web.http import MethodNotAllowed
 
@@ -92,6 +92,7 @@ _KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (DuplicateSubscription, 409, "reliable-notification/Duplicate"),
     (AlreadyConnected, 409, "reliable-notification/Conflict"),
     (TooLarge, 413, "reliable-notification/Too Large"),
+    (QuotaExceeded, 429, "general/tooManyRequests"),
     (SubscriberUnknown, 500, "reliable-notification/Not Found"),
     (BacklogFull, 500, "reliable-notification/Backlog Quota Exceeded"),
     (Invalid, 422, "reliable-notification/Invalid"),

@@ -8,6 +8,7 @@ from typing import Any
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    OVER_QUOTA,
     ApiDescription,
     Described,
     Named,
@@ -422,7 +423,7 @@ _ROUTES: Mapping[str, Described] = {
         answer=_MESSAGE_SHOWN,
         answered=_MESSAGE,
         headers={"Idempotency-Key": Named(means="A repeat with the same key is answered alike and done once.")},
-        refusals={409: "The event id is taken"},
+        refusals={409: "The event id is taken", **OVER_QUOTA},
     ),
     "webhooks.list_messages": Described(
         asked={"limit": "50"}, answer=listed(_MESSAGE_SHOWN), answered=listing(_MESSAGE, _MESSAGE_ID)

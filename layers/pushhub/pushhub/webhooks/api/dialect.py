@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.errors import Conflict, Invalid, NotFound, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.base.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    RequestRefused,
+    TooLarge,
+    Unanswerable,
+    Unauthorized,
+)
 from pushhub.engine.tokens import token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
@@ -27,6 +36,7 @@ _CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (MethodNotAllowed, 405, "method_not_allowed"),
     (Unanswerable, 406, "not_acceptable"),
     (TooLarge, 413, "payload_too_large"),
+    (QuotaExceeded, 429, "too_many_requests"),
     (Invalid, 400, "generic_error"),
 )
 
