@@ -130,6 +130,7 @@ def main() -> None:
         for name, endpoints, hangs in (
             ("nobody", 0, False),
             ("a prompt endpoint", 1, False),
+            ("fifty prompt endpoints", 50, False),
             ("one that hangs", 1, True),
             ("fifty that hang", 50, True),
         ):

@@ -16,11 +16,12 @@ from tests.fakes import FakeWorkQueue, Reply
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.push import AT_ONCE, LONGEST_ATTEMPT_MS, Push
-from pushhub.engine.windows import SLOW_MS
+from pushhub.engine.push import AT_ONCE, LONGEST_ATTEMPT_MS, REFILL_AFTER_MS, Push
+from pushhub.engine.windows import SHARE_OF_A_PROJECT, SLOW_MS
 
 HANGS = "https://hangs.example/in"
 VICTIM = "https://victim.example/in"
+OTHER_PROJECT = "5f0000000000000000000002"
 LONG_ENOUGH_S = 60
 """How long a test waits for what must happen; it fails then."""
 
@@ -66,8 +67,8 @@ def hung_and_victim(hung: int = 1) -> tuple[World, Hung]:
     return world, endpoint
 
 
-def post(world: World, queue: str, count: int = 1) -> None:
-    world.ingest.post(PROJECT, queue, [NewMessage(body=b"x")] * count)
+def post(world: World, queue: str, count: int = 1, *, project: str = PROJECT) -> None:
+    world.ingest.post(project, queue, [NewMessage(body=b"x")] * count)
     world.dispatch_only()
 
 
@@ -191,3 +192,61 @@ def test_a_prompt_subscriber_gets_its_whole_batch_in_one_run(count: int) -> None
         run(world, push, world.push_queue)
     assert len(world.sender.requests_to(VICTIM)) == count
     assert len(world.push_queue) == len(world.retry_queue) == 0
+
+
+def test_a_project_holds_half_of_the_threads_while_another_has_orders() -> None:
+    # Given a project with orders for many prompt subscribers, and another with one, whose attempts all last
+    world, free = World(), threading.Event()
+    held: list[int] = []
+
+    def lasts(_: PushRequest) -> None:
+        assert free.wait(LONG_ENOUGH_S)
+
+    many = subscribers(*(f"https://many.example/{number}" for number in range(80)))
+    world.make_queue("many", many)
+    for each in many:
+        world.sender.script(each.url, Reply(status_code=200, meanwhile=lasts))
+    for name in ("victim", "late"):
+        world.make_queue(name, subscribers(f"https://{name}.example/in"), project=OTHER_PROJECT)
+
+    def lets_the_run_receive(request: PushRequest) -> None:
+        world.clock.advance(ms=REFILL_AFTER_MS)
+        lasts(request)
+
+    def seen(_: PushRequest) -> None:
+        held.append(push._windows.held(PROJECT))
+        free.set()
+
+    world.sender.script("https://victim.example/in", Reply(status_code=200, meanwhile=lets_the_run_receive))
+    world.sender.script("https://late.example/in", Reply(status_code=200, meanwhile=seen))
+    post(world, "many")
+    post(world, "victim", project=OTHER_PROJECT)
+    batch = world.push_queue.receive(limit=1_000)
+    assert len(batch) == 81
+    post(world, "late", project=OTHER_PROJECT)
+    with pushing(world) as push:
+        # When one run works on all that, and receives another order of the other project's meanwhile
+        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+    # Then the project had half of the threads at that time
+    assert held == [SHARE_OF_A_PROJECT]
+    # And in the end all are delivered
+    assert len(world.messages.all_deliveries()) == 82
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+
+
+def test_a_project_that_is_alone_in_a_run_has_all_of_its_threads() -> None:
+    world, together = World(), threading.Barrier(80, timeout=LONG_ENOUGH_S)
+
+    def waits_for_all(_: PushRequest) -> None:
+        together.wait()
+
+    many = subscribers(*(f"https://many.example/{number}" for number in range(80)))
+    world.make_queue("many", many)
+    for each in many:
+        world.sender.script(each.url, Reply(status_code=200, meanwhile=waits_for_all))
+    post(world, "many")
+    batch = world.push_queue.receive(limit=1_000)
+    with pushing(world) as push:
+        # When a run works on its orders, none of which ends before all have begun
+        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}

@@ -236,3 +236,16 @@ def test_ten_that_were_asked_just_now_hold_up_nobody() -> None:
     hanging(known, "p", windows.SLOW_OF_A_PROJECT, 0)
     assert not known.holds_up(("p", "q", "new"), windows.HOLD_MS)
     assert known.holds_up(("p", "q", "new"), windows.HOLD_MS + 1)
+
+
+def test_a_projects_attempts_are_counted_until_they_end_or_their_run_did() -> None:
+    known = Windows()
+    for key in (ONE, OTHER, OTHER, ("another", "q", "one")):
+        known.begin(key, 0)
+    assert (known.held("p"), known.held("another"), known.held("nobody")) == (3, 1, 0)
+    known.end(OTHER, 0, 10)
+    # An end that was told before changes nothing
+    known.end(OTHER, 7, 10)
+    assert known.held("p") == 2
+    known.start_over()
+    assert known.held("p") == 0

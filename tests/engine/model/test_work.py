@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, Message, Ordering
-from pushhub.engine.model.work import PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
+from pushhub.engine.model.work import GROUPS_OF_A_PROJECT, PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
 
 
 def a_message(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str = "s0", **more: object) -> Message:
@@ -98,6 +99,7 @@ def test_packs_hold_every_order_once_in_order_and_stay_small(sizes: Sequence[tup
     for group, text in packs:
         inside = decode_pack(text)
         assert {each.group for each in inside} == {group}
+        assert len({each.addressee for each in inside}) == 1
         assert len(inside) <= PACK_ORDERS
         assert len(inside) == 1 or len(text.encode()) <= PACK_BYTES + 2
     for to in ("a", "b"):
@@ -187,3 +189,19 @@ def test_a_pack_is_filled_to_the_byte() -> None:
     small = [sized(5, 20_000), sized(6, 20_000), sized(7, PACK_BYTES - 40_002), sized(8, PACK_BYTES - 40_001)]
     assert [len(decode_pack(text)) for _, text in pack(small[:3])] == [3]
     assert [len(decode_pack(text)) for _, text in pack([*small[:2], small[3]])] == [2, 1]
+
+
+def test_a_project_is_a_few_groups_however_many_subscribers_it_has() -> None:
+    orders = [
+        WorkOrder(key=DeliveryKey(project, f"u{number % 50}", "1", f"s{number}"), queue="q")
+        for project in ("p", "other")
+        for number in range(1_000)
+    ]
+    shares = Counter(each.group for each in orders)
+    assert {*shares} == {f"{project}.{part}" for project in ("p", "other") for part in range(GROUPS_OF_A_PROJECT)}
+    # And each of them has about as many of its subscribers
+    assert max(shares.values()) < 1.2 * 1_000 / GROUPS_OF_A_PROJECT
+    # Orders for one subscriber are in one of them
+    assert (
+        len({replace(orders[0], key=orders[0].key._replace(message_id=str(number))).group for number in range(9)}) == 1
+    )

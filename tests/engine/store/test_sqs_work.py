@@ -9,7 +9,7 @@ import pytest
 from mypy_boto3_sqs import SQSClient
 from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
-from tests.contract.samples import QUEUE_UID, SUBSCRIBER, full_message, message, order
+from tests.contract.samples import full_message, message, order
 from tests.fakes import FakeClock
 
 from pushhub.base.errors import Unavailable
@@ -72,10 +72,11 @@ def test_a_call_carries_a_mebibyte_at_most(bench: Bench) -> None:
 
 
 def test_each_order_names_its_group_and_delay(bench: Bench) -> None:
-    bench.queue.send([(order(message()), 0), (order(full_message()), 900)])
+    first, second = order(message()), order(full_message())
+    bench.queue.send([(first, 0), (second, 900)])
     ((one, other),) = bench.batches()
-    assert (one["MessageGroupId"], one["DelaySeconds"]) == (f"{QUEUE_UID}.{SUBSCRIBER}", 0)
-    assert (other["MessageGroupId"], other["DelaySeconds"]) == (f"{QUEUE_UID}.any", 900)
+    assert (one["MessageGroupId"], one["DelaySeconds"]) == (first.group, 0)
+    assert (other["MessageGroupId"], other["DelaySeconds"]) == (second.group, 900)
 
 
 def test_only_what_was_left_undone_is_sent_again(bench: Bench) -> None:

@@ -21,7 +21,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
-from pushhub.engine.windows import Key, Windows
+from pushhub.engine.windows import SHARE_OF_A_PROJECT, Key, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,6 +120,12 @@ class _Run:
     def hurried(self) -> bool:
         """Whether orders for slow subscribers belong elsewhere."""
         return self.slow is not None and self.slow is not self.source
+
+    @property
+    def projects(self) -> set[str]:
+        """Projects with orders that wait for a thread or have one."""
+        waiting = {received.order.key.project for received, _ in self.waiting}
+        return waiting | {key[0] for _, key, _ in self.running.values()}
 
     @property
     def busy(self) -> bool:
@@ -227,10 +233,15 @@ class Push:
     def _begin(self, run: _Run) -> None:
         """Begin every attempt for which there is a thread.
 
-        Orders for slow subscribers that may not have one now are put aside.
+        Orders for slow subscribers that may not have one now are put aside. No project has more than its share of the
+        threads while others have orders in the run.
         """
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
+        several = run.hurried and len(run.projects) > 1
+        if several:
+            # Free threads go to whoever has the fewest.
+            run.waiting.sort(key=lambda each: self._windows.held(each[0].order.key.project))
         for received, stored in run.waiting:
             now, key = self._clock.now(), _window_key(received.order)
             slow = self._windows.slow(key, now)
@@ -242,6 +253,8 @@ class Push:
                     aside.append(received)
                 else:
                     self._put_aside(run, received, stored)
+            elif several and self._windows.held(key[0]) >= SHARE_OF_A_PROJECT:
+                still.append((received, stored))
             elif len(run.running) < AT_ONCE and self._windows.admits(key, now):
                 self._windows.begin(key, now)
                 attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms)

@@ -149,7 +149,7 @@ class Wake:
     def _queue(self, entries: Sequence[ScheduleEntry]) -> None:
         sends: list[tuple[WorkQueue, list[WorkOrder]]] = []
         for queue in (self._poll_queue, self._route_queue, self._retry_queue):
-            orders = sorted((each.order for each in entries if self._queue_of(each) is queue), key=_group)
+            orders = sorted((each.order for each in entries if self._queue_of(each) is queue), key=_addressee)
             sends += [(queue, orders[start : start + SLICE]) for start in range(0, len(orders), SLICE)]
         list(self._executor.map(lambda send: send[0].send_packed(send[1]), sends))
         now = self._clock.now()
@@ -166,6 +166,6 @@ class Wake:
         return self._route_queue if self._internal(entry.queue) else self._retry_queue
 
 
-def _group(order: WorkOrder) -> str:
-    """Orders of the same group share SQS messages when they are sent together."""
-    return order.group
+def _addressee(order: WorkOrder) -> tuple[str, str, str]:
+    """Orders for the same subscriber share SQS messages when they are sent together."""
+    return order.addressee

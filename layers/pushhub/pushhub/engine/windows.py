@@ -6,13 +6,14 @@ subscriber starts with one attempt at a time, gets one more with each prompt ans
 back to one when an answer is slow. An execution environment keeps this in memory; at worst it starts learning again.
 
 A project with fifty hanging endpoints must affect the others like a single slow neighbour, so all of its slow
-subscribers share a few attempts. An unknown subscriber of such a project is still tried, but not among orders in a
-hurry: see :meth:`Windows.holds_up`.
+subscribers share a few attempts; one with fifty prompt endpoints must not hold all threads while another waits. An
+unknown subscriber of a project with slow ones is still tried, but not among orders in a hurry: see
+:meth:`Windows.holds_up`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, field
 
 FIRST = 1
@@ -20,6 +21,9 @@ FIRST = 1
 
 MOST = 100
 """Concurrent attempts at a prompt subscriber: as many as there are threads."""
+
+SHARE_OF_A_PROJECT = MOST // 2
+"""Concurrent attempts of a project while another one has orders in the same run: half of the threads."""
 
 SLOW_OF_A_PROJECT = 10
 """Concurrent attempts at all slow subscribers of a project together: a tenth of the threads."""
@@ -69,12 +73,18 @@ class Windows:
     def __init__(self) -> None:
         self._windows: OrderedDict[Key, _Window] = OrderedDict()
         self._under_way: defaultdict[str, set[Key]] = defaultdict(set)
+        self._held: Counter[str] = Counter()
 
     def start_over(self) -> None:
         """Forget all attempts: those that an aborted run began are no longer in progress."""
         for window in self._windows.values():
             window.begun.clear()
         self._under_way.clear()
+        self._held.clear()
+
+    def held(self, project: str) -> int:
+        """Number of a project's attempts in progress."""
+        return self._held[project]
 
     def slow(self, key: Key, now: int) -> bool:
         """Whether a subscriber was slow recently, or is slow now."""
@@ -126,6 +136,7 @@ class Windows:
         """Record that an attempt begins."""
         self._windows.setdefault(key, _Window()).begun.append(now)
         self._under_way[key[0]].add(key)
+        self._held[key[0]] += 1
         self._windows.move_to_end(key)
         if len(self._windows) > KNOWN:
             idle = next((each for each, window in self._windows.items() if not window.begun), None)
@@ -137,6 +148,7 @@ class Windows:
         window = self._windows.setdefault(key, _Window())
         if begun in window.begun:
             window.begun.remove(begun)
+            self._held[key[0]] -= 1
         if not window.begun:
             self._under_way[key[0]].discard(key)
         if now - begun > SLOW_MS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,11 @@ PACK_ORDERS = 10
 
 PACK_BYTES = 60_000
 """Maximum size of a pack of several orders: SQS bills each 64 KB of payload as a request."""
+
+GROUPS_OF_A_PROJECT = 4
+"""Message groups of a project. SQS counts a group as noisy from a tenth of all messages in flight, so that each of a
+project's groups is when the project is alone with its backlog.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +62,19 @@ class WorkOrder:
         }
 
     @property
+    def addressee(self) -> tuple[str, str, str]:
+        """Project, queue generation and subscriber: orders with the same ones may share an SQS message."""
+        return self.key.project, self.key.queue_uid, self.key.subscriber_id
+
+    @property
     def group(self) -> str:
-        """``MessageGroupId``: one per subscriber, so that SQS fair queues keep a slow one from delaying the others."""
-        subscriber = self.key.subscriber_id if self.key.subscriber_id != "*" else "any"
-        # The generation of an internal queue (one with a slash in its name) is the same in every project.
-        project = f"{self.key.project}." if "/" in self.queue else ""
-        return f"{project}{self.key.queue_uid}.{subscriber}"
+        """``MessageGroupId``: the project, and one of a few parts of its subscribers.
+
+        SQS fair queues thus see one neighbour in a project, however many queues it has, and a busy subscriber delays a
+        part of the others of its own project at most (decision 0052).
+        """
+        part = zlib.crc32("/".join(self.addressee).encode()) % GROUPS_OF_A_PROJECT
+        return f"{self.key.project}.{part}"
 
     def encode(self) -> str:
         """The SQS message body (JSON)."""
@@ -197,12 +210,12 @@ def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
     """Pack orders for the same subscriber into shared SQS messages, because SQS bills by message.
 
     Returns:
-        (``MessageGroupId``, SQS message body) of each pack; orders of one group stay in their order.
+        (``MessageGroupId``, SQS message body) of each pack; orders for one subscriber stay in their order.
     """
-    groups: dict[str, list[str]] = {}
+    together: dict[tuple[str, str, str], list[WorkOrder]] = {}
     for order in orders:
-        groups.setdefault(order.group, []).append(order.encode())
-    return [(group, text) for group, texts in groups.items() for text in _packed(texts)]
+        together.setdefault(order.addressee, []).append(order)
+    return [(each[0].group, text) for each in together.values() for text in _packed([order.encode() for order in each])]
 
 
 def _packed(texts: Sequence[str]) -> Iterator[str]:

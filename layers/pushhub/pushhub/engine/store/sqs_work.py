@@ -1,4 +1,4 @@
-"""A work queue on SQS: a standard queue with a message group per subscriber, which makes it fair."""
+"""A work queue on SQS: a standard queue with message groups by project, which make it fair."""
 
 from __future__ import annotations
 
