@@ -17,6 +17,7 @@ from typing import Any
 
 import botocore.client
 from simulation.dynamodb import read_insertion
+from simulation.items import item_bytes
 
 __all__ = ["Meter", "item_bytes", "metered"]
 
@@ -147,28 +148,6 @@ class Meter:
     def _read(self, items: list[dict[str, Any]], *, consistent: bool) -> None:
         for item in items:
             self.units["dynamodb_read_unit"] += max(1, math.ceil(item_bytes(item) / 4096)) * (1 if consistent else 0.5)
-
-
-def item_bytes(item: dict[str, Any]) -> int:
-    """Size of an item as DynamoDB bills it (DynamoDB guide, "item sizes and formats")."""
-    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
-
-
-def _value_bytes(value: dict[str, Any]) -> int:
-    [(kind, content)] = value.items()
-    if kind == "S":
-        return len(content.encode())
-    if kind == "B":
-        return len(content)
-    if kind == "N":
-        return math.ceil(len(content.strip("-0.")) / 2) + 1
-    if kind == "M":
-        return 3 + sum(len(name.encode()) + 1 + _value_bytes(each) for name, each in content.items())
-    if kind in ("SS", "NS"):
-        return 3 + sum(_value_bytes({kind[0]: each}) for each in content)
-    if kind == "L":
-        return 3 + sum(1 + _value_bytes(each) for each in content)
-    return 1
 
 
 @contextmanager

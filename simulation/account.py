@@ -28,15 +28,17 @@ from greenlet import getcurrent
 
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
+from pushhub.engine import queue_reads
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
 from pushhub.web.http import Router
-from simulation.dynamodb import DynamoDB
+from simulation.dynamodb import Change, DynamoDB
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
 from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource, ids_in
-from simulation.scheduler import SECOND, Scheduler
+from simulation.items import Pace
+from simulation.scheduler import SECOND, Scheduler, VirtualFuture
 from simulation.sqs import Chances, Queue, Sqs
 from simulation.storage import S3, Kms, SecretsManager, Sockets
 from simulation.template import Stack
@@ -108,6 +110,7 @@ class Account:
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
         purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their
             age.
+        remembers_reads: Whether environments remember when they read each delivery, which rules excuse them by.
         unqueued: Messages that a person asked a try of and was told 5xx each time: the sweeper may find it.
     """
 
@@ -123,6 +126,7 @@ class Account:
         self.numbers = itertools.count(1)
         self.calls = 0
         self.asked = 0
+        self.remembers_reads = True
         self.troubles: dict[str, list[int]] = defaultdict(list)
         self._circuits = self._waiting = 0
         self._wakes_at = self._woken_at = 0
@@ -324,40 +328,30 @@ class Account:
         """Keys of the stream records that no function has handled yet."""
         return (key for sources in self._streams.values() for source in sources for key in source.partition_keys())
 
+    def paces(self) -> Iterator[tuple[str, Pace]]:
+        """What comes to each partition key of the tables and their indexes, and to each queue, by name."""
+        for table in self.dynamodb.tables.values():
+            for name, writes, reads in table.paces():
+                yield f"units written, {name}", writes
+                yield f"units read, {name}", reads
+        for queue in self.queues.values():
+            yield f"messages sent, {queue.name}", queue.sent
+            yield f"requests, {queue.name}", queue.requests
+
     def _lag_ms(self) -> int:
         worst = self.weather.worst(Kind.LAG, self.scheduler.now)
         return self.random.randrange(5, 60) if not worst else self.random.randrange(round(worst * 1000))
 
-    def _changed(self, table: str, before: Item | None, after: Item | None, expired: bool) -> None:
+    def _changed(self, change: Change) -> None:
+        table, before, after = change.table, change.before, change.after
         for told in self.written:
             told(table, before, after)
         if table == "ScheduleTable":
             self._note_waits(before, after)
-        if table not in self._streams or before == after:
-            return
-        image = after if after is not None else before or {}
-        name = "INSERT" if before is None else "REMOVE" if after is None else "MODIFY"
-        stream: dict[str, Any] = {
-            "ApproximateCreationDateTime": self.now_ms() // 1000,
-            "Keys": {"pk": image["pk"], "sk": image["sk"]},
-            "SequenceNumber": f"{next(self._sequence):021d}",
-            "StreamViewType": "NEW_AND_OLD_IMAGES",
-        }
-        if before is not None:
-            stream["OldImage"] = _streamed(before)
-        if after is not None:
-            stream["NewImage"] = _streamed(after)
-        record: dict[str, Any] = {
-            "eventID": stream["SequenceNumber"],
-            "eventName": name,
-            "eventSource": "aws:dynamodb",
-            "eventSourceARN": f"arn:aws:dynamodb:us-east-1:000000000000:table/{table}/stream/2026-11-20T00:00:00.000",
-            "dynamodb": stream,
-        }
-        if expired:
-            record["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
-        for source in self._streams[table]:
-            source.written(record)
+        if table in self._streams and before != after:
+            number = next(self._sequence)
+            for source in self._streams[table]:
+                source.written(change, number)
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -379,6 +373,7 @@ class Account:
         with contextmanager(_patched)(
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
+                (queue_reads, "Future", lambda: VirtualFuture(self.scheduler)),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (
@@ -417,22 +412,6 @@ def _environment() -> Environment:
     """The execution environment that the current task runs in."""
     environment: Environment = getcurrent().environment  # type: ignore[attr-defined]
     return environment
-
-
-def _streamed(item: Item) -> Item:
-    """An item as a stream record has it: bytes as base64."""
-    return {name: _streamed_value(value) for name, value in item.items()}
-
-
-def _streamed_value(value: Any) -> Any:
-    ((kind, content),) = value.items()
-    if kind == "B":
-        return {"B": base64.b64encode(content).decode()}
-    if kind == "M":
-        return {"M": _streamed(content)}
-    if kind == "L":
-        return {"L": [_streamed_value(each) for each in content]}
-    return value
 
 
 class Lambda:

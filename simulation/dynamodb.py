@@ -8,19 +8,28 @@ this model too.
 from __future__ import annotations
 
 import bisect
+import math
 import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from simulation.expressions import Item, condition, found_at, key_values, plain, update
+from simulation.items import Pace, item_bytes, pack, unpack
 
 PAGE_BYTES = 1_000_000
 """A page of a query or scan ends at 1 MB."""
+
+WRITE_UNIT_BYTES, READ_UNIT_BYTES = 1_024, 4_096
+"""What a unit of capacity writes, or reads consistently; read eventually consistent it costs half."""
+
+IndexKey = tuple[Any, tuple[Any, tuple[Any, Any]]]
+"""Partition of an index, and the place there: by sort key, then by the item's own keys."""
 
 _INSERTION = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
 _ATTRIBUTE = re.compile(r"'([^']+)': \?")
@@ -41,10 +50,16 @@ def read_insertion(statement: str, parameters: Sequence[Any]) -> tuple[str, Item
     Raises:
         ValueError: It is another.
     """
+    table, names = _insertion(statement)
+    return table, dict(zip(names, parameters, strict=True))
+
+
+@cache
+def _insertion(statement: str) -> tuple[str, Sequence[str]]:
     found = _INSERTION.fullmatch(statement)
     if found is None:
         raise ValueError(statement)
-    return found[1], dict(zip(_ATTRIBUTE.findall(found[2]), parameters, strict=True))
+    return found[1], _ATTRIBUTE.findall(found[2])
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,13 @@ class Index:
     attributes: tuple[str, ...] | None = ()
     local: bool = False
 
+    def shown(self, item: Item) -> Item:
+        """What it has of an item."""
+        if self.attributes is None:
+            return item
+        kept = {"pk", "sk", self.partition, self.sort, *self.attributes}
+        return {name: value for name, value in item.items() if name in kept}
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -83,42 +105,112 @@ class Schema:
     ttl: str | None = None
 
 
+@dataclass(slots=True)
+class Change:
+    """A change of an item.
+
+    Attributes:
+        table: Its table.
+        before: The item as it was; None when there was none.
+        after: The item as it is; None when it is gone.
+        packed_before: The first of them, packed; empty for none.
+        packed_after: The other one.
+        expired: Whether its time to live made it.
+    """
+
+    table: str
+    before: Item | None
+    after: Item | None
+    packed_before: bytes
+    packed_after: bytes
+    expired: bool
+
+    def packed_only(self) -> Change:
+        """The same, for keeping."""
+        return Change(self.table, None, None, self.packed_before, self.packed_after, self.expired)
+
+
+Changed = Callable[[Change], None]
+
+
 class _Sorted:
-    """Items of one partition in the order of their sort keys."""
+    """Items of one partition, packed; in the order of their sort keys for whoever reads them."""
+
+    __slots__ = ("_order", "items")
 
     def __init__(self) -> None:
-        self.keys: list[Any] = []
-        self.items: dict[Any, Item] = {}
+        self.items: dict[Any, bytes] = {}
+        self._order: list[Any] | None = None
 
-    def put(self, key: Any, item: Item) -> None:
+    def put(self, key: Any, packed: bytes) -> None:
         if key not in self.items:
-            bisect.insort(self.keys, key)
-        self.items[key] = item
+            self._order = None
+        self.items[key] = packed
 
     def remove(self, key: Any) -> None:
         if self.items.pop(key, None) is not None:
-            del self.keys[bisect.bisect_left(self.keys, key)]
+            self._order = None
+
+    def keys(self) -> list[Any]:
+        """In order. They are brought into it when they are read: most partitions are written much and read little."""
+        if self._order is None:
+            self._order = sorted(self.items)
+        return self._order
+
+    def read(self, after: Any = None, *, backwards: bool = False) -> Iterator[Item]:
+        """Its items in order, from behind a key on."""
+        keys = self.keys()
+        if backwards:
+            rest = range((len(keys) if after is None else bisect.bisect_left(keys, after)) - 1, -1, -1)
+        else:
+            rest = range(0 if after is None else bisect.bisect_right(keys, after), len(keys))
+        for place in rest:
+            yield unpack(self.items[keys[place]])
 
 
 @dataclass
 class _Late:
-    """An index, and changes it does not show yet."""
+    """An index, and changes it does not show yet.
+
+    Attributes:
+        coming: When each is shown (epoch milliseconds), the key that the item leaves, the one it takes, and the item.
+        writes: Units written to each partition.
+        reads: Units read from each partition.
+    """
 
     index: Index
     partitions: dict[Any, _Sorted] = field(default_factory=dict)
-    coming: deque[tuple[int, Item | None, Item | None]] = field(default_factory=deque)
+    coming: deque[tuple[int, IndexKey | None, IndexKey | None, bytes]] = field(default_factory=deque)
+    writes: Pace = field(default_factory=Pace)
+    reads: Pace = field(default_factory=Pace)
+
+    def change(self, change: Change, now_ms: int, lag_ms: int) -> None:
+        before, after = change.before, change.after
+        left, taken = self.key(before), self.key(after)
+        # An index shows changes of a table in their order.
+        shows_at = max(now_ms + lag_ms, self.coming[-1][0] if self.coming else 0)
+        self.coming.append((shows_at, left, taken, change.packed_after))
+        self.catch_up(now_ms)
+        if left != taken:
+            written = [left, taken]
+        else:
+            written = [taken] if self.index.shown(before or {}) != self.index.shown(after or {}) else []
+        for key in written:
+            if key is not None:
+                self.writes.add(readable(key[0]), now_ms)
 
     def catch_up(self, now_ms: int) -> None:
         while self.coming and self.coming[0][0] <= now_ms:
-            _, before, after = self.coming.popleft()
-            if before is not None and (key := self._key(before)) is not None:
-                self.partitions[key[0]].remove(key[1])
-            if after is not None and (key := self._key(after)) is not None:
-                self.partitions.setdefault(key[0], _Sorted()).put(key[1], after)
+            _, left, taken, packed = self.coming.popleft()
+            if left is not None:
+                self.partitions[left[0]].remove(left[1])
+            if taken is not None:
+                self.partitions.setdefault(taken[0], _Sorted()).put(taken[1], packed)
 
-    def _key(self, item: Item) -> tuple[Any, Any] | None:
+    def key(self, item: Item | None) -> IndexKey | None:
+        """Partition and place of an item in the index; None when it is not in it."""
         index = self.index
-        if index.partition not in item or index.sort not in item:
+        if item is None or index.partition not in item or index.sort not in item:
             return None
         own = plain(item["pk"]), plain(item["sk"])
         return plain(item[index.partition]), (plain(item[index.sort]), own)
@@ -131,7 +223,11 @@ class Table:
         schema: Its keys and indexes.
         now_ms: DynamoDB's own clock, epoch milliseconds.
         lag_ms: How late an index is with the write just made, milliseconds.
-        changed: Told of each change: the item before and after, and whether its time to live made it.
+        changed: Told of each change.
+
+    Attributes:
+        writes: Units written to each partition.
+        reads: Units read from each partition.
     """
 
     def __init__(
@@ -140,79 +236,148 @@ class Table:
         *,
         now_ms: Callable[[], int],
         lag_ms: Callable[[], int],
-        changed: Callable[[str, Item | None, Item | None, bool], None],
+        changed: Changed,
     ) -> None:
         self.schema = schema
+        self.writes, self.reads = Pace(), Pace()
         self._now_ms = now_ms
         self._lag_ms = lag_ms
         self._changed = changed
         self._partitions: dict[Any, _Sorted] = {}
         self._late = {each.name: _Late(each) for each in schema.indexes}
+        self._expires_at = math.inf
 
     def item(self, key: Item) -> Item | None:
         """An item as it is."""
+        packed = self._packed(key)
+        return unpack(packed) if packed else None
+
+    def get(self, key: Item, more: Mapping[str, Any]) -> Item | None:
+        """An item as it is, read for somebody."""
+        packed = self._packed(key)
+        item = unpack(packed) if packed else None
+        # Packed it is larger than as DynamoDB counts, so most are not counted.
+        size = item_bytes(item) if item and len(packed) > READ_UNIT_BYTES else len(packed)
+        self.count_read(key["pk"], size, more, None)
+        return item
+
+    def _packed(self, key: Item) -> bytes:
         partition = self._partitions.get(plain(key["pk"]))
-        return partition.items.get(plain(key["sk"])) if partition else None
+        return partition.items.get(plain(key["sk"]), b"") if partition else b""
 
-    def store(self, item: Item) -> None:
-        """Put an item whole."""
-        before = self.item(item)
-        self._partitions.setdefault(plain(item["pk"]), _Sorted()).put(plain(item["sk"]), item)
-        self._tell(before, item, expired=False)
+    def store(self, item: Item, *, cost: int = 1) -> None:
+        """Put an item whole; a transaction's write costs twice."""
+        sort = plain(item["sk"])
+        partition = self._partitions.setdefault(plain(item["pk"]), _Sorted())
+        old, packed = partition.items.get(sort, b""), pack(item)
+        partition.put(sort, packed)
+        if self.schema.ttl in item:
+            self._expires_at = min(self._expires_at, plain(item[self.schema.ttl]))
+        before = unpack(old) if old else None
+        self.count_write(item, cost * max(_write_units(old, before), _write_units(packed, item)))
+        self._tell(Change(self.schema.name, before, item, old, packed, expired=False))
 
-    def drop(self, key: Item, *, expired: bool = False) -> Item | None:
-        """Remove an item."""
-        before = self.item(key)
-        if before is not None:
-            partition = self._partitions[plain(key["pk"])]
+    def drop(self, key: Item, *, expired: bool = False, cost: int = 1) -> Item | None:
+        """Remove an item. What its time to live does costs nothing."""
+        partition = self._partitions.get(plain(key["pk"]))
+        old = self._packed(key)
+        before: Item | None = unpack(old) if old else None
+        if not expired:
+            self.count_write(key, cost * _write_units(old, before))
+        if partition is not None and before is not None:
             partition.remove(plain(key["sk"]))
-            if not partition.keys:
+            if not partition.items:
                 del self._partitions[plain(key["pk"])]
-            self._tell(before, None, expired=expired)
+            self._tell(Change(self.schema.name, before, None, old, b"", expired=expired))
         return before
+
+    def count_write(self, key: Item, units: float = 1) -> None:
+        """Count what a write costs its partition; one that is refused costs as well."""
+        self.writes.add(readable(plain(key["pk"])), self._now_ms(), units)
+
+    def count_read(self, partition: Any, size: int, more: Mapping[str, Any], index: Index | None) -> None:
+        """Count what reading so many bytes costs a partition, of the table or of an index."""
+        units = max(1, math.ceil(size / READ_UNIT_BYTES))
+        reads = self.reads if index is None else self._late[index.name].reads
+        reads.add(readable(plain(partition)), self._now_ms(), units if more.get("ConsistentRead") else units / 2)
 
     def everything(self) -> Iterator[Item]:
         """All items, those of one partition together."""
-        for each in list(self._partitions.values()):
-            for key in list(each.keys):
-                if key in each.items:
-                    yield each.items[key]
+        for partition in list(self._partitions.values()):
+            for key in partition.keys():  # noqa: SIM118 (not a dictionary's)
+                if key in partition.items:
+                    yield unpack(partition.items[key])
 
-    def partition(self, value: Any) -> Sequence[Item]:
-        """The items of a partition in order."""
-        found = self._partitions.get(plain(value))
-        return [found.items[each] for each in found.keys] if found else []
+    def read(
+        self, partition: Any, index: Index | None = None, *, after: Item | None = None, backwards: bool = False
+    ) -> Iterator[Item]:
+        """The items of a partition, of the table or as an index shows them, in order, from behind one on."""
+        if index is None:
+            found = self._partitions.get(plain(partition))
+            place: Any = after and plain(after["sk"])
+        else:
+            late = self._late[index.name]
+            late.catch_up(self._now_ms())
+            found = late.partitions.get(plain(partition))
+            key = late.key(after)
+            place = key and key[1]
+        return found.read(place, backwards=backwards) if found else iter(())
 
-    def indexed(self, name: str, value: Any) -> Sequence[tuple[Any, Item]]:
-        """What an index shows of a partition, in order, each with its place."""
-        late = self._late[name]
-        late.catch_up(self._now_ms())
-        found = late.partitions.get(plain(value))
-        return [(each, found.items[each]) for each in found.keys] if found else []
+    def segment(self, number: int, count: int, *, after: Item | None = None) -> Iterator[Item]:
+        """One of so many parts of the table, from behind an item on."""
+        # Items come in the order their partitions were made. Where the item to start from is gone, nothing follows.
+        waits_for = after and (plain(after["pk"]), plain(after["sk"]))
+        for own, partition in self._partitions.items():
+            if count > 1 and zlib.crc32(own) % count != number:
+                continue
+            for key in partition.keys():  # noqa: SIM118
+                if waits_for is None:
+                    yield unpack(partition.items[key])
+                elif waits_for == (own, key):
+                    waits_for = None
 
     def expire(self, chosen: Callable[[], bool]) -> int:
         """Remove some of the items whose time to live is over; how many."""
         attribute, now_s = self.schema.ttl, self._now_ms() // 1000
-        if attribute is None:
+        if attribute is None or self._expires_at >= now_s:
             return 0
-        old = [each for each in self.everything() if attribute in each and plain(each[attribute]) < now_s]
+        old, self._expires_at = [], math.inf
+        for each in self.everything():
+            if attribute in each:
+                expires_at = plain(each[attribute])
+                self._expires_at = min(self._expires_at, expires_at)
+                if expires_at < now_s:
+                    old.append(each)
         gone = [each for each in old if chosen()]
         for each in gone:
             self.drop(each, expired=True)
         return len(gone)
 
-    def _tell(self, before: Item | None, after: Item | None, *, expired: bool) -> None:
+    def paces(self) -> Iterator[tuple[str, Pace, Pace]]:
+        """Name, writes and reads of the table and of each index."""
+        yield self.schema.name, self.writes, self.reads
+        for name, late in self._late.items():
+            yield f"{self.schema.name}, index {name}", late.writes, late.reads
+
+    def _tell(self, change: Change) -> None:
         now = self._now_ms()
         for late in self._late.values():
             index = late.index
-            if not any(each and index.partition in each and index.sort in each for each in (before, after)):
-                continue
-            shows_at = now if index.local else now + self._lag_ms()
-            if late.coming:
-                # An index shows changes of a table in their order.
-                shows_at = max(shows_at, late.coming[-1][0])
-            late.coming.append((shows_at, before, after))
-        self._changed(self.schema.name, before, after, expired)
+            if any(each and index.partition in each and index.sort in each for each in (change.before, change.after)):
+                late.change(change, now, 0 if index.local else self._lag_ms())
+        self._changed(change)
+
+
+def _write_units(packed: bytes, item: Item | None) -> int:
+    """What an item costs to write: 1 KB each. Packed it is larger than as DynamoDB counts, so most are not counted."""
+    if item is None or len(packed) <= WRITE_UNIT_BYTES:
+        return 1
+    return math.ceil(item_bytes(item) / WRITE_UNIT_BYTES)
+
+
+def readable(key: Any) -> str:
+    """A key's value as it is told."""
+    return key.decode(errors="replace") if isinstance(key, bytes) else str(key)
 
 
 class DynamoDB:
@@ -234,16 +399,17 @@ class DynamoDB:
         now_ms: Callable[[], int],
         lag_ms: Callable[[], int] = lambda: 0,
         undone: Callable[[], bool] = lambda: False,
-        changed: Callable[[str, Item | None, Item | None, bool], None] = lambda *_: None,
+        changed: Changed = lambda _: None,
     ) -> None:
         self._now_ms = now_ms
         self._undone = undone
         self.tables = {each.name: Table(each, now_ms=now_ms, lag_ms=lag_ms, changed=changed) for each in schemas}
         self._tokens: dict[str, int] = {}
 
-    def get_item(self, *, TableName: str, Key: Item, **_: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
+    def get_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
         """GetItem, consistent."""
-        item = self.tables[TableName].item(Key)
+        table = self.tables[TableName]
+        item = table.get(Key, more)
         return {} if item is None else {"Item": item}
 
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
@@ -273,8 +439,8 @@ class DynamoDB:
         ((name, asked),) = RequestItems.items()
         table = self.tables[name]
         rest = [each for each in asked["Keys"] if self._undone()]
-        found = [table.item(each) for each in asked["Keys"] if each not in rest]
-        answer: dict[str, Any] = {"Responses": {name: [each for each in found if each is not None]}}
+        items = [table.get(each, asked) for each in asked["Keys"] if each not in rest]
+        answer: dict[str, Any] = {"Responses": {name: [each for each in items if each is not None]}}
         return answer | ({"UnprocessedKeys": {name: {**asked, "Keys": rest}}} if rest else {})
 
     def batch_write_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
@@ -302,6 +468,7 @@ class DynamoDB:
         if self._undone():
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
         if table.item(item) is not None:
+            table.count_write(item)
             return {"Error": {"Code": "DuplicateItem"}, "TableName": name}
         table.store(item)
         return {"TableName": name}
@@ -321,11 +488,13 @@ class DynamoDB:
         for kind, write in writes:
             table = self.tables[write["TableName"]]
             if kind == "Put":
-                table.store(write["Item"])
+                table.store(write["Item"], cost=2)
             elif kind == "Update":
-                table.store(self._updated(table, write["Key"], write["UpdateExpression"], write))
+                table.store(self._updated(table, write["Key"], write["UpdateExpression"], write), cost=2)
             elif kind == "Delete":
-                table.drop(write["Key"])
+                table.drop(write["Key"], cost=2)
+            else:
+                table.count_write(write["Key"], 2)
         self._tokens[ClientRequestToken] = now
         return {}
 
@@ -334,63 +503,55 @@ class DynamoDB:
         table = self.tables[TableName]
         names, values = _named(more)
         _, partition = key_values(KeyConditionExpression, names, values)
-        holds = condition(KeyConditionExpression)
         index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
-        if index is None:
-            placed = [((plain(each["sk"]),), each) for each in table.partition(partition)]
-        else:
-            placed = list(table.indexed(index.name, partition))
-        backwards = more.get("ScanIndexForward") is False
-        placed = placed[::-1] if backwards else placed
-        start = more.get("ExclusiveStartKey")
-        if start is not None:
-            after = _place(start, index)
-            placed = [each for each in placed if (each[0] < after if backwards else each[0] > after)]
-        found = [each for _, each in placed if holds(each, names, values)]
-        return self._page(found, index, more)
+        items = table.read(
+            partition,
+            index,
+            after=more.get("ExclusiveStartKey"),
+            backwards=more.get("ScanIndexForward") is False,
+        )
+        answer, page = self._page(_range(items, KeyConditionExpression, names, values), index, more)
+        size = sum(item_bytes(each if index is None else index.shown(each)) for each in page)
+        table.count_read(partition, size, more, index)
+        return answer
 
     def scan(self, *, TableName: str, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Scan of a table, or of a segment of it."""
-        segment, segments = more.get("Segment", 0), more.get("TotalSegments", 1)
-        items = [
-            each
-            for each in self.tables[TableName].everything()
-            if segments == 1 or zlib.crc32(plain(each["pk"])) % segments == segment
-        ]
-        start = more.get("ExclusiveStartKey")
-        if start is not None:
-            # Items come in the order their partitions were made; where that of the start was, those behind it follow.
-            marks = [(plain(each["pk"]), plain(each["sk"])) for each in items]
-            mark = plain(start["pk"]), plain(start["sk"])
-            items = items[marks.index(mark) + 1 :] if mark in marks else []
-        return self._page(items, None, more)
+        """Scan of a table, or of a segment of it; it is not counted for any key."""
+        table = self.tables[TableName]
+        items = table.segment(more.get("Segment", 0), more.get("TotalSegments", 1), after=more.get("ExclusiveStartKey"))
+        return self._page(items, None, more)[0]
 
-    def _page(self, found: Sequence[Item], index: Index | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    def _page(
+        self, items: Iterator[Item], index: Index | None, more: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Sequence[Item]]:
+        """The answer that a page of some items makes, and the page."""
         names, values = _named(more)
-        limit, size, page = more.get("Limit", len(found)), 0, []
-        for each in found[:limit]:
+        page: list[Item] = []
+        limit, size, ends = more.get("Limit"), 0, True
+        for each in items:
+            if len(page) == limit or size >= PAGE_BYTES:
+                ends = False
+                break
             size += _size(each)
             page.append(each)
-            if size >= PAGE_BYTES:
-                break
         answer: dict[str, Any] = {}
-        if page and (len(page) < len(found) or ("Limit" in more and len(page) == limit)):
+        if page and (not ends or len(page) == limit):
             last = page[-1]
             attributes = ("pk", "sk") if index is None else ("pk", "sk", index.partition, index.sort)
             answer["LastEvaluatedKey"] = {each: last[each] for each in attributes}
+        found = page
         if "FilterExpression" in more:
             holds = condition(more["FilterExpression"])
-            page = [each for each in page if holds(each, names, values)]
+            found = [each for each in found if holds(each, names, values)]
         if more.get("Select") == "COUNT":
-            return answer | {"Count": len(page)}
-        if index is not None and index.attributes is not None:
-            kept = {"pk", "sk", index.partition, index.sort, *index.attributes}
-            page = [{name: value for name, value in each.items() if name in kept} for each in page]
+            return answer | {"Count": len(found)}, page
+        if index is not None:
+            found = [index.shown(each) for each in found]
         if "ProjectionExpression" in more:
             wanted = [each.strip() for each in more["ProjectionExpression"].split(",")]
             wanted = [names.get(each, each) for each in wanted]
-            page = [{name: value for name, value in each.items() if name in wanted} for each in page]
-        return answer | {"Items": page, "Count": len(page)}
+            found = [{name: value for name, value in each.items() if name in wanted} for each in found]
+        return answer | {"Items": found, "Count": len(found)}, page
 
     @staticmethod
     def _holds(table: Table, key: Item, more: Mapping[str, Any]) -> bool:
@@ -421,10 +582,15 @@ def _key_of(kind: str, write: Mapping[str, Any]) -> Item:
     return item
 
 
-def _place(key: Item, index: Index | None) -> tuple[Any, ...]:
-    if index is None:
-        return (plain(key["sk"]),)
-    return plain(key[index.sort]), (plain(key["pk"]), plain(key["sk"]))
+def _range(items: Iterator[Item], text: str, names: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Item]:
+    """Those for which a key condition holds: they lie together."""
+    holds, began = condition(text), False
+    for each in items:
+        if holds(each, names, values):
+            began = True
+            yield each
+        elif began:
+            return
 
 
 def _size(item: Item) -> int:

@@ -7,6 +7,7 @@ simulated services, and runs the handler that is deployed.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import re
 import zlib
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from random import Random
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +30,9 @@ from pushhub.cloud.settings import Settings
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime_hub
 from pushhub.runtime.hub import Pushhub
-from simulation.dynamodb import service_error
+from simulation.dynamodb import Change, service_error
+from simulation.expressions import Item
+from simulation.items import unpack
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import Queue, Stored
 from simulation.template import ROOT, FunctionSettings, QueueEvents, StreamEvents
@@ -275,7 +279,8 @@ class Environment:
                 for told in account.sweeps:
                     told(entry["MessageBody"])
         account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
-        self._read(operation, parameters)
+        if account.remembers_reads:
+            self._read(operation, parameters)
         return real(**parameters)
 
     def _in_weather(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
@@ -523,18 +528,69 @@ class QueueSource:
             self._changed(self._account.now_ms())
 
 
+@dataclass(slots=True)
+class Streamed:
+    """A record that a stream keeps.
+
+    Attributes:
+        change: What it tells of, packed only.
+        number: Its number among all.
+        at_ms: When it was written, epoch milliseconds.
+        partition_key: Of the item.
+    """
+
+    change: Change
+    number: int
+    at_ms: int
+    partition_key: str
+
+    def record(self) -> dict[str, Any]:
+        """As a function gets it: bytes as base64."""
+        change = self.change
+        before, after = (unpack(each) if each else None for each in (change.packed_before, change.packed_after))
+        for image in (before, after):
+            _encode_bytes(image or {})
+        return _record(change, self.number, self.at_ms, before, after)
+
+
+def _record(change: Change, number: int, at_ms: int, before: Item | None, after: Item | None) -> dict[str, Any]:
+    image = after or before or {}
+    stream: dict[str, Any] = {
+        "ApproximateCreationDateTime": at_ms // 1000,
+        "Keys": {"pk": image["pk"], "sk": image["sk"]},
+        "SequenceNumber": f"{number:021d}",
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }
+    if before is not None:
+        stream["OldImage"] = before
+    if after is not None:
+        stream["NewImage"] = after
+    record: dict[str, Any] = {
+        "eventID": stream["SequenceNumber"],
+        "eventName": "INSERT" if before is None else "REMOVE" if after is None else "MODIFY",
+        "eventSource": "aws:dynamodb",
+        "eventSourceARN": (
+            f"arn:aws:dynamodb:us-east-1:000000000000:table/{change.table}/stream/2026-11-20T00:00:00.000"
+        ),
+        "dynamodb": stream,
+    }
+    if change.expired:
+        record["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+    return record
+
+
 @dataclass
 class Shard:
     """What a stream keeps of some partition keys.
 
     Attributes:
-        records: Stream records not handled yet, with when they were written (epoch milliseconds).
+        records: Stream records not handled yet.
         working: Whether a batch of it is being handled.
         tries: Failed tries of the batch at its front.
         size: Records at most in its next batch: halved when one fails, until they are through.
     """
 
-    records: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
+    records: deque[Streamed] = field(default_factory=deque)
     working: bool = False
     tries: int = 0
     size: int = 0
@@ -556,15 +612,16 @@ class StreamSource:
 
     def partition_keys(self) -> Iterator[str]:
         """Partition keys of the records that are not handled yet."""
-        return (record["dynamodb"]["Keys"]["pk"]["S"] for each in self._shards for _, record in each.records)
+        return (record.partition_key for each in self._shards for record in each.records)
 
-    def written(self, record: dict[str, Any]) -> None:
-        """A record was written to the stream."""
-        if not self._events.takes(record):
+    def written(self, change: Change, number: int) -> None:
+        """A change was written to the stream, as its record of this number."""
+        at_ms = self._account.now_ms()
+        if not self._events.takes(_record(change, number, at_ms, change.before, change.after)):
             return
-        key = record["dynamodb"]["Keys"]["pk"]["S"]
-        shard = self._shards[zlib.crc32(key.encode()) % len(self._shards)]
-        shard.records.append((self._account.now_ms(), record))
+        record = Streamed(change.packed_only(), number, at_ms, (change.after or change.before or {})["pk"]["S"])
+        shard = self._shards[zlib.crc32(record.partition_key.encode()) % len(self._shards)]
+        shard.records.append(record)
         if not shard.working:
             shard.working = True
             window = self._events.window_s * SECOND
@@ -576,14 +633,13 @@ class StreamSource:
         account = self._account
         while shard.records:
             now_ms = account.now_ms()
-            while shard.records and now_ms - shard.records[0][0] > STREAM_KEEPS_MS:
-                _, record = shard.records.popleft()
-                account.purged.update(ids_in(record["dynamodb"]["Keys"]["pk"]["S"]))
+            while shard.records and now_ms - shard.records[0].at_ms > STREAM_KEEPS_MS:
+                account.purged.update(ids_in(shard.records.popleft().partition_key))
                 account.telemetry.count("StreamRecordsTrimmed")
             size = min(len(shard.records), shard.size or self._events.batch)
             if not size:
                 break
-            batch = [shard.records[index][1] for index in range(size)]
+            batch = [each.record() for each in islice(shard.records, size)]
             try:
                 self._function.invoke({"Records": batch})
             except RunFailed:
@@ -600,3 +656,14 @@ class StreamSource:
             for _ in range(size):
                 shard.records.popleft()
         shard.working = False
+
+
+def _encode_bytes(item: Item) -> None:
+    for value in item.values():
+        if "B" in value:
+            value["B"] = base64.b64encode(value["B"]).decode()
+        elif "M" in value:
+            _encode_bytes(value["M"])
+        elif "L" in value:
+            for each in value["L"]:
+                _encode_bytes({"": each})

@@ -1,20 +1,25 @@
 """One outage, as large as is asked for: ``python -m simulation.outage``.
 
-What is in flight, how late tries are, what is written, how long it takes to drain.
+What is in flight, how late tries are, what is written, to which keys, how long it takes to drain.
 
-No weather: all of the endpoints of a queue are down from the start, for some hours, while messages are posted. The
+No weather: all of the endpoints of a queue are down from the start, for some time, while messages are posted. The
 services, the functions and the hub's code are those of every other simulation; nothing is watched but counts, so that a
-million deliveries fit into memory.
+million deliveries fit into memory. It tells now and then how far it is, and what it has counted also when it is ended
+(by a signal, or ``--minutes``).
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
+import resource
+import signal
 import sys
 import time
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -32,8 +37,13 @@ from simulation.weather import HOUR, MINUTE, Weather
 
 POSTED_AT_ONCE = 100
 CIRCUIT = Circuit(failures=20, disable_after_s=None)
-LIMIT_IN_FLIGHT = 120_000
-WAIT_WATCHED = ("PushQueue", "RetryQueue", "ErrorsQueue")
+WAIT_WATCHED = ("PushQueue", "RetryQueue", "SlowQueue", "ErrorsQueue")
+
+TELLS_EACH_S = 20
+"""Seconds of this machine between two lines about how far it is."""
+
+LONGEST_HOURS = 72
+"""Simulated hours after which it ends, whatever is left."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +62,8 @@ class Outage:
 
     messages: int = 10_000
     subscribers: int = 100
-    posted_within_s: int = 1_800
-    lasts_s: int = 3_000
+    posted_within_s: int = 600
+    lasts_s: int = 1_800
     retries_delay_s: int = 3_600
     circuit: bool = False
     answers_in_s: float = 0.1
@@ -64,21 +74,31 @@ class Watch:
     """What is counted.
 
     Attributes:
-        due: When each delivery that was tried is due next, epoch milliseconds.
-        late: Tries by how many whole seconds they came after their time.
+        accepted_at: When each message was stored, epoch milliseconds.
+        due: When each delivery is due next, epoch milliseconds, 0 when it is not: by message, in the order of the
+            subscribers.
+        first: First tries by how many whole seconds after their message they came.
+        late: Further tries by how many whole seconds they came after their time, by the ten minutes in which they came
+            (counted from the end of the outage).
         tries: By whether the endpoints were down.
         delivered_at: Deliveries that arrived, by the minute, counted from the end of the outage.
-        writes: Items written or deleted, by table.
-        most: The most messages in flight at a time, by queue and by minute.
+        last_at: When the last one arrived, microseconds.
+        waiting: The most messages that were in each queue, looked at each minute.
     """
 
-    due: dict[tuple[str, str], int] = field(default_factory=dict)
-    late: Counter[int] = field(default_factory=Counter)
+    accepted_at: dict[str, int] = field(default_factory=dict)
+    due: dict[str, array[int]] = field(default_factory=dict)
+    first: Counter[int] = field(default_factory=Counter)
+    late: dict[int, Counter[int]] = field(default_factory=dict)
     tries: Counter[str] = field(default_factory=Counter)
     delivered_at: Counter[int] = field(default_factory=Counter)
-    writes: Counter[str] = field(default_factory=Counter)
-    most: dict[str, int] = field(default_factory=dict)
+    last_at: int = 0
     waiting: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def arrived(self) -> int:
+        """Deliveries so far."""
+        return self.tries["well"]
 
 
 class Everywhere:
@@ -99,27 +119,44 @@ class Everywhere:
 
     def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
         """A request."""
-        now, watch = self._account.scheduler.now, self._watch
+        now, now_ms, watch = self._account.scheduler.now, self._account.now_ms(), self._watch
         headers = {name.lower(): value for name, value in request.headers.items()}
-        key = headers["iron-message-id"], headers["iron-subscriber-name"]
-        due = watch.due.get(key)
-        if due is not None:
-            watch.late[max(0, (self._account.now_ms() - due) // 1000)] += 1
-        seen = Asked(now, {}, b"", key[0], 0, environment.name)
-        if now < self._back_at:
+        message_id, number = headers["iron-message-id"], int(headers["iron-subscriber-name"].removeprefix("s"))
+        after_ms = now - self._back_at
+        due = watch.due[message_id][number]
+        if due:
+            late = watch.late.setdefault(after_ms // (10 * MINUTE), Counter())
+            late[max(0, (now_ms - due) // 1000)] += 1
+        else:
+            watch.first[(now_ms - watch.accepted_at[message_id]) // 1000] += 1
+        seen = Asked(now, {}, b"", message_id, 0, environment.name)
+        if after_ms < 0:
             watch.tries["down"] += 1
             return seen, Reply(error_class="connect", takes=20_000)
         watch.tries["well"] += 1
-        watch.delivered_at[(now - self._back_at) // MINUTE] += 1
+        watch.delivered_at[after_ms // MINUTE] += 1
+        watch.last_at = now
         return seen, Reply(status=200, takes=self._takes)
 
 
-def endure(outage: Outage, *, seed: str = "outage/1") -> tuple[Watch, Account, int]:
+def endure(
+    outage: Outage,
+    *,
+    seed: str = "outage/1",
+    goes_on: Callable[[Account, Watch], bool] = lambda *_: True,
+) -> tuple[Watch, Account, int]:
     """Live through an outage until everything is delivered.
 
-    What was counted, the account, and microseconds from its end to the last delivery.
+    Args:
+        outage: What is to happen.
+        seed: Decides everything.
+        goes_on: Asked each simulated minute whether it goes on.
+
+    Returns:
+        What was counted, the account, and when the endpoints came back, microseconds.
     """
     account = Account(seed, stack(), Weather((), seed))
+    account.remembers_reads = False
     watch = Watch()
     names = [f"s{number}" for number in range(outage.subscribers)]
     deliveries = outage.messages * outage.subscribers
@@ -142,8 +179,8 @@ def endure(outage: Outage, *, seed: str = "outage/1") -> tuple[Watch, Account, i
         assert stored.push is not None
         if outage.circuit:
             operator.config.update_queue(replace(stored, push=replace(stored.push, circuit=CIRCUIT)))
-        of_id = {each.subscriber_id: each.name for each in stored.push.subscribers}
-        account.written.append(partial(_written, watch, of_id))
+        numbers = {each.subscriber_id: int(each.name.removeprefix("s")) for each in stored.push.subscribers}
+        account.written.append(partial(_written, account, watch, numbers))
         account.begin_schedules()
         start = account.scheduler.now
         back_at = start + outage.lasts_s * SECOND
@@ -158,26 +195,27 @@ def endure(outage: Outage, *, seed: str = "outage/1") -> tuple[Watch, Account, i
         posts = outage.messages // POSTED_AT_ONCE
         for number in range(posts):
             account.scheduler.spawn(post, after=number * outage.posted_within_s * SECOND // posts)
-        while sum(watch.delivered_at.values()) < deliveries and account.scheduler.now < start + 72 * HOUR:
+        while watch.arrived < deliveries and account.scheduler.now < start + LONGEST_HOURS * HOUR:
             account.scheduler.run(account.scheduler.now + MINUTE)
             for name in WAIT_WATCHED:
-                queue = account.queues[name]
-                watch.waiting[name] = max(watch.waiting.get(name, 0), len(queue))
-        for name in WAIT_WATCHED:
-            watch.most[name] = account.queues[name].most_seen
-        return watch, account, account.scheduler.now - back_at
+                watch.waiting[name] = max(watch.waiting.get(name, 0), len(account.queues[name]))
+            if not goes_on(account, watch):
+                break
+        return watch, account, back_at
 
 
-def _written(watch: Watch, of_id: dict[str, str], table: str, _: Item | None, after: Item | None) -> None:
-    watch.writes[table] += 1
-    if table != "MessagesTable" or after is None or not after["sk"]["S"].startswith("D#"):
+def _written(
+    account: Account, watch: Watch, numbers: dict[str, int], table: str, _: Item | None, after: Item | None
+) -> None:
+    if table != "MessagesTable" or after is None:
         return
-    key = after["pk"]["S"].rpartition("#")[2], of_id[after["sk"]["S"][2:]]
-    due = after.get("due_at")
-    if due is None:
-        watch.due.pop(key, None)
-    else:
-        watch.due[key] = int(due["N"])
+    message_id, sort = after["pk"]["S"].rpartition("#")[2], after["sk"]["S"]
+    if sort.startswith("D#"):
+        due = after.get("due_at")
+        watch.due[message_id][numbers[sort[2:]]] = int(due["N"]) if due else 0
+    elif message_id not in watch.due:
+        watch.accepted_at[message_id] = account.now_ms()
+        watch.due[message_id] = array("q", bytes(8 * len(numbers)))
 
 
 def percentile(counts: Counter[int], share: float) -> int:
@@ -190,6 +228,83 @@ def percentile(counts: Counter[int], share: float) -> int:
     return 0
 
 
+class Progress:
+    """Tells how far an outage is, and when it is to be ended.
+
+    Args:
+        minutes: After so many minutes of this machine; 0 for never.
+    """
+
+    def __init__(self, minutes: float) -> None:
+        self._began = self._told = time.monotonic()
+        self._ends = self._began + minutes * 60 if minutes else 0.0
+        self.ended = False
+
+    def end(self, *_: object) -> None:
+        """End it after the simulated minute that it is in."""
+        self.ended = True
+
+    def goes_on(self, account: Account, watch: Watch) -> bool:
+        """Tell, if it is time; whether to go on."""
+        now = time.monotonic()
+        self.ended = self.ended or bool(self._ends and now >= self._ends)
+        if now - self._told >= TELLS_EACH_S:
+            self._told = now
+            waiting = sum(len(account.queues[name]) for name in WAIT_WATCHED)
+            print(
+                f"minute {account.scheduler.now // MINUTE}: {len(watch.accepted_at)} messages, {watch.tries['down']} "
+                f"tries while down, {watch.arrived} arrived, {waiting} in queues; {now - self._began:.0f} s, "
+                f"{time.process_time():.0f} s of CPU, {memory_mb()} MB at most",
+                flush=True,
+            )
+        return not self.ended
+
+
+def memory_mb() -> int:
+    """The most memory that this process had, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def report(outage: Outage, watch: Watch, account: Account, back_at: int) -> Iterator[str]:
+    """The figures, line by line."""
+    begun = len(watch.due) * outage.subscribers or 1
+    yield f"{outage}"
+    yield (
+        f"deliveries {begun}, arrived {watch.arrived}; tries while down {watch.tries['down']}, when well "
+        f"{watch.tries['well']}: {sum(watch.tries.values()) / begun:.3f} a delivery"
+    )
+    yield f"simulated {account.scheduler.now / HOUR:.2f} h, {account.calls} calls of services"
+    for name in WAIT_WATCHED:
+        queue = account.queues[name]
+        yield (
+            f"{name}: at most {queue.most_seen} in flight, at most {watch.waiting.get(name, 0)} in the queue; its "
+            f"limit came {queue.stopped} times"
+        )
+    yield f"first tries after their message: {_spread(watch.first)}"
+    yield f"further tries after their time: {_spread(sum(watch.late.values(), Counter()))}"
+    for tens, late in sorted(watch.late.items()):
+        yield f"  those {tens * 10} to {tens * 10 + 10} minutes after the end: {_spread(late)}"
+    for name, pace in account.paces():
+        if pace.most:
+            at = (account.moment(pace.at * 1000) - back_at) / MINUTE
+            yield (
+                f"{name}: {pace.total:.0f}, {pace.total / begun:.3f} a delivery; at most {pace.most:.0f} in a second "
+                f"to {pace.key}, {at:.1f} minutes after the end"
+            )
+    yield (
+        f"the last arrived {(watch.last_at - back_at) / MINUTE:.1f} minutes after the end; arrived by the minute: "
+        f"{dict(sorted(watch.delivered_at.items()))}"
+    )
+    for name, count in sorted(account.telemetry.counts.items()):
+        if not name.startswith("log "):
+            yield f"  {name}: {count}"
+
+
+def _spread(counts: Counter[int]) -> str:
+    shares = ", ".join(f"p{round(share * 100)} {percentile(counts, share)} s" for share in (0.5, 0.95, 0.99))
+    return f"{sum(counts.values())}; {shares}, most {max(counts, default=0)} s"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Live through an outage and print its figures; 1 when a queue came to its limit or something was not delivered."""
     parser = argparse.ArgumentParser(prog="python -m simulation.outage", description=__doc__)
@@ -200,38 +315,22 @@ def main(arguments: Sequence[str]) -> int:
             parser.add_argument(flag, action="store_true")
         else:
             parser.add_argument(flag, type=float if kind == "float" else int, default=default, help=f"({default})")
-    outage = Outage(**vars(parser.parse_args(arguments)))
-    began = time.perf_counter()
-    watch, account, took = endure(outage)
-    seconds = time.perf_counter() - began
-    deliveries, arrived = outage.messages * outage.subscribers, sum(watch.delivered_at.values())
-    stopped = {name: queue.stopped for name, queue in account.queues.items() if queue.stopped}
-    print(f"{outage}")
-    print(
-        f"deliveries {deliveries}, arrived {arrived}; tries while down {watch.tries['down']}, when well "
-        f"{watch.tries['well']}"
-    )
-    print(f"simulated {(account.scheduler.now) / HOUR:.2f} h in {seconds:.0f} s, {account.calls} calls of services")
-    for name, most in watch.most.items():
-        print(
-            f"{name}: at most {most} in flight, at most {watch.waiting[name]} in the queue; its limit came "
-            f"{stopped.get(name, 0)} times"
-        )
-    late = watch.late
-    print(
-        f"tries after their time, seconds: p50 {percentile(late, 0.5)}, p95 {percentile(late, 0.95)}, p99 "
-        f"{percentile(late, 0.99)}, most {max(late, default=0)}"
-    )
-    for table, count in sorted(watch.writes.items()):
-        print(f"items written in {table}: {count}, {count / deliveries:.3f} a delivery")
-    print(
-        f"drained {took / MINUTE:.0f} minutes after the end; arrived by the minute: "
-        f"{dict(sorted(watch.delivered_at.items()))}"
-    )
-    for name, count in sorted(account.telemetry.counts.items()):
-        if not name.startswith("log "):
-            print(f"  {name}: {count}")
-    return 1 if stopped or arrived < deliveries else 0
+    parser.add_argument("--minutes", type=float, default=0, help="end it after so many minutes; 0 for never")
+    given = vars(parser.parse_args(arguments))
+    progress = Progress(given.pop("minutes"))
+    outage = Outage(**given)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, progress.end)
+    # What lives long is packed, so that there is little to look through, and little of it is garbage.
+    gc.set_threshold(100_000, 20, 20)
+    watch, account, back_at = endure(outage, goes_on=progress.goes_on)
+    for line in report(outage, watch, account, back_at):
+        print(line)
+    deliveries = outage.messages * outage.subscribers
+    print(f"{time.process_time() / deliveries * 1000:.2f} ms of CPU a delivery, {memory_mb()} MB at most")
+    if progress.ended:
+        print("ENDED BEFORE ALL WAS DELIVERED")
+    return 1 if any(each.stopped for each in account.queues.values()) or watch.arrived < deliveries else 0
 
 
 if __name__ == "__main__":

@@ -257,6 +257,8 @@ def _figures(account: Account, truth: Truth) -> Counter[str]:
                 figures[f"circuit {before} to {after}"] += 1
     for kind, count in account.weather.struck.items():
         figures[f"fault {kind}"] += count
+    busiest = {f"most to one key in a second: {name}": math.ceil(pace.most) for name, pace in account.paces()}
+    figures.update({name: most for name, most in busiest.items() if most})
     for name, count in account.telemetry.counts.items():
         figures[f"hub {name}"] += count
     for queue in account.queues.values():

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from simulation.dynamodb import service_error
+from simulation.items import Pace
 
 RETENTION_MS = 14 * 86_400_000
 """A message is kept this long from its first enqueue, in a dead-letter queue too."""
@@ -55,7 +56,7 @@ class QueueSettings:
     receives: int = 0
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Stored:
     """A message in a queue.
 
@@ -91,6 +92,25 @@ class Stored:
     entry: int = 0
     place: int = 0
 
+    def copy(self) -> Stored:
+        """The same once more."""
+        return Stored(
+            self.message_id,
+            self.body,
+            self.group,
+            self.sent_at,
+            self.visible_at,
+            self.receives,
+            self.received_at,
+            self.handle,
+            self.wanted_at,
+            self.hasty,
+            self.failed_runs,
+            self.last,
+            self.entry,
+            self.place,
+        )
+
 
 @dataclass
 class Chances:
@@ -125,6 +145,8 @@ class Queue:
         hasty: Messages received again and again within seconds: whoever received them had nothing to do yet.
         long: Messages that are hidden for longer than :data:`LONG_MS`, which keeps them in flight: when that was
             wanted, epoch milliseconds, for how many seconds, and the text.
+        sent: Messages sent, by message group where the queue keeps groups in order.
+        requests: Requests made of it, by operation.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
     """
 
@@ -145,6 +167,7 @@ class Queue:
         self.long: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
         self.most_seen = self.stopped = self.early = self.expired = 0
+        self.sent, self.requests = Pace(), Pace()
         self._now_ms = now_ms
         self._random = random
         self._chances = chances
@@ -176,9 +199,14 @@ class Queue:
             self._gone.discard(heapq.heappop(self._hidden)[1])
         return self._hidden[0][0] if self._hidden else None
 
+    def requested(self, operation: str) -> None:
+        """Count a request."""
+        self.requests.add(operation, self._now_ms())
+
     def send(self, body: str, *, group: str = "", delay_s: int = 0, once: str = "") -> str:
         """Add a message; its id."""
         now = self._now_ms()
+        self.sent.add(group if self.settings.fifo else self.name, now)
         if self.settings.fifo:
             key = group, once
             if now - self._seen.get(key, -DEDUPLICATED_MS) < DEDUPLICATED_MS:
@@ -231,7 +259,7 @@ class Queue:
         if each.wanted_at > now:
             self.early += 1
         if not self.settings.fifo and self._chances.repeats():
-            copy = replace(each)
+            copy = each.copy()
             copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
             self._hide(copy)
         self._number += 1
@@ -249,7 +277,7 @@ class Queue:
         if self.settings.fifo:
             self._groups_busy[each.group] = self._groups_busy.get(each.group, 0) + 1
         self._hide(each)
-        return replace(each)
+        return each.copy()
 
     def delete(self, handle: str) -> bool:
         """Delete a message; with a handle that is stale nothing happens. Whether it was there."""
@@ -364,13 +392,13 @@ class Sqs:
 
     def send_message(self, *, QueueUrl: str, MessageBody: str) -> dict[str, Any]:  # noqa: N803 (the service's)
         """SendMessage."""
-        return {"MessageId": self._queue(QueueUrl).send(MessageBody)}
+        return {"MessageId": self._queue(QueueUrl, "SendMessage").send(MessageBody)}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """SendMessageBatch."""
         _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
         _check(sum(len(each["MessageBody"].encode()) for each in Entries) <= MOST_BYTES, "BatchRequestTooLong")
-        queue = self._queue(QueueUrl)
+        queue = self._queue(QueueUrl, "SendMessageBatch")
         failed = [each["Id"] for each in Entries if self._chances.undone()]
         for each in Entries:
             if each["Id"] in failed:
@@ -387,7 +415,7 @@ class Sqs:
 
     def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, **_: Any) -> dict[str, Any]:  # noqa: N803
         """ReceiveMessage; whoever calls it waits for ``WaitTimeSeconds`` himself."""
-        found = self._queue(QueueUrl).receive(MaxNumberOfMessages)
+        found = self._queue(QueueUrl, "ReceiveMessage").receive(MaxNumberOfMessages)
         return {
             "Messages": [
                 {
@@ -405,7 +433,7 @@ class Sqs:
 
     def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """DeleteMessageBatch."""
-        queue = self._queue(QueueUrl)
+        queue = self._queue(QueueUrl, "DeleteMessageBatch")
         failed = [each["Id"] for each in Entries if self._chances.undone()]
         for each in Entries:
             if each["Id"] not in failed:
@@ -415,7 +443,7 @@ class Sqs:
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """ChangeMessageVisibilityBatch."""
         _check(len(Entries) <= MOST_ENTRIES, "TooManyEntriesInBatchRequest")
-        queue = self._queue(QueueUrl)
+        queue = self._queue(QueueUrl, "ChangeMessageVisibilityBatch")
         failed = []
         for each in Entries:
             if self._chances.undone() or queue.defer(each["ReceiptHandle"], each["VisibilityTimeout"]):
@@ -426,10 +454,13 @@ class Sqs:
         """GetQueueAttributes: messages in flight."""
         (name,) = AttributeNames
         _check(name == "ApproximateNumberOfMessagesNotVisible", "InvalidAttributeName")
-        return {"Attributes": {name: str(self._queue(QueueUrl).in_flight)}}
+        return {"Attributes": {name: str(self._queue(QueueUrl, "GetQueueAttributes").in_flight)}}
 
-    def _queue(self, url: str) -> Queue:
-        return self.queues[url.rpartition("/")[2]]
+    def _queue(self, url: str, operation: str) -> Queue:
+        """The queue that a request is for, which counts it."""
+        queue = self.queues[url.rpartition("/")[2]]
+        queue.requested(operation)
+        return queue
 
 
 def _check(holds: bool, code: str) -> None:

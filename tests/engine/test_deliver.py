@@ -505,6 +505,18 @@ def test_a_first_attempt_takes_the_queue_as_it_is_remembered_and_a_retry_as_it_i
     assert bench.asked_fresh == [True]
 
 
+def test_retries_take_the_queue_as_it_was_a_moment_ago_and_a_try_that_a_person_wants_as_it_is() -> None:
+    # Given a retry that was made
+    bench, message = Bench(), a_message()
+    bench.run(message, waiting(message))
+    # When another one comes at the same time, then the queue is not read again
+    bench.run(message, waiting(message))
+    assert bench.asked_fresh == [True]
+    # And for a person's try, it is
+    bench.run(message, waiting(message, asked_at=START), manual=True)
+    assert bench.asked_fresh == [True, True]
+
+
 @pytest.mark.parametrize("lacks", ["queue", "push", "generation", "subscriber", "enabled"])
 def test_what_is_remembered_and_does_not_fit_the_message_is_looked_up(lacks: str) -> None:
     # Given a memory that is older than the message

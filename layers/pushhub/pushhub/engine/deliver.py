@@ -36,6 +36,7 @@ from pushhub.engine.model.delivery import (
     without_target,
 )
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
+from pushhub.engine.queue_reads import QueueReads
 from pushhub.engine.target import Outcome, PushOrder, Targets
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Deliver:
         self._backlog = backlog
         self._watchers = watchers
         self._subscriber_events = subscriber_events
-        self._queues = queues
+        self._queues = QueueReads(queues, clock)
         self._messages = messages
         self._bodies = bodies
         self._targets = targets
@@ -199,7 +200,7 @@ class Deliver:
         if message is None:
             return self._without_message(stored)
         delivery = stored or opening(message, key.subscriber_id)
-        queue = self._queue(message, key.subscriber_id, is_first=stored is None)
+        queue = self._queue(received, message, is_first=stored is None)
         if queue is None or queue.push is None or queue.uid != message.queue_uid:
             return self._close(message, delivery, DeliveryState.CANCELLED, "queue_deleted")
         if message.accepted_at <= queue.cleared_at:
@@ -207,20 +208,23 @@ class Deliver:
         job = _Job(received=received, message=message, queue=queue, push=queue.push)
         return self._carry_on(job, delivery, remaining_ms)
 
-    def _queue(self, message: Message, subscriber_id: str, *, is_first: bool) -> Queue | None:
-        """The queue of a message: for a first attempt the cached one, if it fits the message; otherwise as it is now.
+    def _queue(self, received: Received, message: Message, *, is_first: bool) -> Queue | None:
+        """The queue of a message: for a first attempt the cached one, for a retry as it was a moment ago, if it fits
+        the message; otherwise, and for a try that a person wants, as it is now.
 
-        The cache may be older than the message. A generation or subscriber missing from the cache must not be treated
-        as deleted, nor one disabled in the cache as disabled now. Retries are rare enough to always read the owner's
-        latest changes.
+        What was read before may be older than the message. A generation or subscriber missing from it must not be
+        treated as deleted, nor one disabled in it as disabled now.
         """
-        if is_first:
-            queue = self._queues.queue(message.project, message.queue)
-            if queue is not None and queue.push is not None and queue.uid == message.queue_uid:
-                owed = message.subscriber_ids if message.unicast else (subscriber_id,)
-                if all(_may_be_asked(queue.push.subscriber(each)) for each in owed):
-                    return queue
-        return self._queues.queue(message.project, message.queue, fresh=True)
+
+        def fits(queue: Queue | None) -> bool:
+            if queue is None or queue.push is None or queue.uid != message.queue_uid:
+                return False
+            owed = message.subscriber_ids if message.unicast else (received.order.key.subscriber_id,)
+            return all(_may_be_asked(queue.push.subscriber(each)) for each in owed)
+
+        if received.order.manual:
+            return self._queues.current(message.project, message.queue)
+        return self._queues.find(message.project, message.queue, is_first=is_first, fits=fits)
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""

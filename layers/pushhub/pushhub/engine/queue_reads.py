@@ -1,0 +1,99 @@
+"""Looks up the queues of deliveries, without one read for each delivery.
+
+When an outage ends, retries of one queue come by the thousand a second. A queue's settings are one item under one key,
+which DynamoDB allows to be read 3,000 units a second, and with a hundred subscribers a read is several units. So the
+attempts of an execution environment share reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from pushhub.cloud.cache import ExpiringCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.ports import QueueSource
+
+RECENT_MS = 1_000
+"""How long a retry may go without noticing an owner's change, milliseconds."""
+
+_CAPACITY = 2_000
+
+
+class QueueReads:
+    """Reads queues for the attempts of one environment. Thread-safe.
+
+    Args:
+        queues: Reads them.
+        clock: Tells how old a read is.
+    """
+
+    def __init__(self, queues: QueueSource, clock: Clock) -> None:
+        self._queues = queues
+        self._recent: ExpiringCache[Queue] = ExpiringCache(clock, ttl_ms=RECENT_MS, capacity=_CAPACITY)
+        self._in_progress: dict[tuple[str, str, bool], Future[Queue | None]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, project_id: str, name: str, *, is_first: bool, fits: Callable[[Queue | None], bool]) -> Queue | None:
+        """A queue that fits what it is wanted for, or the queue as it is now.
+
+        Args:
+            project_id: Its project.
+            name: Its name.
+            is_first: Whether a remembered one will do; otherwise it is at most :data:`RECENT_MS` old.
+            fits: Whether it does. What is remembered may be older than a message, so that a subscriber missing from it
+                is not taken for deleted.
+
+        Raises:
+            Unavailable: It could not be read.
+        """
+        if is_first:
+            queue, is_current = self._shared(project_id, name, fresh=False)[0], False
+        elif recent := self._recent.get((project_id, name)):
+            queue, is_current = recent, False
+        else:
+            queue, is_current = self._shared(project_id, name, fresh=True)
+        return queue if is_current or fits(queue) else self.current(project_id, name)
+
+    def current(self, project_id: str, name: str) -> Queue | None:
+        """A queue as it is now.
+
+        Raises:
+            Unavailable: It could not be read.
+        """
+        return self._read(project_id, name, fresh=True)
+
+    def _shared(self, project_id: str, name: str, *, fresh: bool) -> tuple[Queue | None, bool]:
+        """The result of the read in progress, or of one made now; and whether it was made now."""
+        key = project_id, name, fresh
+        with self._lock:
+            others = self._in_progress.get(key)
+            if others is None:
+                own = self._in_progress[key] = Future()
+        if others is not None:
+            return others.result(), False
+        try:
+            queue = self._read(project_id, name, fresh=fresh)
+        except BaseException as error:
+            self._end(key)
+            own.set_exception(error)
+            raise
+        self._end(key)
+        own.set_result(queue)
+        return queue, True
+
+    def _read(self, project_id: str, name: str, *, fresh: bool) -> Queue | None:
+        queue = self._queues.queue(project_id, name, fresh=fresh)
+        if fresh and queue is not None:
+            self._recent.put((project_id, name), queue)
+        return queue
+
+    def _end(self, key: tuple[str, str, bool]) -> None:
+        with self._lock:
+            del self._in_progress[key]
