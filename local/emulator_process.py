@@ -20,6 +20,7 @@ or delay accepted messages, and for some that clients would notice:
 * MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands:
   :mod:`local.emulator_workers`.
+* MiniStack starts an interpreter for each process of a function: :mod:`local.emulator_forks`.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from ministack.core import lambda_runtime, persistence  # type: ignore[import-no
 from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
+    from local.emulator_forks import fork_functions
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
-    from local.emulator_workers import ask_directly, share_code
+    from local.emulator_workers import ask_directly, share_code, take_turns
 else:
 
     def _sibling(name: str):  # noqa: ANN202
@@ -64,8 +66,10 @@ else:
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
     hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
+    _sibling("emulator_turns")
     _workers = _sibling("emulator_workers")
-    ask_directly, share_code = _workers.ask_directly, _workers.share_code
+    ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
+    fork_functions = _sibling("emulator_forks").fork_functions
     take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
@@ -265,6 +269,8 @@ def main() -> None:
     keep_objects_or_fail()
     ask_directly()
     share_code()
+    take_turns()
+    fork_functions()
     take_shortcuts()
     stream_insertions()
     hand_out_fairly()

@@ -4,7 +4,8 @@ MiniStack makes a thread for each run, and after it looks every millisecond whet
 50 ms when there was none, with the answer in its hands. Here the process itself says where the lines of a run end.
 
 It also unpacks a function's code and its layer anew for each process, which compiles all of it: a second of CPU. Here
-processes share what is unpacked.
+processes share what is unpacked. And it starts a process for each run that finds none free, as AWS does, which has
+cores for them. Here one of a function starts at a time, and whoever waits takes what is free first.
 """
 
 from __future__ import annotations
@@ -16,21 +17,30 @@ import logging
 import os
 import queue
 import select
+import sys
 import tempfile
 import threading
 import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]
+from ministack.services import lambda_svc  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from local.emulator_turns import Turns
+else:
+    # Put there by the emulator's process, which has no package "local".
+    Turns = sys.modules["pushhub_emulator_turns"].Turns
 
 END_OF_LOG = "\x00pushhub: end of the log of "
 """What the line begins with that the process writes behind those of a run; the run's id follows."""
 LOG_S = 0.25
 """How long to wait for that line, which a function that has closed its standard error never writes."""
 _ANSWERED = "        _real_stdout.flush()\n\nrun()"
+_BEGINS = "    _ms_install_invoke_depth()\n    try:\n"
 _log = logging.getLogger("pushhub.workers")
 _unpacking = threading.Lock()
 
@@ -42,13 +52,33 @@ class _TooLate(Exception):
 def ask_directly() -> None:
     """Let functions be run without further threads, and without a wait for log lines that do not come."""
     script = lambda_runtime._PYTHON_WORKER_SCRIPT
-    if script.count(_ANSWERED) != 1:
+    if script.count(_ANSWERED) != 1 or script.count(_BEGINS) != 1:
         raise RuntimeError("this MiniStack's functions are run in another way than its worker is changed for")
     mark = (
-        f"        sys.stderr.write({END_OF_LOG!r} + _ms_ctx['request_id'] + {chr(10)!r})\n        sys.stderr.flush()\n"
+        f"        sys.stderr.write({END_OF_LOG!r} + _ms_ctx['request_id'] + {chr(10)!r})\n"
+        "        sys.stderr.flush()\n"
+        "        globals().get('pushhub_ran', int)()\n"
     )
-    lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_ANSWERED, _ANSWERED.replace("\n\n", f"\n{mark}\n"))
+    lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_ANSWERED, _ANSWERED.replace("\n\n", f"\n{mark}\n")).replace(
+        _BEGINS, "    globals().get('pushhub_begins', int)()\n" + _BEGINS
+    )
     lambda_runtime.Worker.invoke = _invoke
+
+
+def take_turns() -> None:
+    """Let processes of a function start one at a time."""
+    acquire, release = lambda_svc.acquire_worker, lambda_svc.release_worker
+
+    def acquire_worker(name: str, config: dict[str, Any], code: bytes, qualifier: str = "$LATEST") -> Any:
+        kind = lambda_runtime._worker_class_for(config)
+        if kind is not lambda_runtime.Worker:
+            return acquire(name, config, code, qualifier)
+        return _turns.take(lambda_runtime._worker_key(name, config, qualifier), lambda: kind(name, config, code))
+
+    def release_worker(worker: Any) -> None:
+        (_turns.give_back if isinstance(worker, lambda_runtime.Worker) else release)(worker)
+
+    lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
 
 
 def share_code() -> None:
@@ -74,6 +104,9 @@ class _SharedArchive(zipfile.ZipFile):
         target.symlink_to(shared, target_is_directory=True)
 
 
+_turns = Turns(lambda_runtime._workers, lambda_runtime._lock)
+
+
 def _invoke(
     worker: Any,
     event: Any,
@@ -88,7 +121,10 @@ def _invoke(
     with worker._lock:
         cold = worker._proc is None or worker._proc.poll() is not None
         if cold:
-            worker._spawn()
+            try:
+                worker._spawn()
+            finally:
+                _turns.started(worker)
             worker._cold = False
         timeout = float(worker.config.get("Timeout", 30))
         envelope = {

@@ -1,0 +1,184 @@
+"""Environments of a function are forked from a process that has imported what they need; nothing else is shared."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local.aws import Aws
+from local.place import Place
+from local.processes import wait_until
+from tests.local.test_emulator import free_port
+
+from local import emulator
+
+HANDLER = """
+import sys
+found = "boto3" in sys.modules
+import os, time, uuid
+from pathlib import Path
+import boto3
+try:
+    import layered
+except ImportError:
+    layered = None
+client = boto3.client("sqs") if hasattr(boto3, "client") else None
+me, runs = uuid.uuid4().hex, 0
+
+def handler(event, context):
+    global runs
+    runs += 1
+    if event.get("end"):
+        os._exit(1)
+    if "waits_for" in event:
+        (Path(event["waits_for"]) / me).touch()
+        while len(list(Path(event["waits_for"]).iterdir())) < 2:
+            time.sleep(0.01)
+    return {
+        "found": found, "me": me, "runs": runs, "process": os.getpid(), "parent": os.getppid(),
+        "name": os.environ["NAME"], "queues": client and len(client.list_queues().get("QueueUrls", [])),
+        "own": getattr(boto3, "OWN", False), "arguments": sys.argv,
+    }
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    place = Place(
+        home=tmp_path_factory.mktemp("forks"),
+        port=free_port(),
+        aws_port=free_port(),
+        emulator_python=Place.from_environment().emulator_python,
+    )
+    emulator.start(place)
+    yield place
+    emulator.abandon(place)
+
+
+@pytest.fixture
+def aws(place: Place) -> Aws:
+    emulator.start(place)
+    return Aws(place.aws_endpoint_url)
+
+
+def archive(files: dict[str, str]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as target:
+        for name, text in files.items():
+            target.writestr(name, text)
+    return made.getvalue()
+
+
+def function(aws: Aws, name: str, layers: list[str] | None = None, **files: str) -> None:
+    """A function, with further modules or without."""
+    modules = {f"{module}.py": text for module, text in files.items()}
+    aws.functions().create_function(
+        FunctionName=name,
+        Runtime="python3.11",
+        Role="arn:aws:iam::000000000000:role/none",
+        Handler="code_of_it.handler",
+        Code={"ZipFile": archive({"code_of_it.py": HANDLER, **modules})},
+        Timeout=30,
+        Layers=layers or [],
+        Environment={"Variables": {"NAME": name}},
+    )
+
+
+def run(aws: Aws, name: str, **event: Any) -> dict[str, Any]:
+    answer = aws.functions().invoke(FunctionName=name, Payload=json.dumps(event))
+    told: dict[str, Any] = json.loads(answer["Payload"].read())
+    return told
+
+
+def anew(aws: Aws, name: str) -> dict[str, Any]:
+    """What a new environment of a function says in its first run; the one before has crashed."""
+    assert "errorMessage" in run(aws, name, end=True)
+    return run(aws, name)
+
+
+def until(aws: Aws, name: str, **wanted: Any) -> dict[str, Any]:
+    """The first new environment that says so: what others imported is imported for it in the background."""
+    for _ in range(100):
+        told = anew(aws, name)
+        if wanted.items() <= told.items():
+            return told
+    raise AssertionError(f"no environment with {wanted}: {told}")
+
+
+def test_a_further_environment_finds_what_others_imported_and_all_else_is_its_own(aws: Aws, tmp_path: Path) -> None:
+    # Given environments of two functions that have run, one of them more than once
+    function(aws, "first")
+    function(aws, "second")
+    assert not run(aws, "first")["found"]
+    used = until(aws, "first", found=True)
+    assert run(aws, "first") == {**used, "runs": 2}
+    # When two of the second function start
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: run(aws, "second", waits_for=str(tmp_path)), range(2))
+    # Then they are forks of the same process, which has boto3, and clients made from it work
+    assert one["found"]
+    assert other["found"]
+    assert {one["parent"], other["parent"]} == {used["parent"]}
+    assert one["queues"] == other["queues"] == 0
+    # And their code ran for each, with its own variables and arguments
+    assert (one["runs"], other["runs"]) == (1, 1)
+    assert len({used["me"], one["me"], other["me"]}) == 3
+    assert one["name"] == other["name"] == "second"
+    assert len({*used["arguments"], *one["arguments"], *other["arguments"]}) == 3
+
+
+def test_a_function_that_brings_a_module_of_the_runtime_gets_its_own(aws: Aws) -> None:
+    # Given that boto3 is imported already
+    function(aws, "usual")
+    until(aws, "usual", found=True)
+    # When a function starts that has another one
+    function(aws, "brings", boto3="OWN = True")
+    # Then it has that
+    assert run(aws, "brings")["own"] is True
+
+
+def test_when_the_process_to_fork_from_is_killed_another_takes_its_place(aws: Aws) -> None:
+    # Given an environment
+    function(aws, "orphan")
+    before = until(aws, "orphan", found=True)
+    # When its parent is killed
+    os.kill(before["parent"], signal.SIGKILL)
+    # Then it goes on, and new ones come to be forks again
+    assert run(aws, "orphan")["me"] == before["me"]
+    after = until(aws, "orphan", found=True)
+    assert after["parent"] != before["parent"]
+
+
+def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place: Place) -> None:
+    # Given a layer whose import starts a thread
+    text = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
+    layer = aws.functions().publish_layer_version(
+        LayerName="threads", Content={"ZipFile": archive({"python/layered.py": text})}
+    )
+    function(aws, "threaded", layers=[layer["LayerVersionArn"]])
+    assert run(aws, "threaded")["name"] == "threaded"
+    # Then its environments come to be started by the emulator itself
+    emulator_pid = emulator.daemon(place).pid()
+    told = until(aws, "threaded", parent=emulator_pid)
+    assert not told["found"]
+    assert anew(aws, "threaded")["parent"] == emulator_pid
+
+
+def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -> None:
+    # Given a forked environment
+    function(aws, "left")
+    told = until(aws, "left", found=True)
+    # When the emulator alone is killed
+    pid = emulator.daemon(place).pid()
+    assert pid
+    os.kill(pid, signal.SIGKILL)
+    # Then the environment and its parent end by themselves
+    assert wait_until(lambda: not any(Path(f"/proc/{told[each]}").exists() for each in ("process", "parent")), 30)

@@ -1,0 +1,79 @@
+"""Runs wait for a free process rather than start many at once, and none waits for a process that cannot start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from local.emulator_turns import Turns
+
+
+class Worker:
+    """What is started in its first run."""
+
+    in_use = False
+    turn = ""
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as pool:
+        yield pool
+
+
+def turns(patience_s: float = 0.0) -> tuple[Turns, dict[str, list[Any]]]:
+    workers: dict[str, list[Any]] = {}
+    return Turns(workers, threading.Lock(), patience_s), workers
+
+
+def waiting(pool: ThreadPoolExecutor, taken_from: Turns) -> Future[tuple[Any, str]]:
+    """A run on a thread of its own."""
+    return pool.submit(taken_from.take, "function", Worker)
+
+
+def test_one_process_starts_at_a_time_and_who_waits_takes_what_is_free_first(pool: ThreadPoolExecutor) -> None:
+    # Given a process that starts, and two runs that want one
+    given, workers = turns()
+    first, _ = given.take("function", Worker)
+    runs = [waiting(pool, given) for _ in range(2)]
+    # When its run ends, Then one of them has it, and only then another is started for the other one
+    assert workers["function"] == [first]
+    given.give_back(first)
+    taken = {how: worker for worker, how in (run.result(30) for run in runs)}
+    assert taken["reused"] is first
+    assert workers["function"] == [first, taken["spawn"]]
+
+
+def test_a_run_does_not_wait_for_a_process_that_could_not_start(pool: ThreadPoolExecutor) -> None:
+    # Given a run that waits while a process starts
+    given, workers = turns()
+    failed, _ = given.take("function", Worker)
+    run = waiting(pool, given)
+    # When that fails, and is taken out
+    workers["function"].clear()
+    given.started(failed)
+    # Then another one is started
+    assert run.result(30)[1] == "spawn"
+
+
+def test_a_run_waits_a_moment_for_another_to_end(pool: ThreadPoolExecutor) -> None:
+    # Given a process at work, and as much patience as one likes
+    given, workers = turns(patience_s=3_600)
+    only, _ = given.take("function", Worker)
+    given.started(only)
+    run = waiting(pool, given)
+    # When its run ends, then the next one has it and none was started
+    given.give_back(only)
+    assert run.result(30) == (only, "reused")
+    assert workers["function"] == [only]
+    assert only.in_use
+
+
+def test_a_function_does_not_wait_for_another_ones_process() -> None:
+    # Given a process of one function that starts, When another function runs, Then it has one at once
+    given, _ = turns(patience_s=3_600)
+    given.take("function", Worker)
+    assert given.take("other", Worker)[1] == "spawn"
