@@ -9,12 +9,12 @@ import argparse
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
 from simulation.shrink import shrunk
+from simulation.totals import Totals
 
 SHOWN_LINES = 60
 """Lines of a trace that are printed."""
@@ -38,33 +38,21 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     only = frozenset(given.only.split(",")) if given.only else None
     worlds = list(WORLDS) if given.world == "all" else [given.world]
-    totals: Counter[str] = Counter()
-    hours = seconds = 0.0
-    runs, broken, began, worked = 0, [], time.monotonic(), time.process_time()
+    totals, began = Totals(), time.monotonic()
     for seed, world in product(range(given.seed, given.seed + given.seeds), worlds):
         if given.minutes and time.monotonic() - began > given.minutes * 60:
             break
+        worked = time.process_time()
         result = simulate(Plan(seed, world, given.hours, given.rate, only), progress=_told)
         print(_summary(result), flush=True)
         if result.violations and not given.go_on:
             _explain(result)
             return 1
-        if result.violations:
-            broken.append(f"{world} {seed}")
-            for each in result.violations[:SHOWN_VIOLATIONS]:
-                print(f"  {each}")
-        runs, hours, seconds = runs + 1, hours + result.simulated_hours, seconds + result.seconds
-        for name, count in result.figures.items():
-            totals[name] = max(totals[name], count) if name.startswith("most ") else totals[name] + count
-    kept = f"promises broken in {', '.join(broken)}" if broken else "all promises kept"
-    worked = time.process_time() - worked
-    print(
-        f"{runs} runs, {hours:.0f} simulated hours in {seconds:.0f} s, {worked:.0f} s of CPU: "
-        f"{hours / max(worked, 0.001):.1f} hours a second of CPU; {kept}"
-    )
-    for name, count in sorted(totals.items()):
-        print(f"  {name}: {count}")
-    return 1 if broken else 0
+        for each in result.violations[:SHOWN_VIOLATIONS]:
+            print(f"  {each}")
+        totals.add(result, time.process_time() - worked)
+    print("\n".join(totals.lines()))
+    return 1 if totals.broken else 0
 
 
 def _told(line: str) -> None:

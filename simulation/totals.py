@@ -1,0 +1,66 @@
+"""What many runs came to together: what was run, what went wrong in it, which states of the hub were reached."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+
+from pushhub.engine.model.circuit import CircuitState
+from pushhub.engine.model.delivery import DeliveryState
+from simulation.run import Result
+
+MOST = "most "
+"""Figures whose names begin so are the highest of all runs, the others are added up."""
+
+
+class Totals:
+    """Adds up runs.
+
+    Attributes:
+        figures: What happened in all of them.
+        broken: Runs that broke a promise, by world and seed.
+    """
+
+    def __init__(self) -> None:
+        self.figures: Counter[str] = Counter()
+        self.broken: list[str] = []
+        self._runs: Counter[str] = Counter()
+        self._hours: dict[str, float] = {}
+        self._cpu_s: dict[str, float] = {}
+
+    def add(self, result: Result, cpu_s: float) -> None:
+        """Count a run in, which took so many seconds of CPU."""
+        world = result.plan.world
+        self._runs[world] += 1
+        self._hours[world] = self._hours.get(world, 0.0) + result.simulated_hours
+        self._cpu_s[world] = self._cpu_s.get(world, 0.0) + cpu_s
+        if result.violations:
+            self.broken.append(f"{world} {result.plan.seed}")
+        for name, count in result.figures.items():
+            self.figures[name] = max(self.figures[name], count) if name.startswith(MOST) else self.figures[name] + count
+
+    def lines(self) -> Iterator[str]:
+        """The totals as people read them."""
+        kept = f"promises broken in {', '.join(self.broken)}" if self.broken else "all promises kept"
+        yield f"{_amount(self._runs.total(), sum(self._hours.values()), sum(self._cpu_s.values()))}; {kept}"
+        for world, runs in self._runs.items():
+            yield f"  {world}: {_amount(runs, self._hours[world], self._cpu_s[world])}"
+        faults = sum(count for name, count in self.figures.items() if name.startswith("fault "))
+        yield f"  {faults} faults; reached: {self._reached('step', DeliveryState, 'deliveries')}; " + self._reached(
+            "circuit", CircuitState, "circuits"
+        )
+        for name, count in sorted(self.figures.items()):
+            yield f"  {name}: {count}"
+
+    def _reached(self, kind: str, states: type[StrEnum], whose: str) -> str:
+        """How many states of something were reached, which ones never, and by how many different steps."""
+        steps = [name.split(" ") for name in self.figures if name.startswith(f"{kind} ")]
+        seen = {state for _, before, _, after in steps for state in (before, after)}
+        never = [each.value for each in states if each.value not in seen]
+        lacking = f" (never {', '.join(never)})" if never else ""
+        return f"{len(states) - len(never)} of {len(states)} states of {whose}{lacking} by {len(steps)} different steps"
+
+
+def _amount(runs: int, hours: float, cpu_s: float) -> str:
+    return f"{runs} runs, {hours:.0f} simulated hours in {cpu_s:.0f} s of CPU, {hours / max(cpu_s, 0.001):.1f} a second"

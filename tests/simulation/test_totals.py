@@ -1,0 +1,42 @@
+"""What the simulator says of many runs together."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from simulation.run import Plan, Result
+from simulation.totals import Totals
+from simulation.truth import Violation
+
+
+def result(world: str, seed: int, *violations: Violation, **figures: int) -> Result:
+    counted = Counter({name.replace("_", " "): count for name, count in figures.items()})
+    return Result(Plan(seed, world), list(violations), "f", [], [], 10.0, 1.0, counted)
+
+
+def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named() -> None:
+    # Given two runs of one world and one of another, in which a promise was broken
+    totals = Totals()
+    totals.add(result("ironmq", 1, step_accepted_to_pending=3, fault_crash=2, most_in_flight_PushQueue=7), 2.0)
+    totals.add(result("ironmq", 2, step_pending_to_delivered=3, fault_crash=3, most_in_flight_PushQueue=5), 2.0)
+    totals.add(result("hub", 1, Violation("copies", "1", "two"), circuit_closed_to_open=1), 1.0)
+    # Then each world has its own line, faults are added up, and the busiest moment is that of one run
+    lines = list(totals.lines())
+    assert lines[:3] == [
+        "3 runs, 30 simulated hours in 5 s of CPU, 6.0 a second; promises broken in hub 1",
+        "  ironmq: 2 runs, 20 simulated hours in 4 s of CPU, 5.0 a second",
+        "  hub: 1 runs, 10 simulated hours in 1 s of CPU, 10.0 a second",
+    ]
+    assert "  most in flight PushQueue: 7" in lines
+    # And it is said which states the hub was in, and in which it never was
+    [told] = [each for each in lines if "reached" in each]
+    assert "5 faults" in told
+    assert "2 of 10 states of deliveries (never retrying, reserved, polling, held, acknowledged" in told
+    assert "by 2 different steps" in told
+    assert "2 of 3 states of circuits (never ramping) by 1 different steps" in told
+
+
+def test_without_a_broken_promise_all_are_kept() -> None:
+    totals = Totals()
+    totals.add(result("ironmq", 1), 1.0)
+    assert next(totals.lines()).endswith("all promises kept")
