@@ -326,7 +326,7 @@ class Account:
 
     def streamed(self) -> Iterator[str]:
         """Keys of the stream records that no function has handled yet."""
-        return (key for sources in self._streams.values() for source in sources for key in source.partition_keys())
+        return (key for sources in self._streams.values() for source in sources for key in source.unhandled())
 
     def paces(self) -> Iterator[tuple[str, Pace]]:
         """What comes to each partition key of the tables and their indexes, and to each queue, by name."""

@@ -536,13 +536,13 @@ class Streamed:
         change: What it tells of, packed only.
         number: Its number among all.
         at_ms: When it was written, epoch milliseconds.
-        partition_key: Of the item.
+        key: Of the item, both parts.
     """
 
     change: Change
     number: int
     at_ms: int
-    partition_key: str
+    key: str
 
     def record(self) -> dict[str, Any]:
         """As a function gets it: bytes as base64."""
@@ -610,17 +610,19 @@ class StreamSource:
         """Records not handled yet."""
         return sum(len(each.records) for each in self._shards)
 
-    def partition_keys(self) -> Iterator[str]:
-        """Partition keys of the records that are not handled yet."""
-        return (record.partition_key for each in self._shards for record in each.records)
+    def unhandled(self) -> Iterator[str]:
+        """Keys of the items, both parts, of the records that are not handled yet."""
+        return (record.key for each in self._shards for record in each.records)
 
     def written(self, change: Change, number: int) -> None:
         """A change was written to the stream, as its record of this number."""
         at_ms = self._account.now_ms()
         if not self._events.takes(_record(change, number, at_ms, change.before, change.after)):
             return
-        record = Streamed(change.packed_only(), number, at_ms, (change.after or change.before or {})["pk"]["S"])
-        shard = self._shards[zlib.crc32(record.partition_key.encode()) % len(self._shards)]
+        item = change.after or change.before or {}
+        partition, place = item["pk"]["S"], item["sk"]["S"]
+        record = Streamed(change.packed_only(), number, at_ms, f"{partition} {place}")
+        shard = self._shards[zlib.crc32(partition.encode()) % len(self._shards)]
         shard.records.append(record)
         if not shard.working:
             shard.working = True
@@ -634,7 +636,7 @@ class StreamSource:
         while shard.records:
             now_ms = account.now_ms()
             while shard.records and now_ms - shard.records[0].at_ms > STREAM_KEEPS_MS:
-                account.purged.update(ids_in(shard.records.popleft().partition_key))
+                account.purged.update(ids_in(shard.records.popleft().key))
                 account.telemetry.count("StreamRecordsTrimmed")
             size = min(len(shard.records), shard.size or self._events.batch)
             if not size:

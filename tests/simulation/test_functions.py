@@ -1,4 +1,4 @@
-"""What an environment of the simulator knows: rules excuse a sender for what it cannot have read."""
+"""What the simulator's functions know, and what still waits for them: by these, rules excuse."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from simulation.functions import Environment
+from simulation.dynamodb import Change
+from simulation.functions import Environment, StreamSource
+from simulation.items import pack
+from simulation.template import StreamEvents
 
-from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.store._keys import delivery_key
+from pushhub.engine.model.keys import DeliveryKey, MessageKey
+from pushhub.engine.store._keys import delivery_key, message_key
 
 
 @pytest.mark.parametrize("queue_uid", ["u", "~app_1"])
@@ -24,3 +27,18 @@ def test_it_remembers_when_it_read_a_delivery_wherever_that_lies(operation: str,
     # Then it is known when, and of others nothing is
     assert environment.read_of("1910849223729873408", "s") == 7
     assert environment.read_of("1910849223729873408", "other") == 0
+
+
+@pytest.mark.parametrize("queue_uid", ["u", "~app_1"])
+def test_a_message_whose_record_waits_in_the_stream_is_known_to_wait_wherever_it_lies(queue_uid: str) -> None:
+    # Given a function that is called with what is written to a table
+    scheduler = SimpleNamespace(spawn=lambda *_, **__: None)
+    random = SimpleNamespace(randrange=lambda *_: 0)
+    account = SimpleNamespace(now_ms=lambda: 1, scheduler=scheduler, random=random)
+    function: Any = SimpleNamespace(account=account)
+    source = StreamSource(function, StreamEvents("MessagesTable", batch=10, window_s=0, parallel=1))
+    # When a message is stored, also one of a queue whose messages are listed
+    item = message_key(MessageKey("p", queue_uid, "1910849223729873408"))
+    source.written(Change("MessagesTable", None, item, b"", pack(item), expired=False), 1)
+    # Then it is seen that its record has not been handled yet
+    assert any("1910849223729873408" in each for each in source.unhandled())
