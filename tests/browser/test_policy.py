@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
+import requests
 from playwright.sync_api import expect
-from tests.browser.console import DESKTOP, Console
+from tests.browser.console import DESKTOP, Console, Project
 from tests.stack.endpoints import Recorder
+from tests.stack.project import until
+
+
+def counted(project: Project, queue: str, subscriber: str) -> bool | None:
+    """Whether the hub has counted a failure of a subscriber: it does so a moment after the attempt."""
+    asked = {"replay": {"queue": queue, "subscriber": subscriber, "since": f"{datetime.now(UTC) - timedelta(days=1)}"}}
+    url = f"{project.base_url}/3/projects/{project.id}/policies/simulate"
+    return requests.post(url, json=asked, headers={"Authorization": f"OAuth {project.token}"}, timeout=40).ok or None
 
 
 def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
@@ -37,18 +48,45 @@ def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
     expect(page.get_by_label("Retries")).to_have_attribute("aria-invalid", "true")
 
 
-def test_an_endpoints_last_day_is_the_outage(console: Console, recorder: Recorder) -> None:
+def test_what_a_subscriber_went_through_is_the_outage(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given an endpoint that failed
+    # Given an endpoint of webhooks that failed, and a subscriber of a queue that did
     app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
     endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": recorder.endpoint(500).url})["id"]
     project.webhooks("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {"n": 1}})
+    project.push_queue("orders", billing=recorder.endpoint(503).url)
+    project.post("orders", "one")
+    for queue, subscriber in ((f"webhooks/{app}", endpoint), ("orders", "billing")):
+        until(partial(counted, project, queue, subscriber), 60, lambda: "no failure was counted")
+    # When another policy is to be tried against what happened to the endpoint
     console.open("apps", app, "endpoints", endpoint)
-    expect(page.get_by_role("row", name="fail").first).to_be_visible()
-    # When another policy is to be tried against what happened to it
     page.get_by_role("link", name="Try another policy against it").click()
-    # Then its own failures are the outage; it may have been tried again by now
-    expect(page.get_by_text(re.compile(r"(\d) of its last \1 attempts failed, in one stretch"))).to_be_visible()
+    expect(page.get_by_label("Subscriber")).to_have_value(endpoint)
     expect(page.get_by_label("Hours that it lasts")).to_be_hidden()
     page.get_by_role("button", name="Simulate").click()
+    # Then its own failures are the outage; it may have been tried again by now
+    expect(
+        page.get_by_text(re.compile(r"(\d) of \1 attempts failed, in one stretch; 1 message within"))
+    ).to_be_visible()
     expect(page.get_by_role("region", name="In figures")).to_be_visible()
+    # And the same is had from the subscriber of the queue, and by the address that the page has then
+    console.open("queues", "orders", "subscribers", "billing")
+    page.get_by_role("link", name="Try another policy").click()
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("ironmq")
+    for _ in range(2):
+        page.get_by_role("button", name="Simulate").click()
+        expect(page.get_by_text(re.compile("attempts failed, in one stretch; 1 message within"))).to_be_visible()
+        page.reload()
+        expect(page.get_by_label("Subscriber")).to_have_value("billing")
+    assert console.violations() == []
+    # When it is asked about somebody who never failed, or about no time, then the field says so
+    page.get_by_label("Subscriber").fill("warehouse")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_label("Subscriber")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("No failure of this subscriber was counted in that time")).to_be_visible()
+    page.get_by_label("Until").fill("2020-01-01T00:00")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_label("Until")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Since").fill("")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_label("Since")).to_have_attribute("aria-invalid", "true")

@@ -14,6 +14,7 @@ import pytest
 import requests
 from local.place import REPOSITORY
 from tests.cli.consumers_door import receiver
+from tests.stack.project import ProjectClient, until
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
@@ -135,6 +136,24 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
     told = cli(stack, "simulate", "policy", *replay, "--schedule", "svix")
     assert told["outage"] == []
     assert told["forecast"]["delivered"] == told["forecast"]["accepted"] == 1
+    # And, with the project's own token, against what the hub counted of a subscriber that cannot be reached
+    cli(stack, "queues", "create", "unreachable", "--push", "nobody=http://127.0.0.1:9/")
+    cli(stack, "post", "unreachable", "x")
+    replayed = {"replay": {"queue": "unreachable", "subscriber": "nobody", "since": since}}
+    project = ProjectClient.default(stack)
+    answer = until(lambda: counted(project, replayed), 60, lambda: "no failure was counted")
+    assert answer["replayed"]["messages"] == 1
+    assert [each["endpoint"] for each in answer["replayed"]["outage"]] == ["refuses"]
+    counts = ("--ask-hub", "--replay", "nobody", "--queue", "unreachable", "--since", since)
+    told = cli(stack, "simulate", "policy", *counts, "--schedule", "svix")
+    assert [each["endpoint"] for each in told["outage"]] == ["refuses"]
+    assert told["forecast"]["accepted"] == 1
+
+
+def counted(project: ProjectClient, replayed: dict[str, Any]) -> dict[str, Any] | None:
+    """What the hub says of a subscriber's own failures; None before it has counted any."""
+    answer = project.call("POST", "/policies/simulate", replayed)
+    return answer.json() if answer.status_code == 200 else None
 
 
 def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: RunningStack) -> None:

@@ -238,7 +238,8 @@ export function Form({ fields, values: initial = {}, submit = "Save", onSubmit, 
   const [refused, setRefused] = useState(null);
   const [busy, setBusy] = useState(false);
   const form = useRef(null);
-  const problems = refused ? besides(refused, fields) : {};
+  const shown = fields.filter((each) => !each.when || each.when(values));
+  const problems = refused ? besides(refused, shown) : {};
   const unplaced = refused && (Object.keys(problems).length === 0 ? refused.message : "");
   useEffect(() => {
     if (refused) form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus?.();
@@ -259,10 +260,8 @@ export function Form({ fields, values: initial = {}, submit = "Save", onSubmit, 
   };
   return html`<form onSubmit=${send} ref=${form} novalidate>
     ${unplaced && html`<${Notice} kind="bad">${unplaced}<//>`}
-    ${fields
-      .filter((each) => !each.when || each.when(values))
-      .map(({ name, when, api, ...field }) => html`<${Field} key=${name} ...${field} name=${name} value=${values[name]} problem=${problems[name]}
-        onValue=${(value) => setValues((before) => ({ ...before, [name]: value }))} />`)}
+    ${shown.map(({ name, when, api, ...field }) => html`<${Field} key=${name} ...${field} name=${name} value=${values[name]} problem=${problems[name]}
+      onValue=${(value) => setValues((before) => ({ ...before, [name]: value }))} />`)}
     ${children}
     <div class="actions">
       <button type="submit" class="primary" disabled=${busy}>${busy ? "Sending …" : submit}</button>

@@ -4,6 +4,7 @@ import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
+import { againstLastDay } from "./policy.js";
 import { headersOf } from "./queues.js";
 
 const HOUR_MS = 3_600_000;
@@ -55,13 +56,13 @@ export function Endpoint({ segments: [app, , id] }) {
       <button type="button" onClick=${() => setEdited("endpoint")}>Edit</button>
       <${Confirmed} name="Delete" question="Delete this endpoint?" detail="It gets nothing more." onSure=${remove} />
     <//>`}>
-    <${Loaded} from=${about}>${({ endpoint }) => html`<${Fragment}>
+    <${Loaded} from=${about}>${({ application, endpoint }) => html`<${Fragment}>
       ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
       ${health.data && !endpoint.disabled && html`<${Trouble} health=${health.data} />`}
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
-          <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${href("reports", "policy", { app, endpoint: id })}>Try another policy against it</a>`}</p>`}<//>
+          <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
       <//>
       <div class="columns">
         <${Card} title="Still ahead" flush>

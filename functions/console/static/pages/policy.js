@@ -1,13 +1,15 @@
 // The policy simulator (docs/policy-simulator.md): what a retry policy would do to an outage; the hub runs its own rules on virtual time.
-import { Card, Figures, Form, Loaded, Notice, Page, Table, duration, useLoad } from "../parts.js";
+import { Card, Figures, Form, Notice, Page, Table, Time, duration } from "../parts.js";
 import { simulatePolicy } from "../ironmq.js";
 import { href } from "../route.js";
-import { endpoints } from "../webhooks.js";
 import { Fragment, html, useState } from "../view.js";
 
 const POLICIES = [["webhooks", "Webhooks: a schedule"], ["ironmq", "IronMQ: so many retries, so far apart"], ["hub", "Hub protocol: doubling waits"]];
 const TROUBLES = [["times_out", "times out"], ["refuses", "refuses connections"], ["answers", "answers with a status"], ["slow", "answers slowly"]];
+const OUTAGES = [["described", "As described here"], ["replayed", "What a subscriber went through"]];
 const of = (kind) => (values) => values.kind === kind;
+const DESCRIBED = (values) => values.from === "described";
+const REPLAYED = (values) => values.from === "replayed";
 const number = (text) => (text === "" || text === undefined ? undefined : Number(text));
 const hours = (text) => (number(text) === undefined ? undefined : Math.round(Number(text) * 3600));
 
@@ -20,61 +22,81 @@ const FIELDS = [
   { name: "retry_base", label: "Seconds of the first wait", type: "number", when: of("hub") },
   { name: "retry_cap", label: "Seconds of the longest wait", type: "number", when: of("hub") },
   { name: "circuit", label: "Probe a failing endpoint instead of trying each message (circuit)", type: "check" },
-  { name: "rate", label: "Messages a second", type: "number", step: "any" },
-  { name: "life", api: ["message_expiration"], label: "Hours that a message lives", type: "number", step: "any" },
+  { name: "from", api: [], label: "Outage", type: "choice", options: OUTAGES },
+  { name: "trouble", api: ["endpoint"], label: "The endpoint", type: "choice", options: TROUBLES, when: DESCRIBED },
+  { name: "status", label: "Status", type: "number", when: (values) => DESCRIBED(values) && values.trouble === "answers" },
+  { name: "retry_after", label: "Its Retry-After, seconds", type: "number", hint: "Empty: none", when: (values) => DESCRIBED(values) && values.trouble === "answers" },
+  { name: "takes", label: "Seconds that an answer takes", type: "number", step: "any", when: (values) => DESCRIBED(values) && values.trouble === "slow" },
+  { name: "lasts", api: ["end", "duration"], label: "Hours that it lasts", type: "number", step: "any", when: DESCRIBED },
+  { name: "rate", label: "Messages a second", type: "number", step: "any", when: DESCRIBED },
+  { name: "life", api: ["message_expiration"], label: "Hours that a message lives", type: "number", step: "any", when: DESCRIBED },
+  { name: "queue", label: "Queue", hint: "Of a webhooks endpoint: webhooks/ and the application's id", when: REPLAYED },
+  { name: "subscriber", label: "Subscriber", hint: "Its name or id", when: REPLAYED },
+  { name: "since", api: ["since is", "since must be"], label: "Since", type: "datetime-local", when: REPLAYED },
+  { name: "until", label: "Until", type: "datetime-local", hint: "Empty: a week at most", when: REPLAYED },
 ];
-const OUTAGE = [
-  { name: "trouble", api: ["endpoint"], label: "The endpoint", type: "choice", options: TROUBLES },
-  { name: "status", label: "Status", type: "number", when: (values) => values.trouble === "answers" },
-  { name: "retry_after", label: "Its Retry-After, seconds", type: "number", hint: "Empty: none", when: (values) => values.trouble === "answers" },
-  { name: "takes", label: "Seconds that an answer takes", type: "number", step: "any", when: (values) => values.trouble === "slow" },
-  { name: "lasts", api: ["end", "duration"], label: "Hours that it lasts", type: "number", step: "any" },
-];
-const FIRST = { kind: "webhooks", schedule: "svix", retries: "3", retries_delay: "60", max_attempts: "", retry_base: "30", retry_cap: "3600", circuit: true, rate: "50", life: "168", trouble: "times_out", status: "503", retry_after: "", takes: "5", lasts: "6" };
+const FIRST = { kind: "webhooks", schedule: "svix", retries: "3", retries_delay: "60", max_attempts: "", retry_base: "30", retry_cap: "3600", circuit: true, from: "described", rate: "50", life: "168", trouble: "times_out", status: "503", retry_after: "", takes: "5", lasts: "6" };
 
-/** What the API is asked, of what is in the form; an outage that happened replaces the form's. */
-function requestOf(values, past) {
+const DAY_MS = 86_400_000;
+
+/** The link that tries policies against a subscriber's last day. */
+export const againstLastDay = (queue, subscriber) => href("reports", "policy", { queue, subscriber, since: new Date(Date.now() - DAY_MS).toISOString() });
+
+/** What the API is asked, of what is in the form. */
+function requestOf(values) {
   const policies = {
     webhooks: () => ({ schedule: /^[a-z-]+$/.test(values.schedule.trim()) ? values.schedule.trim() : values.schedule.split(",").map((each) => Number(each)) }),
     ironmq: () => ({ retries: number(values.retries) ?? 3, retries_delay: number(values.retries_delay) }),
     hub: () => ({ max_attempts: number(values.max_attempts), retry_base: number(values.retry_base) ?? 30, retry_cap: number(values.retry_cap) }),
   };
+  const tried = { policy: policies[values.kind](), circuit: Boolean(values.circuit) };
+  if (REPLAYED(values)) return { ...tried, replay: { queue: values.queue, subscriber: values.subscriber, since: exactly(values.since), until: exactly(values.until) } };
   const window = { start: 0, end: hours(values.lasts), endpoint: values.trouble };
   if (values.trouble === "answers") Object.assign(window, { status: number(values.status), retry_after: number(values.retry_after) });
   if (values.trouble === "slow") window.takes = number(values.takes);
-  return {
-    policy: policies[values.kind](), circuit: Boolean(values.circuit), rate: number(values.rate), message_expiration: hours(values.life),
-    ...(past ? { outage: past.outage, duration: past.duration } : { outage: [window] }),
-  };
+  return { ...tried, rate: number(values.rate), message_expiration: hours(values.life), outage: [window] };
 }
 
-export function PolicySimulator({ query: { app, endpoint } }) {
-  const past = useLoad((signal) => (app && endpoint ? history(app, endpoint, signal) : Promise.resolve(null)), [app, endpoint]);
+/** A time of a field as the API takes it; none if it is none. */
+const exactly = (text) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text).toISOString());
+
+/** A time as a field takes it: to the minute, in the reader's time zone. */
+function toTheMinute(text) {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? "" : new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+export function PolicySimulator({ query: { queue, subscriber, since, until } }) {
+  const [found, setFound] = useState(null);
+  const ask = async (values) => {
+    const request = requestOf(values);
+    setFound(await simulatePolicy(request));
+    // The address leads to the same history again; the page stays as it is.
+    history.replaceState(null, "", href("reports", "policy", request.replay ?? {}));
+  };
+  const replayed = queue && { from: "replayed", queue, subscriber, since: toTheMinute(since), until: toTheMinute(until) };
+  const own = queue && !queue.startsWith("webhooks/") && { kind: "ironmq", circuit: false };
   return html`<${Page} title="Policy simulator" crumbs=${[["Reports", href("reports")]]}
     lead="What a retry policy would do to an outage. The hub's own rules run on virtual time; nothing is sent, and nothing of yours is changed.">
-    <${Loaded} from=${past}>${(told) => html`<${Trial} past=${told} />`}<//>
-  <//>`;
-}
-
-function Trial({ past }) {
-  const [found, setFound] = useState(null);
-  const fields = past ? FIELDS : [...FIELDS, ...OUTAGE];
-  const ask = async (values) => setFound(await simulatePolicy(requestOf(values, past)));
-  return html`<${Fragment}>
-    ${past && html`<${Notice}>The outage is that of an endpoint: ${past.failed} of its last ${past.attempts} attempts failed, in ${past.outage.length === 1 ? "one stretch" : `${past.outage.length} stretches`} within ${duration(past.duration)}.<//>`}
     <div class="columns">
-      <${Card} title="What is tried"><${Form} fields=${fields} values=${past ? { ...FIRST, rate: String(past.rate) } : FIRST} submit="Simulate" onSubmit=${ask} /><//>
+      <${Card} title="What is tried"><${Form} fields=${FIELDS} values=${{ ...FIRST, ...replayed, ...own }} submit="Simulate" onSubmit=${ask} /><//>
       ${found && html`<div class="stack" aria-live="polite"><${Found} of=${found} /></div>`}
     </div>
   <//>`;
 }
 
+/** What a subscriber went through, as it was counted. */
+function Replayed({ of: { from, messages, attempts, failed, outage }, lasted }) {
+  return html`<${Notice}>${failed} of ${attempts} attempts failed, in ${outage.length === 1 ? "one stretch" : `${outage.length} stretches`}; ${messages} ${messages === 1 ? "message" : "messages"} within ${duration(lasted)}, the first <${Time} at=${from} />.<//>`;
+}
+
 const COMPARED = { no_circuit: "No circuit", default: "Default policy" };
 
-function Found({ of: { forecast, compared, notes } }) {
+function Found({ of: { plan, forecast, compared, replayed, notes } }) {
   const columns = [["This policy", forecast], ...(compared ? [[COMPARED[compared.with], compared.forecast]] : [])];
   const lost = forecast.expired + forecast.given_up;
   return html`<${Fragment}>
+    ${replayed && html`<${Replayed} of=${replayed} lasted=${plan.duration} />`}
     <${Figures} of=${[
       ["Delivered", share(forecast.delivered, forecast.accepted)], ["Lost", lost.toLocaleString()],
       ["Attempts", forecast.attempts.toLocaleString()], ["Busiest minute", forecast.peak_per_minute.toLocaleString(), "attempts"],
@@ -118,35 +140,4 @@ function Attempts({ label, of: { every, attempts, failed } }) {
     <text class="soft" x="0" y="11">${most.toLocaleString()}</text>
     <text class="soft" x="0" y="141">0</text><text class="soft" x="600" y="141" text-anchor="end">${duration(every * attempts.length)}</text>
   </svg>`;
-}
-
-const DAY_MS = 86_400_000;
-const MOST_STRETCHES = 60;
-
-/** The last day of an endpoint, as an outage: its newest attempts, and the stretches of them that failed. Null when it has none. */
-async function history(app, endpoint, signal) {
-  const told = await endpoints.attempts(app, endpoint, { limit: 250, after: new Date(Date.now() - DAY_MS).toISOString(), with_content: false }, signal);
-  return historyOf(told.data.map((each) => ({ at: Date.parse(each.timestamp), failed: each.status === 2, status: each.responseStatusCode, message: each.msgId })));
-}
-
-function historyOf(attempts) {
-  if (!attempts.length) return null;
-  const inOrder = attempts.toSorted((one, other) => one.at - other.at);
-  const from = inOrder[0].at;
-  const second = (at) => Math.floor((at - from) / 1000);
-  const outage = [];
-  let open = null;
-  for (const each of inOrder) {
-    if (!each.failed) {
-      if (open) open.end = Math.max(open.start + 1, second(each.at));
-      open = null;
-    } else if (!open) {
-      const answered = each.status >= 300 && each.status <= 599;
-      open = { start: second(each.at), end: second(each.at) + 1, endpoint: answered ? "answers" : "times_out", ...(answered ? { status: each.status } : {}) };
-      if (outage.length < MOST_STRETCHES) outage.push(open);
-    } else open.end = Math.max(open.end, second(each.at) + 1);
-  }
-  const lasted = Math.max(60, second(inOrder.at(-1).at) + 1);
-  const messages = new Set(inOrder.map((each) => each.message)).size;
-  return { outage, duration: lasted, rate: Math.max(0.001, Math.round((messages * 1000) / lasted) / 1000), attempts: inOrder.length, failed: inOrder.filter((each) => each.failed).length };
 }

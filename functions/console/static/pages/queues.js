@@ -3,6 +3,7 @@ import * as ironmq from "../ironmq.js";
 import { Ahead, Badge, Card, Confirmed, DayAtSubscriber, Dialog, Doing, Facts, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { againstLastDay } from "./policy.js";
 
 const TYPES = [["multicast", "Push to every subscriber (multicast)"], ["unicast", "Push to one of the subscribers (unicast)"], ["pull", "Pull: consumers reserve messages"]];
 
@@ -202,7 +203,7 @@ export function QueueSubscriber({ segments: [name, , who] }) {
   const activity = useLoad((signal) => ironmq.atSubscriber(who, name, HOURS, signal), [name, who], { every: 60_000 });
   const shown = queue.data?.push?.subscribers.find((each) => each.name === who);
   return html`<${Page} title=${who} crumbs=${[["Queues", href("queues")], [name, href("queues", name)], ["Subscribers", href("queues", name, "subscribers")]]}
-    actions=${html`<button type="button" onClick=${() => owed.reload()}>Refresh</button>`}>
+    actions=${html`<${Fragment}><a class="button" href=${againstLastDay(name, who)}>Try another policy</a><button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
     <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber of this name (any more).<//>`)}<//>
     <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
