@@ -12,9 +12,10 @@ line. Caches are warm, as they are in steady traffic; batches are full, as they 
 function's shortest counts: a busy machine makes CPU time dearer. Prices: glue_jobs/delivery_report/list_prices.py.
 
 *Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is
-compressed and small), the log events, messages and deliveries in the table until their time to live is over, the
-table's history (point-in-time recovery), and the delivery records in S3 (400 days) with the runs that write them. Not
-counted: alarms, free tiers, data out to subscribers, and what DynamoDB's streams bill beyond Lambda's reads (nothing).
+compressed and small), the log events (*attempts*: those of the attempts), messages and deliveries in the table until
+their time to live is over, the table's history (point-in-time recovery), and the delivery records in S3 (400 days) with
+the runs that write them. Not counted: alarms, free tiers, data out to subscribers, and what DynamoDB's streams bill
+beyond Lambda's reads (nothing).
 """
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ ENDPOINT_MS = 50
 GATHER_MS = 30
 BATCH = 10
 LOG_LINE_BYTES = 26
-KEPT = frozenset({"records", "tables", "gateway"})
+KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 """Parts of an account that are not the way of a message."""
+OPTIONAL = frozenset({("attempts", "logs_gb"), ("tables", "dynamodb_history_gb_month")})
+"""What the parameters AttemptEvents and PointInTimeRecovery take off when every first try delivers."""
 MESSAGES = 400
 ROUNDS = 3
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
@@ -126,15 +129,30 @@ class Hub:
         in_a_row = calls if name != "push" else calls - self.meter.calls["PutItem"] + 1
         core = min(1.0, self.memory_mb[name] / 1769)
         took_ms = max(0.0, cpu_ms) / core + in_a_row * CALL_MS + waits_ms
-        lines = log.getvalue().splitlines()
+        attempts, others = _apart(log.getvalue().splitlines())
         account.add(
             name,
             lambda_request=1,
             lambda_gb_second_arm64=took_ms / 1000 * self.memory_mb[name] / 1024,
-            logs_gb=sum(len(line.encode()) + LOG_LINE_BYTES for line in lines) / 1e9,
+            logs_gb=_ingested_gb(others),
             **self.meter.units,
         )
+        if attempts:
+            account.add("attempts", logs_gb=_ingested_gb(attempts))
         return answer
+
+
+def _apart(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The events of attempts, which an operator may do without, and all other lines."""
+    of_attempts = ['"message":"attempt"' in each for each in lines]
+    return (
+        [each for each, attempt in zip(lines, of_attempts, strict=True) if attempt],
+        [each for each, attempt in zip(lines, of_attempts, strict=True) if not attempt],
+    )
+
+
+def _ingested_gb(lines: Sequence[str]) -> float:
+    return sum(len(line.encode()) + LOG_LINE_BYTES for line in lines) / 1e9
 
 
 @contextlib.contextmanager
@@ -242,7 +260,9 @@ def keep(hub: Hub, account: Account) -> None:
     stored = stored_gb_months(items, now)
     account.add("tables", dynamodb_gb_month=stored, dynamodb_history_gb_month=stored)
     posts = account.units["ingest"]["http_api_request"]
-    account.add("gateway", logs_gb=posts * access_log_bytes(hub.source) / 1e9)
+    log_class = hub.source["Parameters"]["AccessLogClass"]["Default"]
+    ingested = posts * access_log_bytes(hub.source) / 1e9
+    account.add("gateway", **{{"STANDARD": "logs_gb", "INFREQUENT_ACCESS": "logs_infrequent_gb"}[log_class]: ingested})
 
 
 def scan(dynamodb: Any) -> list[dict[str, Any]]:
@@ -274,6 +294,7 @@ def set_up(urls: dict[str, str]) -> None:
             "QUEUE_DESCENDANTS": "1000",
             "LONG_POLLS": "20",
             "PROJECT_QUOTA": "0",
+            "ATTEMPT_EVENTS": "all",
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
             "BACKLOG_HOURS": "36",
@@ -300,33 +321,37 @@ class Shown:
         text: The table.
         calls: Calls and compute of accepting and delivering.
         whole: With the logs, and with all that is kept.
+        least: The same without what parameters take off (OPTIONAL).
     """
 
     text: str
     calls: float
     whole: float
+    least: float
 
     @property
     def heading(self) -> str:
         """The sums."""
         return (
             f"**${self.calls:.2f}** for calls and compute, **${self.whole:.2f}** with logs, records and everything "
-            f"that is kept"
+            f"that is kept; **${self.least:.2f}** with `AttemptEvents=exceptions` and `PointInTimeRecovery=false`"
         )
 
 
 def shown(account: Account) -> Shown:
     """Rows of function, unit, count per message and dollars, and the sums."""
     rows: list[list[str]] = []
-    calls = whole = 0.0
+    calls = whole = optional = 0.0
     for function, units in account.units.items():
         for name, dollars in account.dollars_per_million(function).items():
             whole += dollars
             calls += 0 if name == "logs_gb" or function in KEPT else dollars
+            optional += dollars if (function, name) in OPTIONAL else 0
             rows.append([function, name, f"{units[name] / account.messages:.4g}", f"{dollars:.3f}"])
     rows.append(["all", "calls and compute", "", f"{calls:.2f}"])
     rows.append(["all", "with what is kept", "", f"{whole:.2f}"])
-    return Shown(table(["function", "unit", "per message", "$ per million"], rows), calls, whole)
+    rows.append(["all", "without what parameters take off", "", f"{whole - optional:.2f}"])
+    return Shown(table(["function", "unit", "per message", "$ per million"], rows), calls, whole, whole - optional)
 
 
 def main() -> None:

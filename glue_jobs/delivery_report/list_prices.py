@@ -28,6 +28,7 @@ PRICES: Final[dict[str, float]] = {
     "s3_get": 0.40 / 1e6,
     "s3_gb_month": 0.023,
     "logs_gb": 0.50,
+    "logs_infrequent_gb": 0.25,
     "scheduler_invocation": 1.00 / 1e6,
     "glue_dpu_hour": 0.44,
     "data_out_gb": 0.09,

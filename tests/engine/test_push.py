@@ -424,3 +424,20 @@ def test_an_old_message_is_replaced_before_its_queue_drops_it() -> None:
     # Then a new message carries the order
     assert keep == set()
     assert len(world.retry_queue.sent) == 2
+
+
+def test_the_log_may_leave_out_attempts_that_delivered_at_the_first_try() -> None:
+    # Given an operator who wants to be told of exceptions only
+    world = World()
+    world.ports.tells_first_successes = False
+    world.sender.script(A, 200, 503, 200)
+    world.make_queue("q", subscribers(A))
+    # When one message is delivered at once, and one at the second try
+    world.post("q", b"at once")
+    world.run(seconds=1)
+    world.post("q", b"later")
+    world.run(seconds=120)
+    # Then both tries of the second have their events, and the metrics have all
+    events = world.telemetry.named("attempt")
+    assert [(each["attempt"], each["state"]) for each in events] == [(1, "retrying"), (2, "delivered")]
+    assert world.telemetry.counts["DeliveriesDelivered"] == 2

@@ -108,6 +108,7 @@ class FakePorts:
         self.base_url = BASE_URL
         self.queue_descendants = DESCENDANTS
         self.project_quota = 0
+        self.tells_first_successes = True
         self.check_url: Callable[[str, Sequence[str]], str | None] = lambda url, allowed: None
         self.config = config or FakeConfigStore(self.clock)
         self.schedule = FakeSchedule(self.clock)

@@ -154,6 +154,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "QUEUE_DESCENDANTS": "1000",
         "LONG_POLLS": "20",
         "PROJECT_QUOTA": "0",
+        "ATTEMPT_EVENTS": "all",
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,

@@ -23,7 +23,7 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.work import WorkOrder, pack
 from pushhub.engine.protocol import Protocol
-from pushhub.engine.wiring import PUBLIC_BASE_URL
+from pushhub.engine.wiring import ATTEMPT_EVENTS, PUBLIC_BASE_URL
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.engine import handle_errors, wake_due
 from pushhub.runtime.hub import Pushhub, settings_of
@@ -260,6 +260,13 @@ def test_the_base_url_must_be_one() -> None:
     assert settings[PUBLIC_BASE_URL] == "https://hub.example"
     with pytest.raises(MissingSettingError, match="PUBLIC_BASE_URL"):
         Settings([PUBLIC_BASE_URL], {"PUBLIC_BASE_URL": "hub.example"})
+
+
+def test_the_log_tells_of_all_attempts_or_of_exceptions() -> None:
+    for word in ("all", "exceptions"):
+        assert Settings([ATTEMPT_EVENTS], {"ATTEMPT_EVENTS": word})[ATTEMPT_EVENTS] == word
+    with pytest.raises(MissingSettingError, match="must be one of all, exceptions, not 'none'"):
+        Settings([ATTEMPT_EVENTS], {"ATTEMPT_EVENTS": "none"})
 
 
 def an_order(body: str, queue: str, *, receipt: str, sqs_id: str = "early") -> dict[str, Any]:

@@ -68,6 +68,17 @@ def number(name: str, *, least: int, most: int) -> Setting[int]:
     return Setting(name, read)
 
 
+def one_of(name: str, *values: str) -> Setting[str]:
+    """One of a few words."""
+
+    def read(given: str) -> str:
+        if given not in values:
+            raise ValueError(f"must be one of {', '.join(values)}, not {given!r}")
+        return given
+
+    return Setting(name, read)
+
+
 def url(name: str) -> Setting[str]:
     """An http(s) URL, stored without a trailing slash."""
 

@@ -143,6 +143,8 @@ class Deliver:
         limiter: Decides when an attempt may begin.
         successors: Orders that wait for an earlier delivery with the same ordering key.
         next_queue: Where such an order goes when its turn comes.
+        tells_first_successes: Whether the log tells of attempts that delivered at the first try; records and metrics
+            always have them.
     """
 
     def __init__(
@@ -161,7 +163,9 @@ class Deliver:
         limiter: Limiter,
         successors: Successors,
         next_queue: WorkQueue,
+        tells_first_successes: bool = True,
     ) -> None:
+        self._tells_first_successes = tells_first_successes
         self._next_queue = next_queue
         self._successors = successors
         self._limiter = limiter
@@ -549,6 +553,8 @@ class Deliver:
         if after.state is not before.state and (after.settled or after.state is DeliveryState.HELD):
             self._telemetry.count(_metric_of(after.state))
         last = after.last
+        if not self._tells_first_successes and after.state is DeliveryState.DELIVERED and after.attempts == 1:
+            return
         self._telemetry.event(
             "attempt",
             **job.received.order.identity,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.settings import Setting, Settings, listed, number, optional_text, text, url
+from pushhub.cloud.settings import Setting, Settings, listed, number, one_of, optional_text, text, url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,10 +70,12 @@ REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
 """Operator's text for a target that the egress guard refuses at registration: who can allow it, and how."""
 PROJECT_QUOTA = number("PROJECT_QUOTA", least=0, most=1_000_000)
 """Messages per second that a project without a quota of its own may post; 0 for no bound."""
+ATTEMPT_EVENTS = one_of("ATTEMPT_EVENTS", "all", "exceptions")
+"""Which attempts are told in the log: all, or those that did not deliver at the first try."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
-    *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY),
+    *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (
@@ -151,6 +153,11 @@ class EnginePorts(Protocol):
     @property
     def project_quota(self) -> int:
         """Messages per second that a project without a quota of its own may post; 0 for no bound."""
+        ...
+
+    @property
+    def tells_first_successes(self) -> bool:
+        """Whether the log tells of attempts that delivered at the first try."""
         ...
 
     @property
@@ -293,6 +300,11 @@ class AwsEnginePorts:
     def project_quota(self) -> int:
         """From the settings."""
         return self.settings[PROJECT_QUOTA]
+
+    @property
+    def tells_first_successes(self) -> bool:
+        """From the settings."""
+        return self.settings[ATTEMPT_EVENTS] == "all"
 
     @cached_property
     def config(self) -> ConfigStore:
@@ -565,6 +577,7 @@ class Engine:
             limiter=self._limiter,
             successors=ports.subscribers,
             next_queue=ports.retry_queue,
+            tells_first_successes=ports.tells_first_successes,
         )
 
     @cached_property
