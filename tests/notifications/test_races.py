@@ -8,6 +8,7 @@ import pytest
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.errors import Unavailable
+from pushhub.notifications.model.backlog import Backlog
 from pushhub.notifications.model.topic import Reservation, Topic
 from pushhub.notifications.ports import Connection, Wake
 
@@ -54,6 +55,29 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_does_not_come_aga
     world.connect("b")
     world.send_all()
     assert world.numbers("b") == [3]
+
+
+def test_what_was_acknowledged_does_not_come_again_where_recording_it_was_repeated(world: NotificationWorld) -> None:
+    # Given a sender whose call that records what was sent takes effect and has no answer; before the client repeats it,
+    # the consumer acknowledges, and leaves
+    world.connect("a")
+    world.publish(1, 2, 3)
+    real = world.backlogs.save
+
+    def save(backlog: Backlog) -> None:
+        world.backlogs.save = real  # type: ignore[method-assign]
+        real(backlog)
+        world.acknowledge("a", 2)
+        world.disconnect("a")
+        real(backlog)
+
+    world.backlogs.save = save  # type: ignore[method-assign]
+    world.send_all()
+    assert world.numbers("a") == [1, 2, 3]
+    # When it connects again, then it gets the others only
+    world.connect("b")
+    world.send_all()
+    assert world.numbers("b") == [1, 3]
 
 
 def test_an_acknowledgement_just_before_it_would_wake_the_sender_still_frees_its_place() -> None:

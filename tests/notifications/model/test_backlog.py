@@ -294,7 +294,7 @@ def test_activity_does_not_go_back() -> None:
 
 
 def test_what_nobody_had_room_for_is_returned_in_order() -> None:
-    after = recorded(backlog(consumer("a"), returned=entries(50)), held=entries(101, 40), up_to=102)
+    after = recorded(backlog(consumer("a"), returned=entries(40, 50)), held=entries(101, 40), up_to=102)
     assert (returned(after), after.next) == ([40, 50, 101], 102)
 
 
@@ -336,8 +336,24 @@ def test_a_non_persistent_one_that_started_anew_meanwhile_is_not_sent_what_was_b
     before = backlog(consumer("b"), topic=VOLATILE, next=200, returned=entries(201))
     after = recorded(before, sent={"a": entries(100)}, held=entries(101), up_to=102)
     assert (returned(after), after.next) == ([201], 200)
-    # Exactly at the end of what was assigned it has not started anew
-    assert returned(recorded(replace(before, next=102), held=entries(101), up_to=102)) == [101, 201]
+    # Nor where nothing was published since
+    assert returned(recorded(replace(before, next=102), held=entries(101), up_to=102)) == [201]
+
+
+def test_a_round_that_is_recorded_twice_with_a_leaver_in_between_changes_nothing_the_second_time() -> None:
+    # Given a round that was recorded: four sent of which one had come back before, one held, and some expired
+    before = backlog(consumer("a"), consumer("b"), returned=entries(50, 51))
+    sent = {"a": entries(50, 100, 101), "b": entries(102)}
+    told: dict[str, Any] = {"sent": sent, "held": entries(103), "lapsed": [(51, 51), (104, 106)], "up_to": 107}
+    first = recorded(before, done=frozenset({51}), **told)
+    # And that one of its consumers then acknowledged two, and left
+    left = leave(first, "a", {50, 101})
+    assert (returned(left), unacknowledged(left)) == ([100, 103], {"b": [102]})
+    # When it is recorded again, as the call that did it was repeated
+    after = recorded(left, done=frozenset({51}), **told)
+    # Then what is done with is not owed again, nor told of
+    assert (returned(after), unacknowledged(after)) == ([100, 103], {"b": [102]})
+    assert (after.next, after.lapsed) == (107, ())
 
 
 SOURCES = 5

@@ -280,7 +280,9 @@ def record(
     """The backlog after a round of sending.
 
     The backlog may have changed since the round began (a consumer joined or left): what was sent to a consumer that has
-    left is returned.
+    left is returned. It may even have this round in it already: the client repeats a call that it had no answer to, and
+    between the two a consumer left. So what is done with by now stays so, or acknowledged notifications would be sent
+    again.
 
     Args:
         backlog: As stored now, acknowledgements absorbed.
@@ -291,13 +293,19 @@ def record(
         up_to: Every position below was dealt with, or is returned or held.
         now: Epoch milliseconds.
     """
+    known = {*backlog.returned, *(entry for each in backlog.consumers for entry in each.unacknowledged)}
+
+    def owed(entries: Iterable[Entry]) -> list[Entry]:
+        return [each for each in entries if each.position >= (backlog.next or 0) or each in known]
+
+    sent = {connection_id: owed(entries) for connection_id, entries in sent.items()}
     live = {each.connection_id for each in backlog.consumers}
     placed = {entry.position for connection_id, entries in sent.items() if connection_id in live for entry in entries}
-    lost = [entry for connection_id, entries in sent.items() if connection_id not in live for entry in entries]
-    unsent = {*backlog.returned, *held, *lost}
-    if backlog.topic.non_persistent:
-        started_anew = (backlog.next or 0) > up_to
-        unsent = {*backlog.returned} if started_anew else {*backlog.returned, *held}
+    unsent = {*backlog.returned, *owed(held)}
+    if not backlog.topic.non_persistent:
+        unsent.update(
+            entry for connection_id, entries in sent.items() if connection_id not in live for entry in entries
+        )
     settled = placed | done | backlog.acknowledged_early
     next_position = max(backlog.next or 0, up_to)
     return replace(
@@ -306,7 +314,11 @@ def record(
         returned=tuple(sorted(each for each in unsent if each.position not in settled)),
         acknowledged_early=frozenset(each for each in backlog.acknowledged_early if each >= next_position),
         consumers=tuple(_with(each, sent.get(each.connection_id, ()), now) for each in backlog.consumers),
-        lapsed=tuple(lapsed),
+        lapsed=tuple(
+            (first, last)
+            for first, last in lapsed
+            if last >= (backlog.next or 0) or any(first <= each.position <= last for each in backlog.returned)
+        ),
         version=backlog.version + 1,
     )
 
