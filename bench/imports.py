@@ -42,7 +42,7 @@ CLIENTS = {
 """The clients that each function makes at its start (tests/functions/test_cold_start.py); with none, boto3 alone."""
 
 
-VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1")
+VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all")
 """What settings may be: the first that one can read is its value."""
 
 
