@@ -45,6 +45,7 @@ from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, 
 
 if TYPE_CHECKING:
     from local.emulator_forks import fork_functions
+    from local.emulator_http import serve_plainly
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
@@ -70,6 +71,7 @@ else:
     _workers = _sibling("emulator_workers")
     ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
     fork_functions = _sibling("emulator_forks").fork_functions
+    serve_plainly = _sibling("emulator_http").serve_plainly
     take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
@@ -280,6 +282,7 @@ def main() -> None:
     taken = Snapshots(Path(persistence.STATE_DIR), every_s, give_back)
     app._load_persisted_state, app.save_all = taken.load, taken.save_all
     serve_own_routes(taken)
+    serve_plainly()
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)
     app.main()

@@ -86,22 +86,43 @@ def share_code() -> None:
     lambda_runtime.zipfile = SimpleNamespace(ZipFile=_SharedArchive, BadZipFile=zipfile.BadZipFile)
 
 
-class _SharedArchive(zipfile.ZipFile):
-    """An archive that is unpacked once; whoever unpacks it again gets a link to that."""
+class _SharedArchive:
+    """An archive that is unpacked once; whoever unpacks it again gets a link to that, and it is not even looked into.
 
-    def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
+    Args:
+        file: Its path.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        content = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        self._shared = Path(tempfile.gettempdir()) / "pushhub-code" / content
+
+    def __enter__(self) -> _SharedArchive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def namelist(self) -> list[str]:
+        """Names that are to be checked before it is unpacked; none when it was."""
+        if self._shared.exists():
+            return []
+        with zipfile.ZipFile(self._file) as archive:
+            return archive.namelist()
+
+    def extractall(self, path: str) -> None:
         """Make an empty folder a link to what the archive holds."""
-        content = hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
-        shared = Path(tempfile.gettempdir()) / "pushhub-code" / content
         with _unpacking:
-            if not shared.exists():
+            if not self._shared.exists():
                 unfinished = Path(tempfile.mkdtemp(prefix="pushhub-unpacked-"))
-                super().extractall(unfinished, members, pwd)
-                shared.parent.mkdir(exist_ok=True)
-                unfinished.rename(shared)
-        target = Path(str(path))
+                with zipfile.ZipFile(self._file) as archive:
+                    archive.extractall(unfinished)
+                self._shared.parent.mkdir(exist_ok=True)
+                unfinished.rename(self._shared)
+        target = Path(path)
         target.rmdir()
-        target.symlink_to(shared, target_is_directory=True)
+        target.symlink_to(self._shared, target_is_directory=True)
 
 
 _turns = Turns(lambda_runtime._workers, lambda_runtime._lock)
