@@ -28,11 +28,16 @@ PAGE_BYTES = 1_000_000
 WRITE_UNIT_BYTES, READ_UNIT_BYTES = 1_024, 4_096
 """What a unit of capacity writes, or reads consistently; read eventually consistent it costs half."""
 
+WRITES_PER_KEY, READS_PER_KEY = 1_000, 3_000
+"""Units that a partition key takes within a second; what comes then is refused."""
+
 IndexKey = tuple[Any, tuple[Any, tuple[Any, Any]]]
 """Partition of an index, and the place there: by sort key, then by the item's own keys."""
 
 _INSERTION = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
 _ATTRIBUTE = re.compile(r"'([^']+)': \?")
+
+THROTTLED = "ThrottlingException"
 
 TOKEN_MS = 600_000
 """How long a transaction's token is remembered."""
@@ -185,19 +190,19 @@ class _Late:
     reads: Pace = field(default_factory=Pace)
 
     def change(self, change: Change, now_ms: int, lag_ms: int) -> None:
-        before, after = change.before, change.after
-        left, taken = self.key(before), self.key(after)
         # An index shows changes of a table in their order.
         shows_at = max(now_ms + lag_ms, self.coming[-1][0] if self.coming else 0)
-        self.coming.append((shows_at, left, taken, change.packed_after))
+        self.coming.append((shows_at, self.key(change.before), self.key(change.after), change.packed_after))
         self.catch_up(now_ms)
-        if left != taken:
-            written = [left, taken]
-        else:
-            written = [taken] if self.index.shown(before or {}) != self.index.shown(after or {}) else []
-        for key in written:
-            if key is not None:
-                self.writes.add(readable(key[0]), now_ms)
+        for partition in self.written(change):
+            self.writes.add(partition, now_ms)
+
+    def written(self, change: Change) -> list[str]:
+        """The partitions that a change of an item writes to."""
+        left, taken = self.key(change.before), self.key(change.after)
+        if left == taken and self.index.shown(change.before or {}) == self.index.shown(change.after or {}):
+            return []
+        return [readable(each[0]) for each in dict.fromkeys((left, taken)) if each is not None]
 
     def catch_up(self, now_ms: int) -> None:
         while self.coming and self.coming[0][0] <= now_ms:
@@ -224,10 +229,12 @@ class Table:
         now_ms: DynamoDB's own clock, epoch milliseconds.
         lag_ms: How late an index is with the write just made, milliseconds.
         changed: Told of each change.
+        refuses: Whether it refuses what comes to a key beyond what that takes in a second.
 
     Attributes:
         writes: Units written to each partition.
         reads: Units read from each partition.
+        refused: Writes and reads that were refused, as a key had had what it takes.
     """
 
     def __init__(
@@ -237,9 +244,12 @@ class Table:
         now_ms: Callable[[], int],
         lag_ms: Callable[[], int],
         changed: Changed,
+        refuses: bool,
     ) -> None:
         self.schema = schema
         self.writes, self.reads = Pace(), Pace()
+        self.refused = 0
+        self._refuses = refuses
         self._now_ms = now_ms
         self._lag_ms = lag_ms
         self._changed = changed
@@ -265,40 +275,81 @@ class Table:
         partition = self._partitions.get(plain(key["pk"]))
         return partition.items.get(plain(key["sk"]), b"") if partition else b""
 
-    def store(self, item: Item, *, cost: int = 1) -> None:
-        """Put an item whole; a transaction's write costs twice."""
-        sort = plain(item["sk"])
-        partition = self._partitions.setdefault(plain(item["pk"]), _Sorted())
-        old, packed = partition.items.get(sort, b""), pack(item)
-        partition.put(sort, packed)
+    def store(self, item: Item, *, transaction: bool = False) -> None:
+        """Put an item whole. In a transaction that costs twice, and is not refused.
+
+        Raises:
+            ClientError: A key has had what it takes in this second.
+        """
+        old, packed = self._packed(item), pack(item)
+        before = unpack(old) if old else None
+        change = Change(self.schema.name, before, item, old, packed, expired=False)
+        units = max(_write_units(old, before), _write_units(packed, item))
+        self._count_change(item, change, units, transaction=transaction)
+        self._partitions.setdefault(plain(item["pk"]), _Sorted()).put(plain(item["sk"]), packed)
         if self.schema.ttl in item:
             self._expires_at = min(self._expires_at, plain(item[self.schema.ttl]))
-        before = unpack(old) if old else None
-        self.count_write(item, cost * max(_write_units(old, before), _write_units(packed, item)))
-        self._tell(Change(self.schema.name, before, item, old, packed, expired=False))
+        self._tell(change)
 
-    def drop(self, key: Item, *, expired: bool = False, cost: int = 1) -> Item | None:
-        """Remove an item. What its time to live does costs nothing."""
-        partition = self._partitions.get(plain(key["pk"]))
+    def drop(self, key: Item, *, expired: bool = False, transaction: bool = False) -> Item | None:
+        """Remove an item, as :meth:`store` puts it. What its time to live does costs nothing.
+
+        Raises:
+            ClientError: A key has had what it takes in this second.
+        """
         old = self._packed(key)
         before: Item | None = unpack(old) if old else None
+        change = Change(self.schema.name, before, None, old, b"", expired=expired)
         if not expired:
-            self.count_write(key, cost * _write_units(old, before))
-        if partition is not None and before is not None:
+            self._count_change(key, change, _write_units(old, before), transaction=transaction)
+        if before is not None:
+            partition = self._partitions[plain(key["pk"])]
             partition.remove(plain(key["sk"]))
             if not partition.items:
                 del self._partitions[plain(key["pk"])]
-            self._tell(Change(self.schema.name, before, None, old, b"", expired=expired))
+            self._tell(change)
         return before
+
+    def _count_change(self, key: Item, change: Change, units: int, *, transaction: bool) -> None:
+        """Count what a change costs its partition, if that and those of the indexes take it."""
+        if transaction:
+            self.count_write(key, 2 * units)
+            return
+        now = self._now_ms()
+        full = self.writes.within(readable(plain(key["pk"])), now) >= WRITES_PER_KEY or any(
+            late.writes.within(partition, now) >= WRITES_PER_KEY
+            for late in self._late.values()
+            for partition in late.written(change)
+        )
+        if full:
+            self.refuse()
+        self.count_write(key, units)
+
+    def refuse(self) -> None:
+        """Refuse a read or a write, if it refuses any.
+
+        Raises:
+            ClientError: It does.
+        """
+        if not self._refuses:
+            return
+        self.refused += 1
+        raise service_error(THROTTLED, "DynamoDB")
 
     def count_write(self, key: Item, units: float = 1) -> None:
         """Count what a write costs its partition; one that is refused costs as well."""
         self.writes.add(readable(plain(key["pk"])), self._now_ms(), units)
 
     def count_read(self, partition: Any, size: int, more: Mapping[str, Any], index: Index | None) -> None:
-        """Count what reading so many bytes costs a partition, of the table or of an index."""
+        """Count what reading so many bytes costs a partition, of the table or of an index.
+
+        Raises:
+            ClientError: It has had what it takes in this second.
+        """
         units = max(1, math.ceil(size / READ_UNIT_BYTES))
         reads = self.reads if index is None else self._late[index.name].reads
+        if reads.within(readable(plain(partition)), self._now_ms()) >= READS_PER_KEY:
+            self.refuse()
         reads.add(readable(plain(partition)), self._now_ms(), units if more.get("ConsistentRead") else units / 2)
 
     def everything(self) -> Iterator[Item]:
@@ -390,6 +441,7 @@ class DynamoDB:
         stale_ms: How old what an eventually consistent read of a table shows may be; reads of a scan only.
         undone: Asked for each entry of a batch: whether it is left undone this time.
         changed: See :class:`Table`.
+        refuses: See :class:`Table`.
     """
 
     def __init__(
@@ -400,10 +452,13 @@ class DynamoDB:
         lag_ms: Callable[[], int] = lambda: 0,
         undone: Callable[[], bool] = lambda: False,
         changed: Changed = lambda _: None,
+        refuses: bool = True,
     ) -> None:
         self._now_ms = now_ms
         self._undone = undone
-        self.tables = {each.name: Table(each, now_ms=now_ms, lag_ms=lag_ms, changed=changed) for each in schemas}
+        self.tables = {
+            each.name: Table(each, now_ms=now_ms, lag_ms=lag_ms, changed=changed, refuses=refuses) for each in schemas
+        }
         self._tokens: dict[str, int] = {}
 
     def get_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
@@ -439,8 +494,15 @@ class DynamoDB:
         ((name, asked),) = RequestItems.items()
         table = self.tables[name]
         rest = [each for each in asked["Keys"] if self._undone()]
-        items = [table.get(each, asked) for each in asked["Keys"] if each not in rest]
-        answer: dict[str, Any] = {"Responses": {name: [each for each in items if each is not None]}}
+        found = []
+        for each in asked["Keys"]:
+            if each in rest:
+                continue
+            try:
+                found.append(table.get(each, asked))
+            except ClientError:
+                rest.append(each)
+        answer: dict[str, Any] = {"Responses": {name: [each for each in found if each is not None]}}
         return answer | ({"UnprocessedKeys": {name: {**asked, "Keys": rest}}} if rest else {})
 
     def batch_write_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
@@ -451,10 +513,13 @@ class DynamoDB:
         for each in requests:
             if each in rest:
                 continue
-            if "PutRequest" in each:
-                table.store(each["PutRequest"]["Item"])
-            else:
-                table.drop(each["DeleteRequest"]["Key"])
+            try:
+                if "PutRequest" in each:
+                    table.store(each["PutRequest"]["Item"])
+                else:
+                    table.drop(each["DeleteRequest"]["Key"])
+            except ClientError:
+                rest.append(each)
         return {"UnprocessedItems": {name: rest}} if rest else {}
 
     def batch_execute_statement(self, *, Statements: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
@@ -470,7 +535,10 @@ class DynamoDB:
         if table.item(item) is not None:
             table.count_write(item)
             return {"Error": {"Code": "DuplicateItem"}, "TableName": name}
-        table.store(item)
+        try:
+            table.store(item)
+        except ClientError:
+            return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
         return {"TableName": name}
 
     def transact_write_items(self, *, TransactItems: Sequence[Any], ClientRequestToken: str) -> dict[str, Any]:  # noqa: N803
@@ -488,11 +556,11 @@ class DynamoDB:
         for kind, write in writes:
             table = self.tables[write["TableName"]]
             if kind == "Put":
-                table.store(write["Item"], cost=2)
+                table.store(write["Item"], transaction=True)
             elif kind == "Update":
-                table.store(self._updated(table, write["Key"], write["UpdateExpression"], write), cost=2)
+                table.store(self._updated(table, write["Key"], write["UpdateExpression"], write), transaction=True)
             elif kind == "Delete":
-                table.drop(write["Key"], cost=2)
+                table.drop(write["Key"], transaction=True)
             else:
                 table.count_write(write["Key"], 2)
         self._tokens[ClientRequestToken] = now

@@ -20,7 +20,7 @@ from random import Random
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from greenlet import getcurrent, greenlet
 
 from pushhub.base.ports import PushRequest
@@ -30,7 +30,7 @@ from pushhub.cloud.settings import Settings
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime_hub
 from pushhub.runtime.hub import Pushhub
-from simulation.dynamodb import Change, service_error
+from simulation.dynamodb import THROTTLED, Change, service_error
 from simulation.expressions import Item
 from simulation.items import unpack
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
@@ -46,6 +46,11 @@ IDLE_AT_MOST = 420 * SECOND
 
 STREAM_KEEPS_MS = 86_400_000
 """A stream keeps its records for 24 hours."""
+
+SDK_REPEATS = 3
+"""How often the SDK repeats a call that is refused for want of capacity: ``total_max_attempts`` of
+:mod:`pushhub.cloud.clients`, less the first. It waits up to 1, 2 and 4 seconds.
+"""
 
 SHARDS = 2
 """Shards of a table's stream."""
@@ -281,6 +286,13 @@ class Environment:
         account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
         if account.remembers_reads:
             self._read(operation, parameters)
+        for repeat in range(SDK_REPEATS):
+            try:
+                return real(**parameters)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != THROTTLED:
+                    raise
+            self.pause(round(account.random.random() * 2**repeat * SECOND))
         return real(**parameters)
 
     def _in_weather(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:

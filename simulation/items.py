@@ -61,13 +61,17 @@ class Pace:
         self.at = self._second = 0
         self._within: dict[str, float] = {}
 
-    def add(self, key: str, now_ms: int, count: float = 1) -> None:
-        """Count something that comes to a key now; times only go forward."""
+    def within(self, key: str, now_ms: int) -> float:
+        """How much has come to a key in this second; times only go forward."""
         second = now_ms // 1000
         if second != self._second:
             self._second = second
             self._within.clear()
+        return self._within.get(key, 0)
+
+    def add(self, key: str, now_ms: int, count: float = 1) -> None:
+        """Count something that comes to a key now."""
+        here = self._within[key] = self.within(key, now_ms) + count
         self.total += count
-        here = self._within[key] = self._within.get(key, 0) + count
         if here > self.most:
-            self.most, self.key, self.at = here, key, second
+            self.most, self.key, self.at = here, key, self._second

@@ -291,6 +291,9 @@ def report(outage: Outage, watch: Watch, account: Account, back_at: int) -> Iter
                 f"{name}: {pace.total:.0f}, {pace.total / begun:.3f} a delivery; at most {pace.most:.0f} in a second "
                 f"to {pace.key}, {at:.1f} minutes after the end"
             )
+    for table in account.dynamodb.tables.values():
+        if table.refused:
+            yield f"{table.schema.name}: {table.refused} calls refused, as a key had had what it takes in a second"
     yield (
         f"the last arrived {(watch.last_at - back_at) / MINUTE:.1f} minutes after the end; arrived by the minute: "
         f"{dict(sorted(watch.delivered_at.items()))}"

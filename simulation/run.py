@@ -258,6 +258,7 @@ def _figures(account: Account, truth: Truth) -> Counter[str]:
     for kind, count in account.weather.struck.items():
         figures[f"fault {kind}"] += count
     busiest = {f"most to one key in a second: {name}": math.ceil(pace.most) for name, pace in account.paces()}
+    figures["refused by a hot key"] = sum(table.refused for table in account.dynamodb.tables.values())
     figures.update({name: most for name, most in busiest.items() if most})
     for name, count in account.telemetry.counts.items():
         figures[f"hub {name}"] += count

@@ -31,7 +31,8 @@ def now_ms() -> int:
 def dynamodb() -> Iterator[Any]:
     """The tables as the template makes them, empty."""
     tables = [replace(each, name=named(each.name)) for each in stack().tables]
-    yield DynamoDB(tables, now_ms=now_ms)
+    # No SDK stands before it that would call again, and what stores promise does not depend on their pace.
+    yield DynamoDB(tables, now_ms=now_ms, refuses=False)
 
 
 @contextmanager

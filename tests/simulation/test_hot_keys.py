@@ -26,6 +26,7 @@ from pushhub.hub.model.log import HubState, Location, LoggedMessage
 from pushhub.hub.store._keys import SHARDS as LIST_SHARDS
 from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
 from pushhub.notifications.store.dynamodb_backlogs import IDLE_SHARDS, DynamoDBConnectionStore
+from simulation import dynamodb as models
 
 MANY = 1_600
 HOUR_MS = 3_600_000
@@ -125,3 +126,17 @@ def test_an_outage_is_delivered_whole_and_its_retries_do_not_each_read_their_que
     told = "\n".join(report(outage, watch, account, back_at))
     assert f"units written, ScheduleTable: {schedule.total:.0f}" in told
     assert f"at most {schedule.most:.0f} in a second to {schedule.key}" in told
+
+
+def test_an_outage_that_hits_hot_keys_is_delivered_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given keys that take a twentieth of what they do, so that a failing queue's eight keys of its index are too few
+    monkeypatch.setattr(models, "WRITES_PER_KEY", 50)
+    outage = Outage(messages=100, subscribers=10, posted_within_s=10, lasts_s=600, retries_delay_s=1_200)
+    watch, account, _ = endure(outage)
+    # Then writes are refused, some again and again, and everything arrives
+    assert account.dynamodb.tables["MessagesTable"].refused > 0
+    assert watch.arrived >= 1_000
+    assert (
+        max(pace.most for name, pace in account.paces() if name == "units written, MessagesTable, index unsettled")
+        <= 51
+    )

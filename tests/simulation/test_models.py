@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from simulation.dynamodb import DynamoDB, Index, Schema
+from botocore.exceptions import ClientError
+from simulation.dynamodb import READS_PER_KEY, WRITES_PER_KEY, DynamoDB, Index, Schema
 from simulation.sqs import Chances, Queue, QueueSettings
 from tests.fakes import FakeClock
 
@@ -167,6 +169,39 @@ def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
     assert listed() == 0
     clock.advance(seconds=5)
     assert listed() == 1
+
+
+def test_a_key_that_had_a_thousand_units_in_a_second_takes_no_more_until_the_next(clock: FakeClock) -> None:
+    # Given a table of which many items have one key of its index
+    service = DynamoDB([Schema("t", indexes=(Index("due", "shard", "at"),))], now_ms=clock.now)
+
+    def put(number: int, **more: Any) -> None:
+        service.put_item(TableName="t", Item={"pk": {"S": f"{number}"}, "sk": {"S": "b"}, **more})
+
+    due = {"shard": {"S": "0"}, "at": {"S": "1"}}
+    for number in range(WRITES_PER_KEY):
+        put(number, **due)
+    # When another one of them is written in the same second, then it is refused, and not stored
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        put(WRITES_PER_KEY, **due)
+    assert service.tables["t"].item({"pk": {"S": f"{WRITES_PER_KEY}"}, "sk": {"S": "b"}}) is None
+    assert service.tables["t"].refused == 1
+    # But others are written, and it is a second later
+    put(WRITES_PER_KEY)
+    clock.advance(seconds=1)
+    put(WRITES_PER_KEY, **due)
+
+
+def test_an_item_that_is_read_too_often_in_a_second_is_left_unprocessed_by_a_batch(clock: FakeClock) -> None:
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    key = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+    service.put_item(TableName="t", Item=key)
+    for _ in range(READS_PER_KEY):
+        service.get_item(TableName="t", Key=key, ConsistentRead=True)
+    asked = {"t": {"Keys": [key], "ConsistentRead": True}}
+    assert service.batch_get_item(RequestItems=asked) == {"Responses": {"t": []}, "UnprocessedKeys": asked}
+    clock.advance(seconds=1)
+    assert service.batch_get_item(RequestItems=asked) == {"Responses": {"t": [key]}}
 
 
 def test_a_transaction_repeated_with_its_token_is_made_once(clock: FakeClock) -> None:
