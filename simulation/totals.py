@@ -59,8 +59,9 @@ class Totals:
         seen = {state for _, before, _, after in steps for state in (before, after)}
         never = [each.value for each in states if each.value not in seen]
         lacking = f" (never {', '.join(never)})" if never else ""
-        return f"{len(states) - len(never)} of {len(states)} states of {whose}{lacking} by {len(steps)} different steps"
+        return f"{len(states) - len(never)} of {len(states)} states of {whose}{lacking} by {len(steps)} steps"
 
 
 def _amount(runs: int, hours: float, cpu_s: float) -> str:
-    return f"{runs} runs, {hours:.0f} simulated hours in {cpu_s:.0f} s of CPU, {hours / max(cpu_s, 0.001):.1f} a second"
+    counted = f"{runs} run{'s' if runs > 1 else ''}"
+    return f"{counted}, {hours:.0f} simulated hours in {cpu_s:.0f} s of CPU, {hours / max(cpu_s, 0.001):.1f} a second"
