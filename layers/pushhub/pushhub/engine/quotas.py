@@ -35,9 +35,9 @@ STRICT_MS = 60_000
 """How long an environment that refused a post accepts nothing unasked."""
 
 REFUSED_MS = 1_000
-"""How long an environment that refused a post at least waits before it asks again; doubles up to eight times this."""
+"""How long an environment that refused a post at least waits before it asks again; doubles up to four times this."""
 
-_DOUBLINGS = 3
+_DOUBLINGS = 2
 _FORGET_MS = 3_600_000
 _KNOWN = 5_000
 
