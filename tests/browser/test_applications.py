@@ -34,11 +34,11 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     # And an endpoint of it, with a mistake first
     page.get_by_role("button", name="New endpoint").click()
     page.get_by_label("URL").fill("ftp://acme.example")
-    page.get_by_role("button", name="Make the endpoint").click()
+    page.get_by_role("button", name="Create the endpoint").click()
     expect(page.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
     url = recorder.endpoint(200).url
     page.get_by_label("URL").fill(url)
-    page.get_by_role("button", name="Make the endpoint").click()
+    page.get_by_role("button", name="Create the endpoint").click()
     expect(page.get_by_role("heading", name=url)).to_be_visible()
     (endpoint,) = project.webhooks("GET", "/app/acme/endpoint")["data"]
     # When it is paused and resumed
@@ -98,7 +98,7 @@ def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
         # And they may make endpoints and see secrets
         page.get_by_role("button", name="New endpoint").click()
         page.get_by_label("URL").fill(recorder.endpoint(200).url)
-        page.get_by_role("button", name="Make the endpoint").click()
+        page.get_by_role("button", name="Create the endpoint").click()
         page.get_by_role("button", name="Show", exact=True).click()
         expect(page.locator("[data-secret]")).to_contain_text("whsec_")
         # And the token is stored nowhere, and in no address
@@ -136,7 +136,7 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     # And it is sent again where a person asks for it
     page.get_by_role("button", name=f"Send again to {good.url}").click()
     good.wait(2)
-    expect(life.get_by_text("Asked for by a person.")).to_be_visible()
+    expect(life.get_by_text("Requested by a person.")).to_be_visible()
     assert console.violations() == []
     # When its content is expunged, then nobody reads it any more
     page.get_by_role("button", name="Expunge").click()

@@ -31,7 +31,7 @@ def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
     page.get_by_label("Retries").fill("2")
     page.get_by_label("Messages a second").fill("1")
     page.get_by_label("The endpoint").select_option("refuses")
-    page.get_by_label("Hours that it lasts").fill("0.5")
+    page.get_by_label("Duration in hours").fill("0.5")
     page.get_by_label("Probe a failing endpoint").uncheck()
     page.get_by_role("button", name="Simulate").click()
     # Then what is lost is said, the load is drawn, and the protocol's own policy stands beside it
@@ -62,7 +62,7 @@ def test_what_a_subscriber_went_through_is_the_outage(console: Console, recorder
     console.open("apps", app, "endpoints", endpoint)
     page.get_by_role("link", name="Try another policy against it").click()
     expect(page.get_by_label("Subscriber")).to_have_value(endpoint)
-    expect(page.get_by_label("Hours that it lasts")).to_be_hidden()
+    expect(page.get_by_label("Duration in hours")).to_be_hidden()
     page.get_by_role("button", name="Simulate").click()
     # Then its own failures are the outage; it may have been tried again by now
     expect(

@@ -20,7 +20,7 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
     page.get_by_role("button", name="New queue").click()
     page.get_by_label("Name", exact=True).fill("orders")
     page.get_by_label("First subscriber's URL").fill(good.url)
-    page.get_by_role("button", name="Make the queue").click()
+    page.get_by_role("button", name="Create the queue").click()
     expect(page.get_by_role("heading", name="orders", exact=True)).to_be_visible()
     # And a second subscriber, which fails
     page.get_by_role("link", name="Subscribers").click()
@@ -58,7 +58,7 @@ def test_what_a_subscriber_missed_is_counted_and_sent_again(console: Console, re
     until(lambda: project.ironmq("GET", given_up)["deliveries"] or None, 60, lambda: "it was not given up")
     # When a person looks at it, then it is told what it did not take
     console.open("queues", "orders", "subscribers", "billing")
-    missed = page.get_by_role("region", name="What it has not taken")
+    missed = page.get_by_role("region", name="What it has not accepted")
     expect(missed.get_by_role("link", name=posted)).to_be_visible()
     # And what would be sent again, and when it is, that it was
     page.get_by_role("button", name="Count only").click()

@@ -20,7 +20,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     page.get_by_role("button", name="New mapping").click()
     page.get_by_label("Name", exact=True).fill("acme.ship")
     page.get_by_label("URL of the service").fill("ftp://acme.example")
-    page.get_by_label("Token it is shown").fill("k1")
+    page.get_by_label("Token sent to it").fill("k1")
     page.get_by_label("Types").fill("order:new")
     page.get_by_label("Options").fill('{"retries_allowed": false}')
     page.get_by_role("button", name="Save").click()
@@ -52,7 +52,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     expect(needs.get_by_role("link", name="order:new")).to_be_visible()
     needs.get_by_role("button", name="Archive").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive").click()
-    expect(page.get_by_text("Nothing does.")).to_be_visible()
+    expect(page.get_by_text("Nothing is failing.")).to_be_visible()
     assert project.hub("GET", "/queues")["parked"] == 0
 
 
@@ -113,7 +113,7 @@ def test_a_scheduler_a_parameter_and_an_integration_are_made_and_removed(console
     page.get_by_role("button", name="New integration").click()
     page.get_by_label("Name", exact=True).fill("acme")
     page.get_by_label("URL of the endpoint").fill("http://127.0.0.1:9")
-    page.get_by_label("Token it is shown").fill("k")
+    page.get_by_label("Token sent to it").fill("k")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("region", name="Integrations").get_by_text("http://127.0.0.1:9")).to_be_visible()
     # When each is removed, then it is gone
@@ -153,7 +153,7 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     expect(found.get_by_role("row")).to_have_count(4)
     # And lead to what is not delivered there
     found.get_by_role("link", name="warehouse").click()
-    expect(page.get_by_role("region", name="What it has not taken").get_by_role("link", name=posted)).to_be_visible()
+    expect(page.get_by_role("region", name="What it has not accepted").get_by_role("link", name=posted)).to_be_visible()
     # And by how it stands, in the queue and in the application
     console.open("search")
     page.get_by_label("State").select_option("failing")

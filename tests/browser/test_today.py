@@ -34,7 +34,7 @@ def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recor
     target = {"url": recorder.endpoint(200).url, "disabled": True}
     endpoint = project.webhooks("POST", f"/app/{app}/endpoint", target)["id"]
     console.open("today")
-    table = page.get_by_role("region", name="Endpoints that get nothing")
+    table = page.get_by_role("region", name="Endpoints that get no messages")
     expect(table.get_by_role("link", name="acme")).to_be_visible()
     table.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("It gets messages again.")).to_be_visible()

@@ -13,21 +13,21 @@ def test_what_is_published_comes_while_it_is_watched_and_is_acknowledged(console
     page.get_by_role("button", name="New rule").click()
     page.get_by_label("Topic").fill("machines")
     page.get_by_label("Takes").fill("events")
-    page.get_by_role("button", name="Make the rule").click()
+    page.get_by_role("button", name="Create the rule").click()
     # When its topic is watched, and something is published
     page.get_by_role("link", name="Watch").click()
     expect(page.get_by_text("connected", exact=True)).to_be_visible()
     hostile = "<img src=x onerror=alert(1)>"
     project.notifications("POST", "/notifications", {"api": "events", "source": "111", "data": {"type": hostile}})
     # Then it is shown as text
-    came = page.get_by_role("list", name="What came").get_by_role("listitem")
+    came = page.get_by_role("list", name="Received notifications").get_by_role("listitem")
     expect(came).to_have_count(1)
     expect(came).to_contain_text(f"/{project.id}/events/111")
     expect(came).to_contain_text(hostile)
     # And what comes while the page holds still is counted, not shown
     page.get_by_role("button", name="Hold still").click()
     project.notifications("POST", "/notifications", {"api": "events", "source": "111", "data": {"n": 2}})
-    expect(page.get_by_role("button", name="Show what comes")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Show notifications")).to_have_attribute("aria-pressed", "true")
     # And leaving removes the subscriber, so that the topic keeps nothing for it; a second visit sees nothing old
     page.get_by_role("link", name="Topics", exact=True).click()
     page.get_by_role("link", name="Watch").click()
@@ -42,7 +42,7 @@ def test_what_the_api_says_of_a_rule_is_beside_its_field(console: Console) -> No
     console.open("topics")
     page.get_by_role("button", name="New rule").click()
     page.get_by_label("Topic").fill("no good name")
-    page.get_by_role("button", name="Make the rule").click()
+    page.get_by_role("button", name="Create the rule").click()
     expect(page.get_by_label("Topic")).to_have_attribute("aria-invalid", "true")
 
 

@@ -73,7 +73,7 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   try {
     told = text ? JSON.parse(text, exact ? asWritten : undefined) : null;
   } catch {
-    if (answer.ok) throw new Refused(answer.status, "The hub's answer is no JSON.");
+    if (answer.ok) throw new Refused(answer.status, "The hub's answer is not JSON.");
   }
   if (answer.ok) return told;
   if (answer.status === 401 && session() === who) signOut("The hub does not accept this token (any more).");

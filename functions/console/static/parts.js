@@ -21,7 +21,7 @@ export function useLoad(load, depends, { every = 0 } = {}) {
     } catch (error) {
       if (mine !== turn.current || controller.signal.aborted) return;
       if (!(error instanceof Refused)) console.error(error);
-      const told = error instanceof Refused ? error : new Refused(0, "The console failed to show this.");
+      const told = error instanceof Refused ? error : new Refused(0, "The console could not show this.");
       setState((before) => ({ data: quietly ? before.data : undefined, error: told, loading: false }));
     } finally {
       if (mine === turn.current) busy.current = false;
@@ -253,7 +253,7 @@ export function Form({ fields, values: initial = {}, submit = "Save", onSubmit, 
       await onSubmit(values);
     } catch (error) {
       if (!(error instanceof Refused)) console.error(error);
-      setRefused(error instanceof Refused ? error : new Refused(0, "The console failed to send this."));
+      setRefused(error instanceof Refused ? error : new Refused(0, "The console could not send this."));
     } finally {
       setBusy(false);
     }
@@ -322,7 +322,7 @@ export function Doing({ name, onDo, kind = "" }) {
       await onDo();
     } catch (error) {
       if (!(error instanceof Refused)) console.error(error);
-      setProblem(error instanceof Refused ? error.message : "The console failed to do this.");
+      setProblem(error instanceof Refused ? error.message : "The console could not do this.");
     }
     setBusy(false);
   };
@@ -492,10 +492,10 @@ export function DayAtSubscriber({ told: { hours, complete } }) {
   const [attempts, delivered, failed] = ["attempts", "delivered", "failed"].map(sum);
   const took = hours.reduce((total, each) => total + (each.average_ms ?? 0) * each.attempts, 0);
   return html`<${Fragment}>
-    <${Figures} of=${[["Taken, last day", delivered.toLocaleString()], ["Failed tries", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["A try takes", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
+    <${Figures} of=${[["Delivered, last day", delivered.toLocaleString()], ["Failed tries", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["A try takes", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
     <${Card} title="The last day, by hour">
       <${Bars} label="Attempts by hour" items=${hours.map((each) => ({ label: hourName(Date.parse(each.hour)), good: each.attempts - each.failed, bad: each.failed }))} />
-      <p class="legend">Counted a minute or two later. ${complete ? "" : "So many subscribers were busy that not all attempts are counted. "}Green: taken. Red: failed.</p>
+      <p class="legend">Counted a minute or two later. ${complete ? "" : "So many subscribers were busy that not all attempts were counted. "}Green: delivered. Red: failed.</p>
     <//>
   <//>`;
 }

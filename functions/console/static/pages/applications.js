@@ -11,8 +11,8 @@ const asNumber = (text) => (text === "" || text === undefined || text === null ?
 
 const APPLICATION = [
   { name: "name", label: "Name", required: true },
-  { name: "uid", label: "Your own id for it (uid)", hint: "Letters, digits, - _ and dots. May stand for its id everywhere." },
-  { name: "throttleRate", label: "Messages a second, at most", type: "number", api: ["throttleRate", "rateLimit"] },
+  { name: "uid", label: "Your own id for it (uid)", hint: "Letters, digits, - _ and dots. Can be used instead of its id everywhere." },
+  { name: "throttleRate", label: "Maximum messages a second", type: "number", api: ["throttleRate", "rateLimit"] },
 ];
 const applicationOf = (values) => ({ name: values.name, uid: values.uid || null, throttleRate: asNumber(values.throttleRate) });
 
@@ -24,7 +24,7 @@ export function Applications({ query }) {
     toast(`${made.name} is there.`);
     go("apps", made.id);
   };
-  return html`<${Page} title="Applications" lead="Webhooks: one application for each customer, whose endpoints get its messages, signed."
+  return html`<${Page} title="Applications" lead="Webhooks: one application for each customer; its endpoints get its messages, signed."
     actions=${html`<${Fragment}><a class="button" href=${href("event-types")}>Event types</a>
       <button class="primary" type="button" onClick=${() => setMaking(true)}>New application</button><//>`}>
     <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Applications" rows=${told.data} keyed=${(each) => each.id} empty="No applications yet."
@@ -54,7 +54,7 @@ export function EventTypes({ query }) {
     await (archived ? webhooks.eventTypes.remove(type.name) : webhooks.eventTypes.change(type.name, { archived: false }));
     await list.reload({ quietly: true });
   };
-  return html`<${Page} title="Event types" crumbs=${[["Applications", href("apps")]]} lead="What messages may be about; endpoints choose among them."
+  return html`<${Page} title="Event types" crumbs=${[["Applications", href("apps")]]} lead="The types that messages can have; endpoints choose among them."
     actions=${html`<button class="primary" type="button" onClick=${() => setMaking(true)}>New event type</button>`}>
     <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Event types" rows=${told.data} keyed=${(each) => each.name} empty="No event types yet."
       columns=${[
@@ -65,7 +65,7 @@ export function EventTypes({ query }) {
       ]} />`}<//></section>
     <${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("event-types"))} onNext=${list.data && !list.data.done && (() => go("event-types", { iterator: list.data.iterator }))} />
     ${making && html`<${Dialog} title="New event type" onClose=${() => setMaking(false)}>
-      <${Form} fields=${[{ name: "name", label: "Name", hint: "Such as invoice.paid." }, { name: "description", label: "Description" }]} submit="Make it" onSubmit=${make} onCancel=${() => setMaking(false)} />
+      <${Form} fields=${[{ name: "name", label: "Name", hint: "For example invoice.paid." }, { name: "description", label: "Description" }]} submit="Make it" onSubmit=${make} onCancel=${() => setMaking(false)} />
     <//>`}
   <//>`;
 }
@@ -93,9 +93,9 @@ export function Application({ segments: [app, tab = ""], query }) {
 export const ENDPOINT = [
   { name: "url", label: "URL", type: "url", placeholder: "https://example.com/webhook", required: true },
   { name: "description", label: "Description" },
-  { name: "eventTypes", label: "Event types", hint: "One a line; all when left empty.", type: "long", api: ["eventTypes", "filterTypes"] },
-  { name: "channels", label: "Channels", hint: "One a line; all when left empty.", type: "long" },
-  { name: "throttleRate", label: "Messages a second, at most", type: "number", api: ["throttleRate", "rateLimit"] },
+  { name: "eventTypes", label: "Event types", hint: "One per line; all if left empty.", type: "long", api: ["eventTypes", "filterTypes"] },
+  { name: "channels", label: "Channels", hint: "One per line; all if left empty.", type: "long" },
+  { name: "throttleRate", label: "Maximum messages a second", type: "number", api: ["throttleRate", "rateLimit"] },
 ];
 export const endpointOf = (values) => ({
   url: values.url ?? "", description: values.description ?? "", eventTypes: orNull(words(values.eventTypes)), channels: orNull(words(values.channels)), throttleRate: asNumber(values.throttleRate),
@@ -106,11 +106,11 @@ function Endpoints({ app, query }) {
   const [making, setMaking] = useState(false);
   const make = async (values) => {
     const made = await webhooks.endpoints.make(app, endpointOf(values));
-    toast("The endpoint is there.");
+    toast("Endpoint created.");
     go("apps", app, "endpoints", made.id);
   };
   return html`<${Card} title="Endpoints" flush aside=${html`<button type="button" onClick=${() => setMaking(true)}>New endpoint</button>`}>
-    <${Loaded} from=${list}>${(told) => html`<${Table} label="Endpoints" rows=${told.data} keyed=${(each) => each.id} empty="No endpoints yet: messages go nowhere."
+    <${Loaded} from=${list}>${(told) => html`<${Table} label="Endpoints" rows=${told.data} keyed=${(each) => each.id} empty="No endpoints yet, so messages go nowhere."
       columns=${[
         ["URL", (each) => html`<a class="mono" href=${href("apps", app, "endpoints", each.id)}>${each.url}</a>`],
         ["State", (each) => html`<${Badge} state=${each.disabled ? "disabled" : "enabled"} />`],
@@ -119,7 +119,7 @@ function Endpoints({ app, query }) {
       ]} />`}<//>
     <div class="inside"><${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("apps", app))} onNext=${list.data && !list.data.done && (() => go("apps", app, { iterator: list.data.iterator }))} /></div>
     ${making && html`<${Dialog} title="New endpoint" onClose=${() => setMaking(false)}>
-      <${Form} fields=${ENDPOINT} submit="Make the endpoint" onSubmit=${make} onCancel=${() => setMaking(false)} />
+      <${Form} fields=${ENDPOINT} submit="Create the endpoint" onSubmit=${make} onCancel=${() => setMaking(false)} />
     <//>`}
   <//>`;
 }
@@ -156,7 +156,7 @@ function Send({ app, onClose }) {
     try {
       payload = JSON.parse(values.payload);
     } catch (error) {
-      throw new Refused(422, error.message, { payload: `is no JSON: ${error.message}` });
+      throw new Refused(422, error.message, { payload: `is not JSON: ${error.message}` });
     }
     const made = await webhooks.messages.make(app, { eventType: values.eventType ?? "", payload, eventId: values.eventId || null });
     toast("Accepted.");
@@ -164,9 +164,9 @@ function Send({ app, onClose }) {
     onClose();
   };
   const fields = [
-    { name: "eventType", label: "Event type", hint: "Such as invoice.paid." },
+    { name: "eventType", label: "Event type", hint: "For example invoice.paid." },
     { name: "payload", label: "Payload", type: "long", hint: "A JSON object." },
-    { name: "eventId", label: "Event id", hint: "Accepted once only; may be left empty." },
+    { name: "eventId", label: "Event id", hint: "A message with the same id is accepted only once. Optional." },
   ];
   return html`<${Dialog} title="Send a message" onClose=${onClose}>
     <${Form} fields=${fields} values=${{ payload: "{}" }} submit="Send" onSubmit=${send} onCancel=${onClose} />
@@ -189,13 +189,13 @@ function Settings({ app, application, reload }) {
     <${Card} title="Settings"><${Form} fields=${APPLICATION} values=${{ ...application, uid: application.uid ?? "", throttleRate: application.throttleRate ?? "" }} onSubmit=${save} /><//>
     <div class="stack">
       <${Card} title="The customer's portal">
-        <p class="hint">A link opens this application alone, for a week: its endpoints, attempts, secrets. Whoever has it, has that.</p>
-        <div class="actions"><${Doing} name="Make a link" onDo=${async () => setPortal(await webhooks.applications.portal(app))} />
+        <p class="hint">A link opens only this application, for a week: its endpoints, attempts and secrets. Anyone who has the link can see them.</p>
+        <div class="actions"><${Doing} name="Create a link" onDo=${async () => setPortal(await webhooks.applications.portal(app))} />
           ${portal && html`<${Copy} text=${portal.url} name="Copy the link" />`}</div>
-        ${portal && html`<${Notice} kind="good">The link is made. It is shown nowhere; copy it.<//>`}
+        ${portal && html`<${Notice} kind="good">The link has been created. It is not shown; copy it.<//>`}
       <//>
       <${Card} title="What cannot be undone">
-        <div><${Confirmed} name="Delete the application" question="Delete ${application.name}?" detail="Its endpoints get nothing more." onSure=${remove} /></div>
+        <div><${Confirmed} name="Delete the application" question="Delete ${application.name}?" detail="Its endpoints get no more messages." onSure=${remove} /></div>
       <//>
     </div>
   </div>`;

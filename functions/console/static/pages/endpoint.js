@@ -26,7 +26,7 @@ export function Endpoint({ segments: [app, , id] }) {
   const shown = about.data?.endpoint;
   const enable = async (disabled) => {
     await webhooks.endpoints.change(app, id, { disabled });
-    toast(disabled ? "It gets nothing until it is resumed." : "It gets messages again.");
+    toast(disabled ? "It gets no messages until it is resumed." : "It gets messages again.");
     await Promise.all([about.reload({ quietly: true }), health.reload({ quietly: true })]);
   };
   const resend = async (message) => {
@@ -54,7 +54,7 @@ export function Endpoint({ segments: [app, , id] }) {
       ${!webhooks.inPortal() && html`<${Doing} name="Send a test" kind="primary" onDo=${test} />`}
       <${Doing} name=${shown.disabled ? "Resume" : "Pause"} onDo=${() => enable(!shown.disabled)} />
       <button type="button" onClick=${() => setEdited("endpoint")}>Edit</button>
-      <${Confirmed} name="Delete" question="Delete this endpoint?" detail="It gets nothing more." onSure=${remove} />
+      <${Confirmed} name="Delete" question="Delete this endpoint?" detail="It gets no more messages." onSure=${remove} />
     <//>`}>
     <${Loaded} from=${about}>${({ application, endpoint }) => html`<${Fragment}>
       ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
@@ -62,7 +62,7 @@ export function Endpoint({ segments: [app, , id] }) {
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
-          <p class="legend">${told.done ? "" : "The newest 250 attempts are drawn."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
+          <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
       <//>
       <div class="columns">
         <${Card} title="Still ahead" flush>
@@ -110,10 +110,10 @@ function Trouble({ health }) {
   const waiting = health.waiting >= 1000 ? "1,000 deliveries or more wait" : `${health.waiting} ${health.waiting === 1 ? "delivery waits" : "deliveries wait"}`;
   const ends = health.disablesAt && html` It is paused <${Time} at=${health.disablesAt} /> if it takes nothing until then.`;
   if (health.circuit === "open") {
-    return html`<${Notice} kind="bad">It failed for many messages, so it is left alone but for one try now and then: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} in vain. ${waiting} until it is back.${ends}<//>`;
+    return html`<${Notice} kind="bad">It failed for many messages, so it gets only an occasional try: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} in vain. ${waiting} until it is back.${ends}<//>`;
   }
   if (health.circuit === "ramping") return html`<${Notice} kind="warn">It is back. ${waiting}; more of them are sent each minute.<//>`;
-  return health.failingSince && html`<${Notice} kind="warn">It has taken nothing since its first failure, <${Time} at=${health.failingSince} />.${ends}<//>`;
+  return health.failingSince && html`<${Notice} kind="warn">It has accepted nothing since its first failure, <${Time} at=${health.failingSince} />.${ends}<//>`;
 }
 
 function byHour(attempts) {
@@ -148,8 +148,8 @@ function Headers({ app, id, onClose, onDone }) {
   };
   return html`<${Dialog} title="Headers" onClose=${onClose}>
     <${Loaded} from=${now}>${(told) => html`<${Fragment}>
-      ${told.sensitive.length > 0 && html`<${Notice} kind="warn">Kept from view, and removed by saving unless written again: ${told.sensitive.join(", ")}<//>`}
-      <${Form} fields=${[{ name: "headers", label: "Headers", type: "long", hint: "One a line: Name: value" }]}
+      ${told.sensitive.length > 0 && html`<${Notice} kind="warn">Hidden, and removed when you save unless you enter them again: ${told.sensitive.join(", ")}<//>`}
+      <${Form} fields=${[{ name: "headers", label: "Headers", type: "long", hint: "One per line: Name: value" }]}
         values=${{ headers: Object.entries(told.headers).map(([name, value]) => `${name}: ${value}`).join("\n") }} onSubmit=${save} onCancel=${onClose} />
     <//>`}<//>
   <//>`;
@@ -162,14 +162,14 @@ function Secret({ app, id, old, onChanged }) {
     await webhooks.endpoints.rotate(app, id);
     if (secret) await show();
     onChanged();
-    toast("There is a new secret; the old one signs for another day, too.");
+    toast("There is a new secret; the old one also signs for another day.");
   };
   return html`<${Card} title="Signing secret">
     ${secret && html`<code class="mono" data-secret>${secret}</code>`}
     ${old.length > 0 && html`<p class="hint">${old.length === 1 ? "An earlier secret still signs" : `${old.length} earlier secrets still sign`}, the last one's end is <${Time} at=${old.at(-1)} />.</p>`}
     <div class="actions">
       ${secret ? html`<${Fragment}><${Copy} text=${secret} /><button type="button" onClick=${() => setSecret("")}>Hide</button><//>` : html`<${Doing} name="Show" onDo=${show} />`}
-      <${Confirmed} name="New secret" kind="" question="Make a new secret?" detail="Messages are signed with both for a day, so that the receiver can change over." onSure=${rotate} />
+      <${Confirmed} name="New secret" kind="" question="Create a new secret?" detail="Messages are signed with both for a day, so that the receiver has time to switch." onSure=${rotate} />
     </div>
   <//>`;
 }
@@ -209,7 +209,7 @@ function Recover({ app, id }) {
         ${SINCE.map(([key, name]) => html`<option value=${key} selected=${key === hours}>${name}</option>`)}
       </select></div>
       <${Doing} name="Count only" onDo=${count} />
-      <${Confirmed} name="Send again" kind="" question="Send again what failed?" detail=${would ?? "Each message that failed and never arrived is sent once more."} onSure=${run} />
+      <${Confirmed} name="Send again" kind="" question="Send again what failed?" detail=${would ?? "Each message that failed and never arrived is sent again once."} onSure=${run} />
     </div>
     ${would && html`<p role="status">${would}</p>`}
     ${progress && html`<p role="status">${progress.said}</p>`}
@@ -232,7 +232,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
   };
   const expunge = async () => {
     await webhooks.messages.expunge(app, id);
-    toast("Its content is destroyed.");
+    toast("Its content is deleted.");
     await life.reload({ quietly: true });
   };
   return html`<${Page} title=${life.data?.message.eventType ?? "Message"} crumbs=${above(app, life.data?.application)}
@@ -261,14 +261,14 @@ function timeline(message, attempts, destinations) {
     kind: stateOf(each) === "success" ? "good" : "bad",
     what: `${urls[each.endpointId] ?? each.url}: ${answered(each)}`,
     at: each.timestamp,
-    detail: html`${each.triggerType === 1 ? "Asked for by a person. " : ""}${each.responseDurationMs} ms.
+    detail: html`${each.triggerType === 1 ? "Requested by a person. " : ""}${each.responseDurationMs} ms.
       ${each.response && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.response}</pre></details>`}`,
   }));
   const ahead = destinations.filter((each) => each.nextAttempt).map((each) => ({
     kind: "ahead",
     what: `${each.url}: the next try`,
     at: each.nextAttempt,
-    detail: "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth more or less; longer when the endpoint asked for it.",
+    detail: "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth longer or shorter, and longer if the endpoint asked for it.",
   }));
   return [{ kind: "accent", what: "Accepted", at: message.timestamp }, ...made, ...ahead];
 }

@@ -22,7 +22,7 @@ export function QueueMessage({ segments: [name, , id] }) {
   return html`<${Page} title="Message ${id}" crumbs=${[["Queues", href("queues")], [name, href("queues", name)]]}
     actions=${message.data && html`<${Fragment}>
       ${message.data.shown.body_base64 === undefined && html`<${Doing} name="Post again" onDo=${() => again(message.data.shown)} />`}
-      <${Confirmed} name="Delete" question="Delete this message?" detail="It is not pushed any more, and its body is destroyed." onSure=${remove} />
+      <${Confirmed} name="Delete" question="Delete this message?" detail="It is no longer pushed, and its body is deleted." onSure=${remove} />
     <//>`}>
     <${Loaded} from=${message}>${({ shown, queue }) => html`<${Fragment}>
       <div class="columns">
@@ -76,15 +76,15 @@ function life(id, statuses, queue) {
         ? html`Its tries are used up. A message in <a href=${href("queues", queue.push.error_queue)}>${queue.push.error_queue}</a> tells of it.`
         : "Its tries are used up, and the queue has no error queue.",
     }));
-  return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, and owed to its subscribers." }, ...told, ...given, ...ahead];
+  return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, to be delivered to its subscribers." }, ...told, ...given, ...ahead];
 }
 
 /** Why the next try is when it is. */
 function why(status, queue) {
   if (!status.tries || !status.last_try_at) return "It waits for its turn.";
   const waits = (Date.parse(status.next_try_at) - Date.parse(status.last_try_at)) / 1000;
-  if (status.state === "reserved") return `Taken for ${duration(waits)}: without an acknowledgement by then it counts as failed.`;
-  const asked = Math.abs(waits - (queue.push?.retries_delay ?? waits)) < 2 ? "The queue waits" : "Its policy, or its answer, asks for";
+  if (status.state === "reserved") return `Reserved for ${duration(waits)}: without an acknowledgement by then it counts as failed.`;
+  const asked = Math.abs(waits - (queue.push?.retries_delay ?? waits)) < 2 ? "The queue waits" : "Asked for by its policy or its answer";
   return `${asked} ${duration(waits)} after the end of a try; ${status.retries_remaining} left.`;
 }
 

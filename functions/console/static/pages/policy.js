@@ -4,7 +4,7 @@ import { simulatePolicy } from "../ironmq.js";
 import { href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
-const POLICIES = [["webhooks", "Webhooks: a schedule"], ["ironmq", "IronMQ: so many retries, so far apart"], ["hub", "Hub protocol: doubling waits"]];
+const POLICIES = [["webhooks", "Webhooks: a schedule"], ["ironmq", "IronMQ: a number of retries at fixed intervals"], ["hub", "Hub protocol: waits that double"]];
 const TROUBLES = [["times_out", "times out"], ["refuses", "refuses connections"], ["answers", "answers with a status"], ["slow", "answers slowly"]];
 const OUTAGES = [["described", "As described here"], ["replayed", "What a subscriber went through"]];
 const of = (kind) => (values) => values.kind === kind;
@@ -18,7 +18,7 @@ const FIELDS = [
   { name: "schedule", label: "Schedule", hint: "svix, standard-webhooks, or seconds to wait: 5, 300, 1800", when: of("webhooks") },
   { name: "retries", label: "Retries", type: "number", when: of("ironmq") },
   { name: "retries_delay", label: "Seconds between tries", type: "number", when: of("ironmq") },
-  { name: "max_attempts", label: "Attempts at most", type: "number", hint: "Empty: no end", when: of("hub") },
+  { name: "max_attempts", label: "Maximum attempts", type: "number", hint: "Empty: no limit", when: of("hub") },
   { name: "retry_base", label: "Seconds of the first wait", type: "number", when: of("hub") },
   { name: "retry_cap", label: "Seconds of the longest wait", type: "number", when: of("hub") },
   { name: "circuit", label: "Probe a failing endpoint instead of trying each message (circuit)", type: "check" },
@@ -27,13 +27,13 @@ const FIELDS = [
   { name: "status", label: "Status", type: "number", when: (values) => DESCRIBED(values) && values.trouble === "answers" },
   { name: "retry_after", label: "Its Retry-After, seconds", type: "number", hint: "Empty: none", when: (values) => DESCRIBED(values) && values.trouble === "answers" },
   { name: "takes", label: "Seconds that an answer takes", type: "number", step: "any", when: (values) => DESCRIBED(values) && values.trouble === "slow" },
-  { name: "lasts", api: ["end", "duration"], label: "Hours that it lasts", type: "number", step: "any", when: DESCRIBED },
+  { name: "lasts", api: ["end", "duration"], label: "Duration in hours", type: "number", step: "any", when: DESCRIBED },
   { name: "rate", label: "Messages a second", type: "number", step: "any", when: DESCRIBED },
   { name: "life", api: ["message_expiration"], label: "Hours that a message lives", type: "number", step: "any", when: DESCRIBED },
-  { name: "queue", label: "Queue", hint: "Of a webhooks endpoint: webhooks/ and the application's id", when: REPLAYED },
+  { name: "queue", label: "Queue", hint: "For a webhook endpoint: webhooks/ and the application's id", when: REPLAYED },
   { name: "subscriber", label: "Subscriber", hint: "Its name or id", when: REPLAYED },
   { name: "since", api: ["since is", "since must be"], label: "Since", type: "datetime-local", when: REPLAYED },
-  { name: "until", label: "Until", type: "datetime-local", hint: "Empty: a week at most", when: REPLAYED },
+  { name: "until", label: "Until", type: "datetime-local", hint: "Empty: at most a week later", when: REPLAYED },
 ];
 const FIRST = { kind: "webhooks", schedule: "svix", retries: "3", retries_delay: "60", max_attempts: "", retry_base: "30", retry_cap: "3600", circuit: true, from: "described", rate: "50", life: "168", trouble: "times_out", status: "503", retry_after: "", takes: "5", lasts: "6" };
 
@@ -77,7 +77,7 @@ export function PolicySimulator({ query: { queue, subscriber, since, until } }) 
   const replayed = queue && { from: "replayed", queue, subscriber, since: toTheMinute(since), until: toTheMinute(until) };
   const own = queue && !queue.startsWith("webhooks/") && { kind: "ironmq", circuit: false };
   return html`<${Page} title="Policy simulator" crumbs=${[["Reports", href("reports")]]}
-    lead="What a retry policy would do to an outage. The hub's own rules run on virtual time; nothing is sent, and nothing of yours is changed.">
+    lead="What a retry policy would do in an outage. The hub's own rules run in virtual time; nothing is sent and nothing is changed.">
     <div class="columns">
       <${Card} title="What is tried"><${Form} fields=${FIELDS} values=${{ ...FIRST, ...replayed, ...own }} submit="Simulate" onSubmit=${ask} /><//>
       ${found && html`<div class="stack" aria-live="polite"><${Found} of=${found} /></div>`}
@@ -103,7 +103,7 @@ function Found({ of: { plan, forecast, compared, replayed, notes } }) {
       ["Half arrive within", forecast.delay ? duration(forecast.delay.p50) : "â€“"], ["Cost", dollars(forecast.dollars)],
     ]} />
     ${columns.map(([name, each]) => html`<${Card} title="${name}: attempts at the endpoint"><${Attempts} label=${name} of=${each.over_time} />
-      <p class="legend">Each bar ${duration(each.over_time.every)}. Green: taken. Red: failed.</p><//>`)}
+      <p class="legend">Each bar is ${duration(each.over_time.every)}. Green: delivered. Red: failed.</p><//>`)}
     <${Card} title="In figures" flush><${Table} label="In figures" rows=${ROWS.filter(([, shown, always = true]) => always || columns.some(([, each]) => shown(each) !== "0"))} keyed=${([name]) => name} columns=${[
       ["Figure", ([name]) => name], ...columns.map(([name, each]) => [name, ([, shown]) => shown(each), { number: true }]),
     ]} /><//>
@@ -118,7 +118,7 @@ const delay = (name) => (each) => (each.delay ? duration(each.delay[name]) : "â€
 
 const ROWS = [
   ["Accepted", count("accepted")], ["Delivered", count("delivered")], ["Expired", count("expired")], ["Given up", count("given_up")],
-  ["Left to a person", count("held"), false], ["Still on their way", count("waiting"), false], ["Attempts", count("attempts")], ["Failed attempts", count("failed_attempts")],
+  ["Waiting for a person", count("held"), false], ["Still on their way", count("waiting"), false], ["Attempts", count("attempts")], ["Failed attempts", count("failed_attempts")],
   ["Busiest minute", count("peak_per_minute")], ["Half arrive within", delay("p50")], ["90 %", delay("p90")], ["99 %", delay("p99")], ["All", delay("max")],
   ["Circuit opened", count("circuit_opened"), false], ["Cost", (each) => dollars(each.dollars)],
 ];

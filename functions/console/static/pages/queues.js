@@ -30,7 +30,7 @@ export function Queues({ query }) {
     <${Loaded} from=${list}>${({ shown, next }) => html`<${Fragment}>
       <section class="card">
         <${Table} label="Queues" rows=${shown} keyed=${(queue) => queue.name}
-          empty=${prefix || previous ? "No queue's name begins so." : "No queues yet. Make one, or post to a name: that makes a pull queue."}
+          empty=${prefix || previous ? "No queue's name begins like this." : "No queues yet. Create one, or post to a name, which creates a pull queue."}
           columns=${[
             ["Queue", (queue) => html`<a href=${href("queues", queue.name)}>${queue.name}</a>`],
             ["Type", (queue) => queue.type ?? "–"],
@@ -63,11 +63,11 @@ const number = (text) => (text === "" || text === undefined ? undefined : Number
 
 /** Settings of a queue as a form's fields; the API's names stand in its refusals. */
 const SETTINGS = [
-  { name: "retries", label: "Retries", type: "number", hint: "Tries after the first, 0 to 100. 3 when left empty.", when: PUSHES, api: ["retries"] },
-  { name: "retries_delay", label: "Seconds between tries", type: "number", hint: "3 to 86400. 60 when left empty.", when: PUSHES, api: ["retries_delay"] },
-  { name: "error_queue", label: "Error queue", hint: "Where a message goes that tells of a delivery whose tries are used up.", when: PUSHES, api: ["error_queue"] },
-  { name: "message_timeout", label: "Seconds a reservation lasts", type: "number", hint: "1 to 86400. 60 when left empty.", when: (values) => !PUSHES(values), api: ["message_timeout"] },
-  { name: "message_expiration", label: "Seconds a message lives", type: "number", hint: "1 to 2592000. A week when left empty.", api: ["message_expiration"] },
+  { name: "retries", label: "Retries", type: "number", hint: "Tries after the first, 0 to 100. Default: 3.", when: PUSHES, api: ["retries"] },
+  { name: "retries_delay", label: "Seconds between tries", type: "number", hint: "3 to 86400. Default: 60.", when: PUSHES, api: ["retries_delay"] },
+  { name: "error_queue", label: "Error queue", hint: "The queue that gets a message when a delivery has used up its tries.", when: PUSHES, api: ["error_queue"] },
+  { name: "message_timeout", label: "Length of a reservation, seconds", type: "number", hint: "1 to 86400. Default: 60.", when: (values) => !PUSHES(values), api: ["message_timeout"] },
+  { name: "message_expiration", label: "Lifetime of a message, seconds", type: "number", hint: "1 to 2592000. Default: a week.", api: ["message_expiration"] },
 ];
 
 function settingsOf(values, subscribers) {
@@ -83,7 +83,7 @@ function NewQueue({ onClose }) {
   const make = async (values) => {
     const subscribers = [{ name: values.subscriber, url: values.url }];
     await ironmq.putQueue(values.name, { type: values.type, ...settingsOf(values, subscribers) });
-    toast(`Queue ${values.name} is there.`);
+    toast(`Queue ${values.name} created.`);
     go("queues", values.name);
   };
   const fields = [
@@ -94,7 +94,7 @@ function NewQueue({ onClose }) {
     ...SETTINGS,
   ];
   return html`<${Dialog} title="New queue" onClose=${onClose}>
-    <${Form} fields=${fields} values=${{ type: "multicast", subscriber: "first" }} submit="Make the queue" onSubmit=${make} onCancel=${onClose} />
+    <${Form} fields=${fields} values=${{ type: "multicast", subscriber: "first" }} submit="Create the queue" onSubmit=${make} onCancel=${onClose} />
   <//>`;
 }
 
@@ -127,7 +127,7 @@ function Messages({ queue }) {
   return html`<${Card} title=${push ? "Waiting after a failed try" : "In the queue"} flush
     aside=${html`<button type="button" onClick=${() => list.reload()}>Refresh</button>`}>
     <${Loaded} from=${list}>${(messages) => html`<${Table} label="Messages" rows=${messages} keyed=${(each) => each.id}
-      empty=${push ? "Nothing waits here. A delivered message is found by its id, through Search." : "The queue is empty."}
+      empty=${push ? "Nothing waits here. Use Search to find a delivered message by its id." : "The queue is empty."}
       columns=${[
         ["Message", (each) => html`<a class="mono" href=${href("queues", queue.name, "messages", each.id)}>${each.id}</a>`],
         ["Body", (each) => html`<span class="snippet">${String(each.body).slice(0, 200)}</span>`],
@@ -171,7 +171,7 @@ function Subscribers({ queue, reload }) {
       ["Headers", (each) => Object.keys(each.headers ?? {}).join(", ") || "–"],
       ["", (each) => html`<span class="actions">
         <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
-        <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="It gets no further messages of this queue." onSure=${() => remove(each)} />
+        <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="It gets no more messages from this queue." onSure=${() => remove(each)} />
       </span>`],
     ]} />
     ${edited && html`<${EditSubscriber} queue=${queue} subscriber=${edited} onClose=${() => setEdited(null)} onDone=${done} />`}
@@ -204,16 +204,16 @@ export function QueueSubscriber({ segments: [name, , who] }) {
   const shown = queue.data?.push?.subscribers.find((each) => each.name === who);
   return html`<${Page} title=${who} crumbs=${[["Queues", href("queues")], [name, href("queues", name)], ["Subscribers", href("queues", name, "subscribers")]]}
     actions=${html`<${Fragment}><a class="button" href=${againstLastDay(name, who)}>Try another policy</a><button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
-    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber of this name (any more).<//>`)}<//>
+    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
     <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
-      ${!all && html`<${Notice}>Of the oldest deliveries that wait or were given up in the queue; there are more.<//>`}
+      ${!all && html`<${Notice}>From the oldest deliveries in the queue that wait or were given up; there are more.<//>`}
       <div class="columns">
         <${Card} title="Retries ahead">${ahead.length ? html`<${Ahead} times=${ahead.filter((each) => each.next_try_at).map((each) => each.next_try_at)} />` : html`<p class="hint">No retry is planned.</p>`}<//>
         <${Replay} queue=${name} subscriber=${who} onDone=${() => owed.reload({ quietly: true })} />
       </div>
-      <${Card} title="What it has not taken" flush>
-        <${Table} label="What it has not taken" rows=${[...ahead, ...missed].slice(0, 100)} keyed=${(each) => each.message_id} empty="Nothing fails here." columns=${[
+      <${Card} title="What it has not accepted" flush>
+        <${Table} label="What it has not accepted" rows=${[...ahead, ...missed].slice(0, 100)} keyed=${(each) => each.message_id} empty="Nothing is failing here." columns=${[
           ["Message", (each) => html`<a class="mono" href=${href("queues", name, "messages", each.message_id)}>${each.message_id}</a>`],
           ["State", (each) => html`<${Badge} state=${each.state} />`],
           ["Last answer", (each) => html`<span class="answer">${each.status_code ? `HTTP ${each.status_code}` : each.tries ? "no answer" : "–"}</span>`],
@@ -259,10 +259,10 @@ function Replay({ queue, subscriber, onDone }) {
     onDone();
   };
   return html`<${Card} title="Send again what it missed">
-    <p class="hint">Deliveries whose tries are used up get one try more, as long as their messages live.</p>
+    <p class="hint">Deliveries that have used up their tries get one more, as long as their messages live.</p>
     <div class="actions">
       <${Doing} name="Count only" onDo=${count} />
-      <${Confirmed} name="Send again" kind="" question="Send again what ${subscriber} missed?" detail=${said || "Each message that was given up there is tried once more."} onSure=${run} />
+      <${Confirmed} name="Send again" kind="" question="Send again what ${subscriber} missed?" detail=${said || "Each message that was given up there gets one more try."} onSure=${run} />
     </div>
     ${said && html`<p role="status">${said}</p>`}
     ${done !== null && html`<progress aria-label="Tried again" max=${most || undefined} value=${most ? done : undefined}></progress>`}
@@ -279,7 +279,7 @@ function EditSubscriber({ queue, subscriber, onClose, onDone }) {
   const fields = [
     { name: "name", label: "Name", required: true, disabled: known, api: ["name"] },
     { name: "url", label: "URL", type: "url", placeholder: "https://example.com/hook", required: true, api: ["url", "address", "host", "target"] },
-    { name: "headers", label: "Headers", type: "long", hint: "One a line: Name: value", api: ["header", "headers"] },
+    { name: "headers", label: "Headers", type: "long", hint: "One per line: Name: value", api: ["header", "headers"] },
   ];
   const values = { name: subscriber.name ?? "", url: subscriber.url ?? "", headers: Object.entries(subscriber.headers ?? {}).map(([key, value]) => `${key}: ${value}`).join("\n") };
   return html`<${Dialog} title=${known ? `Edit ${subscriber.name}` : "Add a subscriber"} onClose=${onClose}>
@@ -307,7 +307,7 @@ function Settings({ queue, reload }) {
       <${Form} fields=${SETTINGS} values=${values} onSubmit=${save} />
     <//>
     <${Card} title="What cannot be undone">
-      <p class="hint">Clearing removes every message that waits; what is under way is not pushed again. Deleting removes the queue, too.</p>
+      <p class="hint">Clearing removes every waiting message; deliveries under way are not repeated. Deleting removes the queue too.</p>
       <div class="actions">
         <${Confirmed} name="Clear the queue" question="Clear ${queue.name}?" detail="Every message in it is removed." onSure=${async () => { await ironmq.clearQueue(queue.name); toast("Cleared."); await reload({ quietly: true }); }} />
         <${Confirmed} name="Delete the queue" question="Delete ${queue.name}?" detail="The queue and every message in it are removed." onSure=${async () => { await ironmq.deleteQueue(queue.name); toast(`${queue.name} is deleted.`); go("queues"); }} />

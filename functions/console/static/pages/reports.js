@@ -54,13 +54,13 @@ export function Reports({ segments: [tab = "queues"] }) {
       <${Tabs} label="Tables of the report" current=${name} tabs=${Object.entries(TABLES).map(([key, [title]]) => [key, title, href("reports", key)])} />
       <${ReportTable} name=${name} key=${name} />
     <//>` : html`<${Notice}>There is no report yet. On one machine <code>make report</code> makes one, on AWS the stack does each night at 01:30 UTC.<//>`)}<//>
-    <p class="hint">Shown is this project's part. The whole page, with courses, causes and costs of all projects, is for operators: <code>pushhub report --link</code>.</p>
+    <p class="hint">This is this project's part. The whole page, with time series, causes and costs of all projects, is for operators: <code>pushhub report --link</code>.</p>
   <//>`;
 }
 
 function Verdict({ of: { from, to, as_of: asOf, verdict } }) {
   const days = html`${from} to ${to}, as of <${Time} at=${asOf} />`;
-  if (!verdict) return html`<${Notice}>The report of ${days} tells nothing of this project.<//>`;
+  if (!verdict) return html`<${Notice}>The report of ${days} has nothing about this project.<//>`;
   const waits = ["pending", "retrying", "reserved", "polling", "scheduled", "held"].reduce((sum, each) => sum + (verdict[each] ?? 0), 0);
   return html`<${Fragment}>
     ${verdict.conserved
@@ -80,8 +80,8 @@ function ReportTable({ name }) {
   const [title, columns] = TABLES[name];
   return html`<${Card} title=${title} flush>
     <${Loaded} from=${table}>${(told) => html`<${Fragment}>
-      ${told && !told.complete && html`<div class="inside"><${Notice} kind="warn">The report keeps the first 2,000 rows of all projects to be read here; there may be more.<//></div>`}
-      <${Table} label=${title} rows=${told?.rows ?? []} empty="The report tells nothing of it for this project." columns=${columns ?? columnsOf(told?.rows ?? [])} />
+      ${told && !told.complete && html`<div class="inside"><${Notice} kind="warn">Only the first 2,000 rows of all projects can be read here; there may be more.<//></div>`}
+      <${Table} label=${title} rows=${told?.rows ?? []} empty="The report has no rows for this project." columns=${columns ?? columnsOf(told?.rows ?? [])} />
     <//>`}<//>
   <//>`;
 }

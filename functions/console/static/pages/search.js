@@ -40,13 +40,13 @@ export function Search({ query }) {
       <form onSubmit=${search} role="search">
         <div class="row">
           <${Field} label="Message id" value=${values.id} onValue=${set("id")} />
-          <${Field} label="Queue" hint="Narrows an id or a state to one queue." value=${values.queue} onValue=${set("queue")} />
+          <${Field} label="Queue" hint="Limits an id or a state to one queue." value=${values.queue} onValue=${set("queue")} />
           <${Field} label="Subscriber" hint="Part of a name, an id or a URL: subscribers, services, endpoints." value=${values.subscriber} onValue=${set("subscriber")} />
         </div>
         <div class="row">
-          <${Field} label="Application" hint="Its id or uid: messages of webhooks. Of the store when left empty." value=${values.app} onValue=${set("app")} />
-          <${Field} label="Type" hint="Such as order:new." value=${values.type} onValue=${set("type")} />
-          <${Field} label="State" hint="Of queues, the store and applications; what was delivered by a queue is found by its id." type="choice" options=${[["", "Any"], ...Object.entries(STATES).map(([key, state]) => [key, state.name])]} value=${values.state} onValue=${set("state")} />
+          <${Field} label="Application" hint="Its id or uid, to search webhooks. If empty, the store is searched." value=${values.app} onValue=${set("app")} />
+          <${Field} label="Type" hint="For example order:new." value=${values.type} onValue=${set("type")} />
+          <${Field} label="State" hint="Messages of queues, the store and applications. Find messages that a queue has delivered by their id." type="choice" options=${[["", "Any"], ...Object.entries(STATES).map(([key, state]) => [key, state.name])]} value=${values.state} onValue=${set("state")} />
         </div>
         <div class="row">
           <${Field} label="From" type="datetime-local" value=${values.from} onValue=${set("from")} />
@@ -93,7 +93,7 @@ function InState({ what, query, state, ask }) {
         ["Came", (row) => html`<${Time} at=${row.came} />`],
         ["Next try", (row) => html`<${Time} at=${row.next} />`],
       ]} />
-      ${rows.length > 0 && html`<p class="legend inside">At most ${IN_STATE} of each queue or endpoint are looked at; narrow to one to see on.</p>`}
+      ${rows.length > 0 && html`<p class="legend inside">At most ${IN_STATE} of each queue or endpoint are examined; choose one to see more.</p>`}
     <//>`}<//>
   <//>`;
 }
@@ -132,7 +132,7 @@ function ById({ id, queue }) {
       return shown ? [{ name: shown.message, what: "Message of the store", state: shown.state, link: href("store", "messages", id) }] : [];
     }
     if (/^(msg|ep)_/.test(id)) return inApplications(id, signal, setProgress);
-    if (!/^\d{1,19}$/.test(id)) throw new Refused(0, "This is no id of a message: IronMQ's have 19 digits, the store's 24 hexadecimal ones, those of webhooks begin with msg_.");
+    if (!/^\d{1,19}$/.test(id)) throw new Refused(0, "This is not the id of a message: IronMQ's have 19 digits, the store's have 24 hexadecimal digits, and those of webhooks begin with msg_.");
     return inQueues(id, queue ? [queue] : await names(signal), signal, setProgress);
   }, [id, queue]);
   return html`<${Card} title="Found" flush>
@@ -212,7 +212,7 @@ function BySubscriber({ text }) {
   }, [text]);
   return html`<${Card} title="Subscribers" flush>
     ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
-    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Subscribers" rows=${rows} empty="No subscriber of this name or URL in the first ${MOST_QUEUES} queues and applications." columns=${[
+    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Subscribers" rows=${rows} empty="No subscriber with this name or URL in the first ${MOST_QUEUES} queues and applications." columns=${[
       ["Subscriber", (row) => html`<a href=${row.link}>${row.name || row.url}</a>`],
       ["What", (row) => row.what],
       ["URL", (row) => html`<span class="mono">${shorten(row.url, 80)}</span>`],

@@ -13,7 +13,7 @@ const STATES = { accepted: ["pending", "failing", "scheduled", "parked"], incomi
 export function Store({ segments: [tab = ""], query }) {
   const counts = useLoad((signal) => hub.counts(signal), [], { every: 10_000 });
   const [posting, setPosting] = useState(false);
-  return html`<${Page} title="Store" lead="Messages come in, mappings send copies to services, and what fails for good waits for a person."
+  return html`<${Page} title="Store" lead="Messages come in, mappings send copies to services, and messages that fail for good wait for a person."
     actions=${html`<button class="primary" type="button" onClick=${() => setPosting(true)}>Push a message</button>`}>
     <${Loaded} from=${counts}>${(told) => html`<${Figures} of=${[
       ["To be routed", told.incoming],
@@ -66,7 +66,7 @@ function Messages({ query }) {
             ["Last error", (each) => html`<span title=${each.last_error ?? each.reason ?? ""}>${shorten(each.last_error ?? each.reason ?? "–", 60)}</span>`],
             ["", (each) => each.queue_name === "accepted" && html`<span class="actions">
               <${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />
-              <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived, and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
+              <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
             </span>`],
           ]} />
         ${told.pages > 1 && html`<nav class="inside actions" aria-label="Pages">
@@ -93,7 +93,7 @@ function Push({ onClose }) {
     go("store", "messages", told.id);
   };
   const fields = [
-    { name: "message", label: "Type", hint: "Such as order:new.", required: true, api: ["message"] },
+    { name: "message", label: "Type", hint: "For example order:new.", required: true, api: ["message"] },
     { name: "payload", label: "Payload", type: "long", hint: "A JSON object.", api: ["payload"] },
   ];
   return html`<${Dialog} title="Push a message" onClose=${onClose}>
@@ -106,7 +106,7 @@ function asJson(text, field, whenEmpty = "null") {
   try {
     return JSON.parse(text?.trim() || whenEmpty);
   } catch (error) {
-    throw new Refused(422, error.message, { [field]: `is no JSON: ${error.message}` });
+    throw new Refused(422, error.message, { [field]: `is not JSON: ${error.message}` });
   }
 }
 
@@ -127,7 +127,7 @@ function Mappings() {
   };
   return html`<${Card} title="Mappings" flush aside=${html`<button type="button" onClick=${() => setEdited({})}>New mapping</button>`}>
     <${Loaded} from=${list}>${(mappings) => html`<${Table} label="Mappings" rows=${mappings} keyed=${(each) => each.id}
-      empty="No mappings: nothing that comes in goes anywhere."
+      empty="No mappings yet, so incoming messages go nowhere."
       columns=${[
         ["Name", (each) => html`<a href=${href("store", { queue: "accepted", mapping: each.id })}>${each.name}</a>`],
         ["State", (each) => html`<${Badge} state=${each.enabled ? "enabled" : "disabled"} />`],
@@ -136,7 +136,7 @@ function Mappings() {
         ["", (each) => html`<span class="actions">
           <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
           ${!(each.required && each.enabled) && html`<${Doing} name=${each.enabled ? "Pause" : "Resume"} onDo=${() => enable(each, !each.enabled)} />`}
-          <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="What it is still owed is archived." onSure=${() => remove(each)} />
+          <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="Its outstanding messages are archived." onSure=${() => remove(each)} />
         </span>`],
       ]} />`}<//>
     ${edited && html`<${EditMapping} mapping=${edited} onClose=${() => setEdited(null)} onDone=${() => { setEdited(null); list.reload({ quietly: true }); }} />`}
@@ -163,10 +163,10 @@ function EditMapping({ mapping, onClose, onDone }) {
   const fields = [
     { name: "name", label: "Name", required: true },
     { name: "url", label: "URL of the service", type: "url", required: true },
-    { name: "token", label: "Token it is shown", type: "password", required: true },
-    { name: "messages", label: "Types", hint: "One a line, such as order:new.", type: "long", required: true },
+    { name: "token", label: "Token sent to it", type: "password", required: true },
+    { name: "messages", label: "Types", hint: "One per line, for example order:new.", type: "long", required: true },
     { name: "filters", label: "Filters", hint: 'JSON: [{"path": "payload.order.total", "operator": "gt", "value": "100"}]', type: "long" },
-    { name: "identifiers", label: "Identifiers", hint: "JSON: paths by name; a message with the same values is delivered once.", type: "long" },
+    { name: "identifiers", label: "Identifiers", hint: "JSON: paths by name; messages with the same values are delivered only once.", type: "long" },
     { name: "options", label: "Options", hint: "JSON: retries_allowed, retry_base, retry_cap, max_attempts, lenient.", type: "long" },
   ];
   const values = {
@@ -183,11 +183,11 @@ const LEVELS = { error: "bad", warn: "warn", info: "accent" };
 function Notices({ query }) {
   const list = useLoad((signal) => hub.listNotices({ page: query.page, level: query.level }, signal), [query.page, query.level]);
   const narrow = (change) => go("store", "notices", { ...query, ...change });
-  return html`<${Card} title="What services said" flush aside=${html`<label>Level <select value=${query.level ?? ""} onChange=${(event) => narrow({ level: event.currentTarget.value, page: "" })}>
+  return html`<${Card} title="Notifications from services" flush aside=${html`<label>Level <select value=${query.level ?? ""} onChange=${(event) => narrow({ level: event.currentTarget.value, page: "" })}>
       ${[["", "Any"], ["error", "Error"], ["warn", "Warning"], ["info", "Information"]].map(([key, name]) => html`<option value=${key} selected=${key === (query.level ?? "")}>${name}</option>`)}
     </select></label>`}>
     <${Loaded} from=${list}>${(told) => html`<${Fragment}>
-      <${Table} label="Notices" rows=${told.notifications} keyed=${(each) => each.id} empty="Nothing was said." columns=${[
+      <${Table} label="Notices" rows=${told.notifications} keyed=${(each) => each.id} empty="No notifications." columns=${[
         ["Level", (each) => html`<${Badge} kind=${LEVELS[each.level]}>${each.level}<//>`],
         ["Subject", (each) => html`<a href=${href("store", "messages", each.message_id)}>${each.subject || "Without a subject"}</a>`],
         ["Description", (each) => shorten(each.description ?? "", 300)],
@@ -209,7 +209,7 @@ const SIMPLE = {
     title: "Schedulers", one: "scheduler", empty: "No schedulers.", name: (each) => each.key,
     columns: [["Message type", (each) => each.key], ["Every", (each) => `${each.count} ${each.interval}`], ["Next", (each) => html`<${Time} at=${each.next_at} />`]],
     fields: [
-      { name: "key", label: "Message type", hint: "A message of this type comes in every so often." },
+      { name: "key", label: "Message type", hint: "A message of this type comes in at regular intervals." },
       { name: "count", label: "Every", type: "number" },
       { name: "interval", label: "Unit", type: "choice", options: [["minutes", "minutes"], ["hours", "hours"], ["days", "days"], ["weeks", "weeks"]] },
     ],
@@ -221,7 +221,7 @@ const SIMPLE = {
     columns: [["Name", (each) => each.name], ["Type", (each) => each.data_type], ["Value", () => "kept from view"]],
     fields: [
       { name: "name", label: "Name" },
-      { name: "value", label: "Value", type: "password", hint: "Sent to services; shown to nobody here." },
+      { name: "value", label: "Value", type: "password", hint: "Sent to services; not shown here." },
     ],
     initial: {},
     body: (values) => ({ parameter: { name: values.name, value: values.value } }),
@@ -237,8 +237,8 @@ const SIMPLE = {
     ],
     fields: [
       { name: "name", label: "Name" },
-      { name: "url", label: "URL of the endpoint", type: "url", hint: "Its endpoint.json is read, and a mapping made for each service." },
-      { name: "token", label: "Token it is shown", type: "password" },
+      { name: "url", label: "URL of the endpoint", type: "url", hint: "Its endpoint.json is read, and a mapping is created for each service." },
+      { name: "token", label: "Token sent to it", type: "password" },
       { name: "category", label: "Category" },
     ],
     initial: { category: "custom" },
@@ -289,11 +289,11 @@ export function StoreMessage({ segments: [, id] }) {
   return html`<${Page} title=${shown ? shown.message : `Message ${id}`} crumbs=${[["Store", href("store")]]}
     actions=${shown?.queue_name === "accepted" && html`<${Fragment}>
       <${Doing} name="Try now" kind="primary" onDo=${() => decide("attempt_now", "It is tried now.")} />
-      <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived, and not tried again." onSure=${() => decide("archive", "Archived.")} />
+      <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide("archive", "Archived.")} />
     <//>`}>
     <${Loaded} from=${message}>${(told) => html`<${Fragment}>
       <div class="columns">
-        <${Card} title="How it stands" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
+        <${Card} title="Status" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
           <${Facts} of=${[
             ["State", html`<${Badge} state=${told.state} />`],
             ["Id", html`<span class="mono">${told.id}</span>`],
@@ -306,11 +306,11 @@ export function StoreMessage({ segments: [, id] }) {
         <//>
         <${Card} title="Its life"><${Timeline} label="Its life" items=${life(told)} /><//>
       </div>
-      ${told.children.length > 0 && html`<${Card} title=${told.source === "incoming" ? "Copies for services" : "What the service's answer led to"}>
+      ${told.children.length > 0 && html`<${Card} title=${told.source === "incoming" ? "Copies for services" : "Messages from the service's answer"}>
         <${FanOut} from=${told.message} branches=${told.children.map((each) => ({ name: each.consumer ?? each.message, state: each.state ?? each.location, detail: each.last_error }))} />
         <div class="legend">${told.children.map((each) => html`<a href=${href("store", "messages", each.id)}>${each.consumer ?? each.message}</a>`)}</div>
       <//>`}
-      ${told.notifications.length > 0 && html`<${Card} title="What was said for it" flush>
+      ${told.notifications.length > 0 && html`<${Card} title="Notifications about it" flush>
         <${Table} label="Notices" rows=${told.notifications} keyed=${(each) => each.id} columns=${[
           ["Level", (each) => html`<${Badge} kind=${LEVELS[each.level]}>${each.level}<//>`],
           ["Subject", (each) => each.subject],
@@ -319,7 +319,7 @@ export function StoreMessage({ segments: [, id] }) {
         ]} />
       <//>`}
       <${Card} title="Payload">
-        ${told.payload === null ? html`<${Notice} kind="warn">What was in it is no longer kept.<//>` : html`<${Body} text=${JSON.stringify(told.payload, null, 2)} />`}
+        ${told.payload === null ? html`<${Notice} kind="warn">Its content is no longer kept.<//>` : html`<${Body} text=${JSON.stringify(told.payload, null, 2)} />`}
       <//>
       ${told.last_answer && html`<${Card} title="The last answer">
         <${Facts} of=${[
@@ -355,5 +355,5 @@ function waits(told) {
   if (told.state === "scheduled") return "The service asked for this time.";
   if (!options || !told.attempts) return "It waits for its turn.";
   const wait = Math.min(options.retry_cap, options.retry_base * 2 ** (told.attempts - 1));
-  return `After ${told.attempts} failed in a row: ${duration(wait)} and up to a fifth more, doubling each time, ${duration(options.retry_cap)} at most.`;
+  return `After ${told.attempts} failures in a row: ${duration(wait)} and up to a fifth more, doubling each time, at most ${duration(options.retry_cap)}.`;
 }

@@ -53,10 +53,10 @@ export function Today() {
   };
   const enable = async (row, disabled) => {
     await webhooks.endpoints.change(row.appId, row.endpoint.id, { disabled });
-    toast(disabled ? "It gets nothing until it is resumed." : "It gets messages again.");
+    toast(disabled ? "It gets no messages until it is resumed." : "It gets messages again.");
     await now.reload({ quietly: true });
   };
-  return html`<${Page} title="Today" lead="What is under way in this project, and what needs a person."
+  return html`<${Page} title="Today" lead="What is happening in this project, and what needs a person."
     actions=${html`<button type="button" onClick=${() => now.reload()}>Refresh</button>`}>
     <${Loaded} from=${now}>${(told) => {
       const sum = (queues) => queues.reduce((total, each) => total + each.size, 0);
@@ -79,7 +79,7 @@ export function Today() {
         <//>
         ${!told.complete && html`<${Notice} kind="warn">The first ${QUEUES_LOOKED_AT} queues are counted here. <a href=${href("queues")}>All queues</a><//>`}
         <${Card} title="Needs a person" flush>
-          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length || told.troubled.length ? "No message of the store." : "Nothing does."}
+          <${Table} label="Needs a person" rows=${told.held} keyed=${(each) => each.id} empty=${told.errors.length || told.troubled.length ? "No message of the store." : "Nothing is failing."}
             columns=${[
               ["Message", (each) => html`<a href=${href("store", "messages", each.id)}>${each.message}</a>`],
               ["For", (each) => each.consumer],
@@ -87,13 +87,13 @@ export function Today() {
               ["Last error", (each) => shorten(each.last_error ?? "–", 70)],
               ["", (each) => html`<span class="actions">
                 <${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />
-                <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived, and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
+                <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
               </span>`],
             ]} />
           ${told.more && html`<div class="inside"><a href=${href("store", { queue: "accepted", state: "parked" })}>All that wait for a person</a></div>`}
         <//>
-        ${told.troubled.length > 0 && html`<${Card} title="Endpoints that get nothing" flush>
-          <${Table} label="Endpoints that get nothing" rows=${told.troubled} keyed=${(each) => each.endpoint.id} columns=${[
+        ${told.troubled.length > 0 && html`<${Card} title="Endpoints that get no messages" flush>
+          <${Table} label="Endpoints that get no messages" rows=${told.troubled} keyed=${(each) => each.endpoint.id} columns=${[
             ["Endpoint", (each) => html`<a class="mono" href=${href("apps", each.appId, "endpoints", each.endpoint.id)}>${shorten(each.endpoint.url, 60)}</a>`],
             ["Application", (each) => html`<a href=${href("apps", each.appId)}>${each.appName}</a>`],
             ["State", (each) => html`<${Circuit} of=${each} disabled=${each.endpoint.disabled} />`],

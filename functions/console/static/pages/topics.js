@@ -25,7 +25,7 @@ export function Topics({ query }) {
     <//>`}>
     <section class="card">
       <${Loaded} from=${list}>${(told) => html`<${Fragment}>
-        <${Table} label="Rules" rows=${told.subscriptions} keyed=${(each) => each.id} empty="No rules yet: what is published goes nowhere."
+        <${Table} label="Rules" rows=${told.subscriptions} keyed=${(each) => each.id} empty="No rules yet, so published notifications go nowhere."
           columns=${[
             ["Topic", (each) => html`<a href=${href("live", each.subscription)}>${each.subscription}</a>`],
             ["Takes", (each) => (each.subscriptionFilter?.apis ?? ["everything of its context"]).join(", ")],
@@ -34,7 +34,7 @@ export function Topics({ query }) {
             ["Kept", (each) => (each.nonPersistent ? "while connected" : "until acknowledged")],
             ["", (each) => html`<span class="actions">
               <a class="button" href=${href("live", each.subscription)}>Watch</a>
-              <${Confirmed} name="Remove" question="Remove this rule?" detail="What is in the topic stays, and so do its subscribers." onSure=${() => remove(each)} />
+              <${Confirmed} name="Remove" question="Remove this rule?" detail="The topic keeps its notifications and its subscribers." onSure=${() => remove(each)} />
             </span>`],
           ]} />
         ${told.statistics.totalPages > 1 && html`<nav class="inside actions" aria-label="Pages">
@@ -60,19 +60,19 @@ function NewRule({ onClose, onDone }) {
       ...(Object.keys(filter).length ? { subscriptionFilter: filter } : {}),
       ...(values.nonPersistent ? { nonPersistent: true } : {}),
     });
-    toast(`Topic ${values.subscription} is fed by it.`);
+    toast(`It feeds the topic ${values.subscription}.`);
     onDone();
   };
   const fields = [
     { name: "subscription", label: "Topic", hint: "Letters and digits.", api: ["subscription"] },
     { name: "context", label: "Of", type: "choice", options: [["tenant", "The whole project"], ["mo", "One source"]], api: ["context"] },
     { name: "source", label: "Source", when: (values) => values.context === "mo", api: ["source", "source.id"] },
-    { name: "apis", label: "Takes", hint: `Any of ${APIS.join(", ")}; everything when left empty.`, api: ["apis", "subscriptionFilter.apis"] },
-    { name: "typeFilter", label: "Types", hint: "'a' or 'b'; any when left empty.", api: ["typeFilter"] },
-    { name: "nonPersistent", label: "Keep only for consumers that are connected", type: "check" },
+    { name: "apis", label: "Takes", hint: `Any of ${APIS.join(", ")}; everything if left empty.`, api: ["apis", "subscriptionFilter.apis"] },
+    { name: "typeFilter", label: "Types", hint: "'a' or 'b'; any if left empty.", api: ["typeFilter"] },
+    { name: "nonPersistent", label: "Keep messages only for connected consumers", type: "check" },
   ];
   return html`<${Dialog} title="New rule" onClose=${onClose}>
-    <${Form} fields=${fields} values=${{ context: "tenant" }} submit="Make the rule" onSubmit=${make} onCancel=${onClose} />
+    <${Form} fields=${fields} values=${{ context: "tenant" }} submit="Create the rule" onSubmit=${make} onCancel=${onClose} />
   <//>`;
 }
 
@@ -82,7 +82,7 @@ function Publish({ onClose }) {
     try {
       data = JSON.parse(values.data);
     } catch (error) {
-      throw new Refused(422, error.message, { data: `is no JSON: ${error.message}` });
+      throw new Refused(422, error.message, { data: `is not JSON: ${error.message}` });
     }
     await notifications.publish({ api: values.api, source: values.source, action: values.action, data });
     toast("Published.");
@@ -109,12 +109,12 @@ export function Live({ segments: [topic = ""] }) {
     event.preventDefault();
     go("live", typed);
   };
-  return html`<${Page} title="Live" lead="Connects as a subscriber of its own, shows what is published from now on, and acknowledges it. Nothing is taken from other subscribers.">
+  return html`<${Page} title="Live" lead="Connects as a separate subscriber, and shows and acknowledges what is published from now on. Other subscribers are not affected.">
     <form class="filter" onSubmit=${watch}>
       <div class="field"><label for="topic">Topic</label><input id="topic" value=${typed} onInput=${(event) => setTyped(event.currentTarget.value)} /></div>
       <button type="submit" class="primary">Watch</button>
     </form>
-    ${topic ? html`<${Consumer} topic=${topic} key=${topic} />` : html`<${Empty}>Say which topic. <a href=${href("topics")}>All topics</a><//>`}
+    ${topic ? html`<${Consumer} topic=${topic} key=${topic} />` : html`<${Empty}>Enter a topic. <a href=${href("topics")}>All topics</a><//>`}
   <//>`;
 }
 
@@ -141,14 +141,14 @@ function Consumer({ topic }) {
   }, [topic]);
   return html`<${Card} title=${topic} aside=${html`<${Fragment}>
       <${Badge} kind=${STATE_KINDS[state[0]]}>${state[0]}<//>
-      <button type="button" aria-pressed=${String(paused)} onClick=${() => setPaused(!paused)}>${paused ? "Show what comes" : "Hold still"}</button>
+      <button type="button" aria-pressed=${String(paused)} onClick=${() => setPaused(!paused)}>${paused ? "Show notifications" : "Hold still"}</button>
       <button type="button" onClick=${() => setMessages([])}>Clear</button>
     <//>`}>
     ${state[1] && html`<${Notice} kind="warn">${state[1]}<//>`}
     <p class="hint" role="status">${count.current} came.</p>
     ${messages.length === 0
-      ? html`<${Empty}>Nothing yet. It shows what is published from now on.<//>`
-      : html`<ol class="live" reversed tabindex="0" aria-label="What came">
+      ? html`<${Empty}>Nothing yet. Notifications that are published from now on appear here.<//>`
+      : html`<ol class="live" reversed tabindex="0" aria-label="Received notifications">
           ${messages.map((each) => html`<li key=${each.number}>
             <div class="actions"><strong class="mono">${each.description}</strong><${Badge} kind="accent">${each.action}<//><${Time} at=${each.at} /></div>
             <details><summary class="snippet">${shorten(each.body, 160)}</summary><pre class="body" tabindex="0">${prettyJson(each.body) ?? each.body}</pre></details>
