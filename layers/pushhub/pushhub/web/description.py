@@ -20,7 +20,9 @@ Schema = Mapping[str, Any]
 
 JSON_TYPE = "application/json"
 
-OVER_QUOTA: Mapping[int, str] = {429: "The project posts more than it may: `Retry-After` says when to try again"}
+OVER_QUOTA: Mapping[int, str] = {
+    429: "The project posts more than its quota allows: `Retry-After` says when to try again"
+}
 """A refusal of routes that producers call."""
 
 
@@ -170,9 +172,9 @@ def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
 
 
 SIGNING_WANTED: Schema = {
-    "description": "Signatures as Standard Webhooks has them, with a secret that is never shown again; another one "
-    "signs beside the one before "
-    "for its grace period. `true` keeps what there is, `false` ends it; left out, it stays as it is.",
+    "description": "Signatures as Standard Webhooks specifies, with a secret that is never shown again. After a change "
+    "of secret, the previous one also signs for the grace period. "
+    "`true` keeps the secret, `false` switches signing off; if left out, nothing changes.",
     "anyOf": [
         {"type": ["boolean", "null"]},
         request(
@@ -184,7 +186,7 @@ SIGNING_WANTED: Schema = {
                     ),
                     pattern="^whsec_[A-Za-z0-9+/]{32}$",
                 ),
-                "grace_period": whole("Seconds; a day when left out.", 0, MAX_GRACE_S),
+                "grace_period": whole("Seconds; a day by default.", 0, MAX_GRACE_S),
             },
             needs=("secret",),
         ),
@@ -192,4 +194,4 @@ SIGNING_WANTED: Schema = {
 }
 """How owners of subscribers ask for signatures (:func:`pushhub.web.signing.parse_signing`)."""
 
-SIGNING_SHOWN: Schema = boolean("True: it is signed.")
+SIGNING_SHOWN: Schema = boolean("True if requests are signed.")

@@ -111,7 +111,7 @@ def _credentials(document: Mapping[str, Any], operation: Mapping[str, Any]) -> s
     schemes = document["components"]["securitySchemes"]
     names = [name for each in operation["security"] for name in each]
     if not names:
-        return "None of a project."
+        return "No token of a project."
     return " Or: ".join(_prose(schemes[name].get("description", name)) for name in names)
 
 

@@ -35,7 +35,7 @@ _ID = "6afd86c01a84b29127400200"
 _STORE = "5f0000000000000000000001"
 _OBJECT_ID = text(pattern="^[0-9a-f]{24}$")
 _TIME = text(format="date-time")
-_MESSAGE_TYPE = text("Such as `order:new`.", minLength=1, maxLength=200, examples=["order:new"])
+_MESSAGE_TYPE = text("For example `order:new`.", minLength=1, maxLength=200, examples=["order:new"])
 
 _FILTER = {"path": "payload.status", "operator": "eq", "value": "complete", "match_rule": "any"}
 _OPTIONS: dict[str, Any] = {
@@ -140,13 +140,13 @@ _NOTICE: dict[str, Any] = {
 }
 
 _FILTER_FIELDS: dict[str, Schema] = {
-    "path": text("Where in the message, such as `payload.order.items.*.sku`.", minLength=1, maxLength=500),
-    "operator": text("How what is there compares; `eq` when left out.", enum=list(Operator)),
+    "path": text("Path in the message, for example `payload.order.items.*.sku`.", minLength=1, maxLength=500),
+    "operator": text("How to compare the value; `eq` by default.", enum=list(Operator)),
     "value": text("With what.", maxLength=2000),
-    "match_rule": text("Whether all values found must fit, or any; `all` when left out.", enum=list(MatchRule)),
+    "match_rule": text("Whether all values found must match, or any; `all` by default.", enum=list(MatchRule)),
 }
 _OPTION_FIELDS: dict[str, Schema] = {
-    "retries_allowed": boolean("Otherwise a failure waits for a person."),
+    "retries_allowed": boolean("If false, a failed message waits for a person."),
     "retry_base": {
         "type": "number",
         "description": "Seconds to the first retry.",
@@ -155,20 +155,20 @@ _OPTION_FIELDS: dict[str, Schema] = {
     },
     "retry_cap": {
         "type": "number",
-        "description": "Seconds at most between retries.",
+        "description": "Maximum seconds between retries.",
         "minimum": 1,
         "maximum": LONGEST_WAIT_S,
     },
     "max_attempts": nullable(whole("Failures until a person decides; null for any number.", 1, 100_000)),
-    "lenient": boolean("Takes answers without the message's id for success."),
+    "lenient": boolean("Accepts answers without the message's id as success."),
 }
 _TYPES = array(_MESSAGE_TYPE, "Types of messages that go to it.", minItems=1, maxItems=MAX_MESSAGES)
-_MAPPING_NAME = text("Such as `acme.import`.", minLength=1, maxLength=255)
-_URL = text("Where messages are posted to.", maxLength=2048, examples=["https://acme.example/import"])
+_MAPPING_NAME = text("For example `acme.import`.", minLength=1, maxLength=255)
+_URL = text("Where messages are posted.", maxLength=2048, examples=["https://acme.example/import"])
 _SECRET = text("Sent to the service, as `X-Augury-Token`.", minLength=1, maxLength=500)
 _INTERVAL = text("`minutes`, `hours`, `days` or `weeks`.", examples=["hours"])
-_VALUE: Schema = {"description": "A value of the type."}
-_DATA_TYPE = text("What kind of value it is.", enum=list(DataType))
+_VALUE: Schema = {"description": "A value of the given type."}
+_DATA_TYPE = text("The type of the value.", enum=list(DataType))
 
 
 def _wrapped(name: str, schema: str) -> Schema:
@@ -181,15 +181,15 @@ _ROW_FIELDS: dict[str, Schema] = {
     "id": _OBJECT_ID,
     "message_id": _OBJECT_ID,
     "message": _MESSAGE_TYPE,
-    "state": text("How it stands.", enum=list(HubState)),
+    "state": text("Its state.", enum=list(HubState)),
     "queue_name": text("Where it is.", enum=list(Location)),
     "source": text("`incoming`, or `accepted` for a copy that goes to a service.", enum=list(Location)),
-    "consumer": nullable(text("Whom it is for.")),
+    "consumer": nullable(text("The service it is for.")),
     "destination_name": nullable(text("The same.")),
     "is_consumer_remote": boolean(),
     "integration_icon_url": nullable(text()),
     "mapping_id": nullable(_OBJECT_ID),
-    "parent_id": nullable({**_OBJECT_ID, "description": "The message that led to it."}),
+    "parent_id": nullable({**_OBJECT_ID, "description": "The message from which it was made."}),
     "attempts": whole("Failed tries in a row.", 0),
     "last_error": nullable(text()),
     "reason": nullable(text("Why it went nowhere.")),
@@ -203,7 +203,7 @@ _ROW_FIELDS: dict[str, Schema] = {
 _SCHEMAS: dict[str, Schema] = {
     "HubRefusal": answer(
         {
-            "error": text("What is the matter."),
+            "error": text("What is wrong."),
             "errors": obj("What is wrong, by field.", additionalProperties=array(text())),
         },
         lacks=("errors",),
@@ -217,10 +217,10 @@ _SCHEMAS: dict[str, Schema] = {
             "url": _URL,
             "token": _SECRET,
             "messages": _TYPES,
-            "parameters": array(_OBJECT_ID, "Ids of parameters it is sent.", maxItems=MAX_PARAMETERS_OF_MAPPING),
-            "filters": array(ref("HubFilter"), "All must fit.", maxItems=MAX_FILTERS),
+            "parameters": array(_OBJECT_ID, "Ids of the parameters sent to it.", maxItems=MAX_PARAMETERS_OF_MAPPING),
+            "filters": array(ref("HubFilter"), "All must match.", maxItems=MAX_FILTERS),
             "identifiers": obj(
-                "Names and paths; a message with the same values goes there once only.",
+                "Names and paths; only the first message with the same values goes there.",
                 additionalProperties=text(minLength=1, maxLength=500),
                 maxProperties=MAX_IDENTIFIERS,
             ),
@@ -235,7 +235,7 @@ _SCHEMAS: dict[str, Schema] = {
             "id": _OBJECT_ID,
             "name": text(),
             "url": text(),
-            "token": text("A secret: whoever has the store's token sees it."),
+            "token": text("A secret, visible to anyone who has the store's token."),
             "messages": array(text()),
             "parameters": array(_OBJECT_ID),
             "identifiers": obj(additionalProperties=text()),
@@ -254,7 +254,7 @@ _SCHEMAS: dict[str, Schema] = {
     "HubSchedulerFields": request(
         {
             "key": _MESSAGE_TYPE,
-            "count": whole("How many intervals apart.", 1, 1_000_000),
+            "count": whole("Number of intervals between messages.", 1, 1_000_000),
             "interval": _INTERVAL,
         }
     ),
@@ -267,10 +267,10 @@ _SCHEMAS: dict[str, Schema] = {
             "next_at": _TIME,
             "store_id": text(),
         },
-        means="A message of one type every so often.",
+        means="A message of one type at regular intervals.",
     ),
     "HubParameterFields": request(
-        {"name": text("Such as `acme.key`.", minLength=1, maxLength=255), "value": _VALUE, "data_type": _DATA_TYPE}
+        {"name": text("For example `acme.key`.", minLength=1, maxLength=255), "value": _VALUE, "data_type": _DATA_TYPE}
     ),
     "HubParameter": answer(
         {"id": _OBJECT_ID, "name": text(), "value": _VALUE, "data_type": _DATA_TYPE, "store_id": text()},
@@ -279,7 +279,9 @@ _SCHEMAS: dict[str, Schema] = {
     "HubIntegrationFields": request(
         {
             "name": text("Lower-case letters, digits, `-` and `_`.", pattern="^[a-z0-9_-]{1,100}$"),
-            "url": text("The endpoint's, without `/endpoint.json`.", maxLength=2048, examples=["https://acme.example"]),
+            "url": text(
+                "The endpoint's URL, without `/endpoint.json`.", maxLength=2048, examples=["https://acme.example"]
+            ),
             "token": text("Sent to the endpoint.", maxLength=500),
             "category": text(minLength=1, maxLength=100),
         }
@@ -296,8 +298,8 @@ _SCHEMAS: dict[str, Schema] = {
             "help": nullable(text()),
             "icon_url": nullable(text()),
             "services": array(obj(), "As the endpoint describes them."),
-            "state": text("`pending` as long as it has no services.", enum=["ready", "pending"]),
-            "error_messages": nullable(array(text(), "What of `endpoint.json` could not be read.")),
+            "state": text("`pending` while it has no services.", enum=["ready", "pending"]),
+            "error_messages": nullable(array(text(), "The parts of `endpoint.json` that could not be read.")),
             "store_id": text(),
         },
         means="An endpoint, registered by its URL.",
@@ -310,7 +312,7 @@ _SCHEMAS: dict[str, Schema] = {
             "level": text(enum=list(Level)),
             "subject": text(),
             "description": nullable(text()),
-            "occurrences": whole("How often it was said.", 1),
+            "occurrences": whole("How often it was reported.", 1),
             "logged_on": _TIME,
             "last_update": _TIME,
             "origin": nullable(text()),
@@ -319,21 +321,21 @@ _SCHEMAS: dict[str, Schema] = {
             "reference_token": {},
             "details": obj("Further keys."),
         },
-        means="What a service, or the hub, said for people.",
+        means="A remark for people, from a service or the hub.",
     ),
     "HubRow": answer(_ROW_FIELDS, lacks=("next_attempt",), means="A message in a list."),
     "HubMessage": answer(
         {
             **_ROW_FIELDS,
-            "payload": nullable(obj("What it holds; null when it is no longer kept.")),
+            "payload": nullable(obj("Its content; null when it is no longer kept.")),
             "origin": nullable(text()),
-            "extra": obj("Further fields it was pushed with."),
+            "extra": obj("Other fields with which it was pushed."),
             "store_id": text(),
             "store_name": text(),
             "consumer_class": nullable(text()),
-            "can_attempt": boolean("Whether `attempt_now` would do something."),
+            "can_attempt": boolean("Whether `attempt_now` would have an effect."),
             "result": {"description": "The last answer: its JSON, or its text."},
-            "events": {"description": "What the answer says under `events`."},
+            "events": {"description": "The field `events` of the answer."},
             "last_answer": nullable(
                 answer(
                     {
@@ -342,7 +344,7 @@ _SCHEMAS: dict[str, Schema] = {
                         "error": nullable(text()),
                         "message": nullable(text()),
                         "content_type": nullable(text()),
-                        "polled": nullable(text("The address asked, when it was a poll.")),
+                        "polled": nullable(text("The address that was polled, for a poll.")),
                         "at": _TIME,
                         "duration_ms": whole(),
                     }
@@ -357,7 +359,7 @@ _SCHEMAS: dict[str, Schema] = {
                         "location": text(enum=list(Location)),
                     }
                 ),
-                "Messages it led to.",
+                "Messages made from it.",
             ),
             "notifications": array(ref("HubNotification")),
             "references": {"type": "null"},
@@ -365,13 +367,13 @@ _SCHEMAS: dict[str, Schema] = {
             "mapping": nullable(ref("HubMapping")),
         },
         lacks=("next_attempt",),
-        means="A message with everything about it.",
+        means="A message with all details.",
     ),
 }
 
 _NOTHING = ref("HubNothing")
-_BARE = "With `.json` at the end of the path the answer is a bare array."
-_CHANGED = {409: "It was changed meanwhile: try again"}
+_BARE = "With `.json` at the end of the path, the answer is a bare array."
+_CHANGED = {409: "It was changed in the meantime: try again"}
 
 
 def _object(
@@ -387,7 +389,7 @@ def _object(
         ),
         f"hub.show_{kind}": Described(answer=answered, answered=shown),
         f"hub.change_{kind}": Described(
-            means="What is left out stays.",
+            means="Fields that are left out do not change.",
             request=wanted,
             sent={kind: change},
             answer=answered,
@@ -404,9 +406,7 @@ def _paged(name: str, of: Schema, **more: Schema) -> Schema:
 
 DESCRIPTION = ApiDescription(
     tag="Stores (Spree hub protocol)",
-    means=(
-        "Messages of a store, the services they go to, and what became of them; hub protocol v5. A store is a project."
-    ),
+    means=("Messages of a store, the services they go to, and the results; hub protocol v5. A store is a project."),
     credentials={
         "storeToken": {
             "type": "apiKey",
@@ -423,9 +423,9 @@ DESCRIPTION = ApiDescription(
         "hub.show_queue:id": Named(means="Which queue.", schema=text(enum=list(Location)), example="accepted"),
     },
     query={
-        "page": Named(means="Which page, of 25.", schema=whole("", 1, MAX_PAGE, default=1)),
+        "page": Named(means="Page number; a page has 25 items.", schema=whole("", 1, MAX_PAGE, default=1)),
         "message": Named(means="Only messages of this type."),
-        "filter_state": Named(means="Only messages that stand so.", schema=text(enum=list(HubState))),
+        "filter_state": Named(means="Only messages in this state.", schema=text(enum=list(HubState))),
         "state": Named(means="The same.", schema=text(enum=list(HubState))),
         "mapping_id": Named(means="Only those for this mapping.", schema=_OBJECT_ID),
         "consumer_class": Named(means="The same.", schema=_OBJECT_ID),
@@ -434,40 +434,42 @@ DESCRIPTION = ApiDescription(
         "start_date": Named(means="Not before.", schema=_TIME),
         "end_date": Named(means="Before.", schema=_TIME),
         "level": Named(means="Only of this level.", schema=text(enum=list(Level))),
-        "reference_type": Named(means="Only about this kind of thing."),
-        "reference_token": Named(means="Only about this one."),
+        "reference_type": Named(means="Only about objects of this kind."),
+        "reference_token": Named(means="Only about this object."),
         "attempt_now": Named(means="`true`: try it again at once.", schema=boolean()),
         "archive": Named(means="`true`: give it up.", schema=boolean()),
-        "global": Named(means="`1`: those for everybody, of which there are none."),
+        "global": Named(means="`1`: global integrations, of which there are none."),
     },
     refusal=ref("HubRefusal"),
     refused={"error": "Invalid object.", "errors": {"url": ["can't be blank"]}},
     refusals={
-        401: "No token, or none of this store",
-        404: "Nothing of that id",
+        401: "No token, or not one of this store",
+        404: "Nothing has that id",
         406: "The answer would be too large: accept gzip",
         413: "Larger than 2 MiB",
-        422: "What was sent is not valid",
-        500: "The hub failed. What was asked for may or may not have been done",
+        422: "The object is not valid",
+        500: "The hub failed. The request may or may not have been carried out",
     },
     routes={
         "hub.push_message": Described(
-            means="201 means stored and queued. The answer is what was sent, with the ids.",
+            means="201 means stored and queued. The answer contains the fields that were sent, and the ids.",
             request=request(
-                {"message": _MESSAGE_TYPE, "payload": obj("What it holds."), "origin": text("Where it comes from.")},
+                {"message": _MESSAGE_TYPE, "payload": obj("Its content."), "origin": text("Where it comes from.")},
                 needs=("message", "payload"),
-                means="Further fields are kept and passed on.",
+                means="Other fields are kept and passed on.",
             ),
             sent={"message": "order:new", "payload": {"order": {"number": "R1"}}},
             answer=obj(
-                "What was sent.", properties={"id": _OBJECT_ID, "message_id": _OBJECT_ID}, required=["id", "message_id"]
+                "The fields that were sent.",
+                properties={"id": _OBJECT_ID, "message_id": _OBJECT_ID},
+                required=["id", "message_id"],
             ),
             answered={"message": "order:new", "payload": {"order": {"number": "R1"}}, "id": _ID, "message_id": _ID},
             refusals=OVER_QUOTA,
         ),
         "hub.show_message": Described(answer=ref("HubMessage"), answered=_MESSAGE),
         "hub.handle_message": Described(
-            means="Say one of the two, in the body or the query.",
+            means="Give one of the two, in the body or the query.",
             request=request({"attempt_now": boolean("Try it again at once."), "archive": boolean("Give it up.")}),
             sent={"attempt_now": True},
             answer=ref("HubMessage"),
@@ -482,19 +484,19 @@ DESCRIPTION = ApiDescription(
                     "pending": whole("", 0),
                     "failing": whole("", 0),
                     "scheduled": whole("", 0),
-                    "parked": whole("Wait for a person.", 0),
+                    "parked": whole("Waiting for a person.", 0),
                     "archived": whole("", 0),
                 }
             ),
             answered={"incoming": 0, "pending": 2, "failing": 1, "scheduled": 0, "parked": 0, "archived": 12},
         ),
         "hub.show_queue": Described(
-            means=f"The newest first. The archive shows completed messages unless told otherwise. {_BARE}",
+            means=f"The newest first. By default the archive shows completed messages. {_BARE}",
             asked={"page": "1", "state": "completed"},
             answer=_paged(
                 "messages",
                 ref("HubRow"),
-                available_messages=array(text(), "Types the store has had."),
+                available_messages=array(text(), "Types that the store has had."),
                 available_consumers=array(array(text()), "Names and ids of mappings."),
             ),
             answered={
@@ -506,7 +508,7 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "hub.list_notifications": Described(
-            means=f"What services said, and the hub itself. {_BARE}",
+            means=f"Remarks from services and from the hub itself. {_BARE}",
             asked={"level": "error"},
             answer=_paged("notifications", ref("HubNotification")),
             answered={"page": 1, "pages": 1, "notifications": [_NOTICE]},
@@ -516,9 +518,8 @@ DESCRIPTION = ApiDescription(
         **_object("parameter", "HubParameter", _PARAMETER_SENT, _PARAMETER, {"value": 2}),
         "hub.list_integrations": Described(answer=array(ref("HubIntegration")), answered=[_INTEGRATION]),
         "hub.register_integration": Described(
-            means="The endpoint's `endpoint.json` is read and a mapping is made for each of its services. An endpoint "
-            "that "
-            "cannot be read is registered as `pending`, with the reason.",
+            means="Reads the endpoint's `endpoint.json` and creates a mapping for each of its services. An endpoint "
+            "that cannot be read is registered as `pending`, with the reason.",
             request=_wrapped("integration", "HubIntegrationFields"),
             sent={"integration": _INTEGRATION_SENT},
             answer=ref("HubIntegration"),
@@ -527,7 +528,7 @@ DESCRIPTION = ApiDescription(
         ),
         "hub.show_integration": Described(answer=ref("HubIntegration"), answered=_INTEGRATION),
         "hub.change_integration": Described(
-            means="The endpoint is asked again; the owner's settings stay.",
+            means="Reads the endpoint's description again; the owner's settings stay.",
             request=_wrapped("integration", "HubIntegrationFields"),
             sent={"integration": {"category": "shipping"}},
             answer=ref("HubIntegration"),
@@ -536,7 +537,7 @@ DESCRIPTION = ApiDescription(
         ),
         "hub.delete_integration": Described(answer=_NOTHING, answered={}, refusals=_CHANGED),
         "hub.sign_up": Described(
-            means="Sets parameters and enables services. One wrong value, and none is set.",
+            means="Sets parameters and enables services. If one value is invalid, none is set.",
             request=request(
                 {
                     "parameters": obj("Values by name, without the endpoint's prefix."),

@@ -44,7 +44,7 @@ def _delete(hub: HubUseCases, call: HubCall) -> Response:
 ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
     Route("GET", MAPPINGS, list_mappings, name="hub.list_mappings", summary="List mappings"),
     Route(
-        "POST", MAPPINGS, _make, name="hub.make_mapping", summary="Make a mapping", body=Body.JSON_OR_FORM, status=201
+        "POST", MAPPINGS, _make, name="hub.make_mapping", summary="Create a mapping", body=Body.JSON_OR_FORM, status=201
     ),
     Route("GET", MAPPING, _show, name="hub.show_mapping", summary="Show a mapping"),
     Route("PUT", MAPPING, _change, name="hub.change_mapping", summary="Change a mapping", body=Body.JSON_OR_FORM),

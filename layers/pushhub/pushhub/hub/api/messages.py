@@ -73,6 +73,6 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
         STORE + "/available_messages",
         _types,
         name="hub.list_message_types",
-        summary="List the types of messages seen",
+        summary="List the message types seen",
     ),
 )

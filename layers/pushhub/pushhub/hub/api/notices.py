@@ -28,7 +28,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
         STORE + "/notifications",
         _list,
         name="hub.list_notifications",
-        summary="List notifications, the newest first",
+        summary="List notifications, newest first",
         query=("page", "level", "reference_type", "reference_token", "start_date", "end_date"),
     ),
 )

@@ -47,7 +47,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
         PARAMETERS,
         _make,
         name="hub.make_parameter",
-        summary="Make a parameter",
+        summary="Create a parameter",
         body=Body.JSON_OR_FORM,
         status=201,
     ),

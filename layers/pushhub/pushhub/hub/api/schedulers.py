@@ -47,7 +47,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
         SCHEDULERS,
         _make,
         name="hub.make_scheduler",
-        summary="Make a scheduler",
+        summary="Create a scheduler",
         body=Body.JSON_OR_FORM,
         status=201,
     ),

@@ -82,13 +82,13 @@ _TYPE = text(
     "`pull`: consumers reserve messages. `multicast`: each subscriber gets each message. `unicast`: one of them does.",
     enum=["pull", "multicast", "unicast"],
 )
-_TIMEOUT = "Seconds that a reservation lasts when its request does not say."
+_TIMEOUT = "Seconds that a reservation lasts unless its request says otherwise."
 _LIFE = "Seconds that a message lives."
 _RETRIES = "Tries after the first."
 _RETRIES_DELAY = "Seconds from the end of one try to the next."
 
 _SUBSCRIBER_FIELDS: dict[str, Schema] = {
-    "name": text("What a message's statuses call it.", maxLength=MAX_NAME_BYTES),
+    "name": text("Its name in a message's statuses.", maxLength=MAX_NAME_BYTES),
     "url": text(
         "`http://`, `https://`, `ironmq:///queue`, `ironmq://project:token@host/queue`, `ironworker://...` or "
         "`notification2://topic`. Addresses inside networks need an operator's leave.",
@@ -96,14 +96,14 @@ _SUBSCRIBER_FIELDS: dict[str, Schema] = {
         examples=["https://shop.example/in"],
     ),
     "headers": obj("Sent with each push.", additionalProperties={"type": "string"}),
-    "timeout": whole(f"Seconds it has to answer; {DEFAULT_TIMEOUT_S} when left out.", 1, MAX_ANSWER_S),
+    "timeout": whole(f"Seconds it has to answer; {DEFAULT_TIMEOUT_S} by default.", 1, MAX_ANSWER_S),
 }
 
 _ALERT_FIELDS: dict[str, Schema] = {
     "type": text("Once at the trigger, or at each multiple of it.", enum=["fixed", "progressive"]),
     "direction": text("When the size rises, or when it falls.", enum=["asc", "desc"]),
     "trigger": whole("The queue's size.", 1),
-    "queue": text("Where a message tells of it.", minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
+    "queue": text("The queue that gets a message about it.", minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
     "snooze": whole("Seconds before the next message.", 0),
 }
 
@@ -112,7 +112,7 @@ def _shown_queue(**counts: Schema) -> Schema:
     return answer(
         {
             "project_id": text("The project."),
-            "id": text("Another one for each queue that ever had the name."),
+            "id": text("Different for each queue that ever had the name."),
             "name": text("The name."),
             "message_timeout": whole(_TIMEOUT),
             "message_expiration": whole(_LIFE),
@@ -126,7 +126,7 @@ def _shown_queue(**counts: Schema) -> Schema:
                     ),
                     "retries": whole(_RETRIES),
                     "retries_delay": whole(_RETRIES_DELAY),
-                    "error_queue": text("Where messages go that nobody took; empty for none."),
+                    "error_queue": text("Where failed messages are reported; empty for none."),
                 }
             ),
             "dead_letter": answer({"queue_name": text(), "max_reservations": whole()}),
@@ -140,23 +140,25 @@ def _shown_queue(**counts: Schema) -> Schema:
 _STATUS_LACKS = ("status_code", "msg", "last_try_at", "status", "next_try_at")
 _STATUS_FIELDS: dict[str, Schema] = {
     "name": text("The subscriber's name."),
-    "subscriber_name": text("The same: the service says it so."),
-    "url": text("Its URL, as it was asked."),
+    "subscriber_name": text("The same; the original service uses this field."),
+    "url": text("Its URL at its last try."),
     "retries_remaining": whole("Tries that are left.", 0),
     "tries": whole("Tries that were made.", 0),
     "status_code": whole("Of the last answer; 0 when there was none."),
-    "msg": text("What the last try came to."),
-    "last_try_at": text("When it was.", format="date-time"),
-    "status": text("There only when the message expired.", enum=["expired"]),
-    "state": text("How the delivery stands; in unicast the one delivery of all subscribers.", enum=list(DeliveryState)),
-    "next_try_at": text("When it is asked next.", format="date-time"),
+    "msg": text("The result of the last try."),
+    "last_try_at": text("When the last try was made.", format="date-time"),
+    "status": text("Present only if the message expired.", enum=["expired"]),
+    "state": text(
+        "State of the delivery; in unicast of the one delivery for all subscribers.", enum=list(DeliveryState)
+    ),
+    "next_try_at": text("When it is tried next.", format="date-time"),
 }
 _SCHEMAS: dict[str, Schema] = {
     "IronmqRefusal": answer({"msg": text("What to change.")}, means="Why a request was refused."),
     "IronmqDone": answer({"msg": text("What was done.")}),
     "IronmqQueue": _shown_queue(),
     "IronmqQueueWithCounts": _shown_queue(
-        size=whole("Messages that wait.", 0), total_messages=whole("Messages ever posted.", 0)
+        size=whole("Waiting messages.", 0), total_messages=whole("Messages ever posted.", 0)
     ),
     "IronmqQueueSettings": request(
         {
@@ -170,29 +172,31 @@ _SCHEMAS: dict[str, Schema] = {
                     "retries_delay": whole(
                         f"{_RETRIES_DELAY} 60 when left out.", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S
                     ),
-                    "error_queue": text("Where messages go that nobody took; empty for none."),
+                    "error_queue": text("Where failed messages are reported; empty for none."),
                 },
-                means="Of push queues.",
+                means="Only for push queues.",
             ),
             "dead_letter": request(
                 {
-                    "queue_name": text("Where messages go that were reserved too often."),
-                    "max_reservations": whole("How often that is.", 1, MAX_RESERVATIONS),
+                    "queue_name": text("Where messages go after too many reservations."),
+                    "max_reservations": whole("The number of reservations.", 1, MAX_RESERVATIONS),
                 },
-                means="Of pull queues.",
+                means="Only for pull queues.",
             ),
-            "alerts": array(request(_ALERT_FIELDS, needs=("type", "trigger", "queue")), "Of pull queues.", maxItems=5),
+            "alerts": array(
+                request(_ALERT_FIELDS, needs=("type", "trigger", "queue")), "Only for pull queues.", maxItems=5
+            ),
         },
-        means="What is left out stays as it is, or becomes the default in a new queue.",
+        means="Fields that are left out do not change, or get their defaults in a new queue.",
     ),
     "IronmqSubscriber": request({**_SUBSCRIBER_FIELDS, "signing": SIGNING_WANTED}, needs=("url",)),
     "IronmqMessage": answer(
         {
             "id": text("The message's id."),
-            "body": text("Its body; bytes that are no text come replaced."),
-            "body_base64": text("The exact bytes of a body that is no text."),
-            "reserved_count": whole("Times it was reserved.", 0),
-            "reservation_id": text("What to show to touch, release or delete it."),
+            "body": text("Its body; bytes that are not text are replaced."),
+            "body_base64": text("The exact bytes of a body that is not text."),
+            "reserved_count": whole("How often it was reserved.", 0),
+            "reservation_id": text("Needed to touch, release or delete it."),
             "push_statuses": array(ref("IronmqPushStatus")),
         },
         lacks=("body_base64", "reservation_id", "push_statuses"),
@@ -204,12 +208,12 @@ _SCHEMAS: dict[str, Schema] = {
             **_STATUS_FIELDS,
         },
         lacks=_STATUS_LACKS,
-        means="A delivery with what its subscriber last answered.",
+        means="A delivery with its subscriber's last answer.",
     ),
     "IronmqPushStatus": answer(
         _STATUS_FIELDS,
         lacks=_STATUS_LACKS,
-        means="What a subscriber last answered.",
+        means="A subscriber's last answer.",
     ),
 }
 
@@ -233,29 +237,31 @@ _FORECAST: dict[str, Any] = {
 }
 
 _PLAN_FIELDS: dict[str, Schema] = {
-    "timeout": whole("Seconds that the endpoint has for its answer.", 1, MAX_ANSWER_S),
+    "timeout": whole("Seconds that the endpoint has to answer.", 1, MAX_ANSWER_S),
     "circuit": boolean("Probe a failing endpoint instead of trying each message; the default for a schedule."),
     "obey_answers": boolean(
         "Obey `Retry-After`, slow down when it is overloaded, stop at 410; the default for a schedule."
     ),
-    "rate_limit": nullable(number("Requests a second that it is sent at most.", policies.MIN_RATE, policies.MAX_RATE)),
-    "takes": number("Seconds that an answer takes when all is well; 0.05 when left out.", 0, policies.MAX_TAKES_S),
-    "rate": number("Messages a second; 1 when left out.", policies.MIN_RATE, policies.MAX_RATE),
+    "rate_limit": nullable(number("Requests a second at most.", policies.MIN_RATE, policies.MAX_RATE)),
+    "takes": number("Seconds that an answer takes when all is well; 0.05 by default.", 0, policies.MAX_TAKES_S),
+    "rate": number("Messages a second; 1 by default.", policies.MIN_RATE, policies.MAX_RATE),
     "duration": whole(
-        "Seconds during which messages come; until the outage is over when left out.", 1, policies.MAX_DURATION_S
+        "Seconds during which messages come; by default until the outage is over.", 1, policies.MAX_DURATION_S
     ),
     "message_expiration": whole(f"{_LIFE} A week when left out.", 1, MAX_EXPIRATION_S),
-    "watch": whole("Seconds to look on; until the last message has expired when left out.", 1),
-    "seed": whole("Decides the random parts of waits: the same request has the same answer.", 0, policies.MAX_SEED),
+    "watch": whole("Seconds to simulate; by default until the last message has expired.", 1),
+    "seed": whole("Seeds the random parts of waits: the same request has the same answer.", 0, policies.MAX_SEED),
 }
 _POLICY_FIELDS: dict[str, Schema] = {
     "retries": whole(f"IronMQ: {_RETRIES}", 0, MAX_RETRIES),
     "retries_delay": whole(f"IronMQ: {_RETRIES_DELAY}", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S),
-    "max_attempts": nullable(whole("Hub protocol: tries in all; no end when left out.", 1, policies.MAX_ATTEMPTS)),
-    "retry_base": number("Hub protocol: seconds of the first wait; each one doubles.", 1, policies.MAX_WAIT_S),
+    "max_attempts": nullable(whole("Hub protocol: total tries; by default without end.", 1, policies.MAX_ATTEMPTS)),
+    "retry_base": number(
+        "Hub protocol: seconds of the first wait; each later one is twice as long.", 1, policies.MAX_WAIT_S
+    ),
     "retry_cap": number("Hub protocol: seconds of the longest wait.", 1, policies.MAX_WAIT_S),
     "schedule": {
-        "description": "Webhooks: a published schedule by its name, or the seconds of each wait.",
+        "description": "Webhooks: the name of a published schedule, or the seconds of each wait.",
         "anyOf": [
             text(enum=list(SCHEDULES)),
             array(number("", 0, policies.MAX_WAIT_S), maxItems=policies.MAX_WAITS),
@@ -266,26 +272,26 @@ _WINDOW = request(
     {
         "start": whole("Seconds from the first message.", 0, policies.MAX_DURATION_S),
         "end": whole("Seconds from the first message.", 1, policies.MAX_DURATION_S),
-        "endpoint": text("What it does; `times_out` when left out.", enum=list(Trouble)),
-        "status": whole("Of `answers`; 503 when left out.", 300, 599),
-        "retry_after": whole("Of `answers`: seconds in its `Retry-After`.", 0, policies.MAX_WAIT_S),
-        "takes": number("Of `answers` and `slow`: seconds that an answer takes.", 0, policies.MAX_TAKES_S),
-        "share": number("Which part of the attempts meets it; all when left out.", 0, 1),
-        "down": whole("If it comes and goes: seconds that it lasts at a time.", 1, policies.MAX_DURATION_S),
-        "up": whole("And seconds in between.", 1, policies.MAX_DURATION_S),
+        "endpoint": text("What it does; `times_out` by default.", enum=list(Trouble)),
+        "status": whole("For `answers`; 503 by default.", 300, 599),
+        "retry_after": whole("For `answers`: seconds in its `Retry-After`.", 0, policies.MAX_WAIT_S),
+        "takes": number("For `answers` and `slow`: seconds that an answer takes.", 0, policies.MAX_TAKES_S),
+        "share": number("The part of the attempts that is affected; by default all.", 0, 1),
+        "down": whole("If it comes and goes: seconds of each failure.", 1, policies.MAX_DURATION_S),
+        "up": whole("If it comes and goes: seconds between failures.", 1, policies.MAX_DURATION_S),
     },
     needs=("end",),
-    means="A time of trouble. Where several hold, the first counts.",
+    means="A period of failure. If several overlap, the first applies.",
 )
 _REPLAY = request(
     {
-        "queue": text("Name of the queue; of a webhook's endpoint `webhooks/` and the application's id.", minLength=1),
-        "subscriber": text("Its id; in a queue of your own its name too.", minLength=1),
-        "since": text("A time, `2026-11-01` or `2026-11-01T12:00:00Z`; a week is known."),
-        "until": text("Likewise; a week later, or now, when left out."),
+        "queue": text("Name of the queue; for a webhook's endpoint `webhooks/` and the application's id.", minLength=1),
+        "subscriber": text("Its id, or its name in one of your own queues.", minLength=1),
+        "since": text("A time, `2026-11-01` or `2026-11-01T12:00:00Z`; data is kept for a week."),
+        "until": text("A time; by default a week later, or now."),
     },
     needs=("queue", "subscriber", "since"),
-    means="Whose failures to take for the outage.",
+    means="The subscriber whose failures are the outage.",
 )
 _REPLAYED = answer(
     {
@@ -300,28 +306,28 @@ _REPLAYED = answer(
                 {
                     "start": whole("Seconds from the first message.", 0),
                     "end": whole("Seconds from the first message.", 1),
-                    "endpoint": text("What it did.", enum=list(Trouble)),
+                    "endpoint": text("What the endpoint did.", enum=list(Trouble)),
                     "status": whole("Of `answers`.", 300, 599),
                     "retry_after": nullable(whole("Not counted.", 0)),
                     "takes": number("Seconds that an attempt took on average.", 0),
-                    "share": number("Which part of the attempts met it.", 0, 1),
+                    "share": number("The part of the attempts that was affected.", 0, 1),
                     "down": nullable(whole("Not counted.", 0)),
                     "up": nullable(whole("Not counted.", 0)),
                 }
             ),
-            "As a request has it.",
+            "In the format of a request.",
         ),
     },
     means="What was counted of the subscriber.",
 )
 _SCHEMAS["IronmqForecast"] = answer(
     {
-        "accepted": whole("Messages. The six that follow are what became of them.", 0),
-        "delivered": whole("Taken by the endpoint.", 0),
+        "accepted": whole("Messages. The next five are their outcomes.", 0),
+        "delivered": whole("Accepted by the endpoint.", 0),
         "expired": whole("Lost because their time was over.", 0),
-        "given_up": whole("Tries used up, or ended by an answer: to the error queue, if there is one.", 0),
-        "held": whole("Tries used up, left to a person (hub protocol).", 0),
-        "waiting": whole("Still on their way when the look ended.", 0),
+        "given_up": whole("Tries used up, or ended by an answer: they go to the error queue, if there is one.", 0),
+        "held": whole("Tries used up; a person decides (hub protocol).", 0),
+        "waiting": whole("Still on their way when the simulation ended.", 0),
         "attempts": whole("Requests made.", 0),
         "failed_attempts": whole("Those that failed.", 0),
         "retries": whole("Requests beyond the first of each message.", 0),
@@ -338,30 +344,30 @@ _SCHEMAS["IronmqForecast"] = answer(
                 "attempts": array(whole("", 0)),
                 "failed": array(whole("", 0)),
             },
-            means="Requests from the start on.",
+            means="Requests from the start.",
         ),
         "circuit_opened": whole("How often.", 0),
         "disabled_after": nullable(whole("Seconds until the endpoint was disabled.", 0)),
         "dollars": number("Calculated from list prices.", 0),
-        "sample": whole("Messages that shared a fate at most; 1: each was simulated.", 1),
+        "sample": whole("Up to so many messages shared a fate; 1: each was simulated.", 1),
     },
-    means="What a policy would do.",
+    means="The effects of a policy.",
 )
 
 _QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
 _SUBSCRIBERS_WANTED = request({"subscribers": array(ref("IronmqSubscriber"), minItems=1)}, needs=("subscribers",))
 _MESSAGES_SHOWN = answer({"messages": array(ref("IronmqMessage"))})
-_RESERVATION_FIELD: dict[str, Schema] = {"reservation_id": text("As the reservation was answered.", minLength=1)}
+_RESERVATION_FIELD: dict[str, Schema] = {"reservation_id": text("From the answer to the reservation.", minLength=1)}
 _DONE = ref("IronmqDone")
 _STALE = {403: "The reservation is over"}
 _POSTED = answer({"ids": array(text(), "In the order of the messages."), "msg": text()})
 _POSTED_EXAMPLE = {"ids": [_MESSAGE_ID], "msg": "Messages put on queue."}
-_ANY_BODY = request({}, means="Not needed; clients of IronMQ's early days put their token here, as `oauth`.")
+_ANY_BODY = request({}, means="Not needed; early IronMQ clients put their token here, as `oauth`.")
 
 DESCRIPTION = ApiDescription(
     tag="Queues (IronMQ v3)",
     means="Push queues whose messages the hub delivers, and pull queues whose messages consumers reserve. "
-    "Clients of IronMQ v3 work as they are.",
+    "Clients of IronMQ v3 work unchanged.",
     credentials={
         "ironmqOAuth": {
             "type": "apiKey",
@@ -388,45 +394,45 @@ DESCRIPTION = ApiDescription(
             schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
             example="orders",
         ),
-        "table": Named(means="Which table of the delivery report.", schema=text(enum=list(TABLES)), example="queues"),
+        "table": Named(means="The table of the delivery report.", schema=text(enum=list(TABLES)), example="queues"),
         "message": Named(means="The message's id.", schema=text(pattern=r"^[0-9]{1,19}$"), example=_MESSAGE_ID),
     },
     query={
         "per_page": Named(means="Names on a page.", schema=whole("", 1, MAX_PER_PAGE, default=DEFAULT_PER_PAGE)),
         "previous": Named(means="The last name of the page before."),
-        "prefix": Named(means="What the names begin with."),
-        "state": Named(means="How the deliveries stand.", schema=text(enum=list(STATES))),
-        "count": Named(means="Deliveries to look at.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
-        "after": Named(means="Of the answer before; left out at first.", schema=text(maxLength=MAX_CURSOR)),
+        "prefix": Named(means="The beginning of the names."),
+        "state": Named(means="State of the deliveries.", schema=text(enum=list(STATES))),
+        "count": Named(means="Deliveries to examine.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
+        "after": Named(means="From the previous answer; omit it at first.", schema=text(maxLength=MAX_CURSOR)),
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
-        "queue": Named(means="The queue's name, where the subscriber is one of a queue."),
-        "subscriber": Named(means="Its name in the queue; without a queue its id."),
+        "queue": Named(means="The queue's name, for a subscriber of a queue."),
+        "subscriber": Named(means="Its name in the queue, or its id if there is no queue."),
         "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
-        "reservation_id": Named(means="The reservation, where the body does not say."),
-        "subscriber_name": Named(means="Who acknowledges a push, where the body does not say."),
+        "reservation_id": Named(means="The reservation, if it is not in the body."),
+        "subscriber_name": Named(means="The subscriber that acknowledges a push, if it is not in the body."),
     },
     refusal=ref("IronmqRefusal"),
     refused={"msg": "Queue not found"},
     refusals={
-        400: "Malformed, of a wrong type, or out of range",
-        401: "No token, or none of this project",
+        400: "Malformed, wrong type, or out of range",
+        401: "No token, or not one of this project",
         404: "No such queue or message",
         406: "The answer would be too large: accept gzip",
         413: "Larger than 4 MiB",
-        500: "The hub failed. What was asked for may or may not have been done",
+        500: "The hub failed. The request may or may not have been carried out",
     },
     routes={
         "ironmq.version": Described(
-            means="Asks for no token.", answer=answer({"version": text()}), answered={"version": "3"}
+            means="Needs no token.", answer=answer({"version": text()}), answered={"version": "3"}
         ),
         "ironmq.list_queues": Described(
-            means="By name, a page at a time: ask on with `previous` until a page is not full.",
+            means="By name, a page at a time: continue with `previous` until a page is not full.",
             asked={"per_page": "30", "prefix": "ord"},
             answer=answer({"queues": array(answer({"name": text()}))}),
             answered={"queues": [{"name": "orders"}]},
         ),
         "ironmq.put_queue": Described(
-            means="Without `push` it is a pull queue. The type of a queue that exists cannot change.",
+            means="Without `push` it is a pull queue. The type of an existing queue cannot change.",
             request=_QUEUE_WANTED,
             sent={"queue": {"type": "multicast", "push": _PUSH}},
             answer=answer({"queue": ref("IronmqQueue")}),
@@ -438,7 +444,7 @@ DESCRIPTION = ApiDescription(
             answered={"queue": {**_QUEUE, "size": 0, "total_messages": 12}},
         ),
         "ironmq.change_queue": Described(
-            means="What is left out stays.",
+            means="Fields that are left out do not change.",
             request=_QUEUE_WANTED,
             sent={"queue": {"message_timeout": 120}},
             answer=answer({"queue": ref("IronmqQueueWithCounts")}),
@@ -453,7 +459,7 @@ DESCRIPTION = ApiDescription(
             answered={"msg": "Updated"},
         ),
         "ironmq.replace_subscribers": Described(
-            means="What those before were owed is cancelled unless they stay.",
+            means="Outstanding deliveries to subscribers that are not in the new list are cancelled.",
             request=_SUBSCRIBERS_WANTED,
             sent={"subscribers": [_SUBSCRIBER]},
             answer=_DONE,
@@ -469,14 +475,14 @@ DESCRIPTION = ApiDescription(
             answered={"msg": "Updated"},
         ),
         "ironmq.replay": Described(
-            means="Deliveries to it that were given up get one try more each, as long as their messages live. One"
-            " request looks at `n` deliveries that the queue gave up; its `after`, shown with the next request,"
-            " leads on, until it is null.",
+            means="Each delivery to it that was given up gets one more try, as long as its message lives. One request"
+            " examines `n` deliveries that the queue gave up; send its `after` with the next request to continue,"
+            " until it is null.",
             request=request(
                 {
                     "subscriber": text("Name of the subscriber."),
-                    "n": whole("Deliveries to look at.", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT),
-                    "after": nullable(text("Of the answer before; left out at first.", maxLength=MAX_CURSOR)),
+                    "n": whole("Deliveries to examine.", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT),
+                    "after": nullable(text("From the previous answer; omit it at first.", maxLength=MAX_CURSOR)),
                     "dry_run": boolean("Only count."),
                 },
                 needs=("subscriber",),
@@ -484,24 +490,25 @@ DESCRIPTION = ApiDescription(
             sent={"subscriber": "shop", "dry_run": True},
             answer=answer(
                 {
-                    "looked": whole("Deliveries that were looked at.", 0),
-                    "found": whole("Those of them that it missed.", 0),
-                    "replayed": whole("Those that are tried again.", 0),
-                    "after": nullable(text("Leads on.")),
+                    "looked": whole("Deliveries that were examined.", 0),
+                    "found": whole("Those that it missed.", 0),
+                    "replayed": whole("Those that will be tried again.", 0),
+                    "after": nullable(text("Send it with the next request to continue.")),
                     "msg": text(),
                 }
             ),
             answered={"looked": 3, "found": 2, "replayed": 0, "after": None, "msg": "Counted"},
         ),
         "ironmq.post_messages": Described(
-            means="A queue that does not exist is made, as a pull queue. 201 means stored and queued, all of them.",
+            means="A queue that does not exist is created as a pull queue. 201 means that all messages are stored and"
+            " queued.",
             request=request(
                 {
                     "messages": array(
                         request(
                             {
                                 "body": text("Delivered byte by byte."),
-                                "delay": whole("Seconds before it can be had.", 0, MAX_DELAY_S),
+                                "delay": whole("Seconds before it is available.", 0, MAX_DELAY_S),
                                 "push_headers": obj(
                                     "Sent with each push; five at most.",
                                     additionalProperties={"type": "string"},
@@ -522,7 +529,7 @@ DESCRIPTION = ApiDescription(
             refusals=OVER_QUOTA,
         ),
         "ironmq.post_webhook": Described(
-            means="The body is the message, whatever it is. Headers `X-Subscribers-NAME` are push headers.",
+            means="The message is the exact body. Headers `X-Subscribers-NAME` are push headers.",
             request={"description": "Any bytes."},
             request_type="application/octet-stream",
             answer=_POSTED,
@@ -560,12 +567,12 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.reserve_messages": Described(
             means=(
-                "What is reserved is nobody else's until the reservation is over. Only pull queues have reservations."
+                "Nobody else gets a reserved message until the reservation is over. Only pull queues have reservations."
             ),
             request=request(
                 {
-                    "n": whole("Messages at most; one when left out.", 1, MAX_BATCH),
-                    "timeout": whole("Seconds; the queue's own when left out.", 1, MAX_RESERVATION_S),
+                    "n": whole("Messages at most; one by default.", 1, MAX_BATCH),
+                    "timeout": whole("Seconds; the queue's setting by default.", 1, MAX_RESERVATION_S),
                     "wait": whole("Seconds to wait for a first one.", 0, MAX_WAIT_S),
                     "delete": boolean("Delete them at once."),
                 }
@@ -579,8 +586,7 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.delete_message": Described(
             means=(
-                "A subscriber that answered 202 acknowledges so; the reservation is then enough, and no token is "
-                "needed."
+                "This is how a subscriber that answered 202 acknowledges; it needs only the reservation, and no token."
             ),
             request=request({"reservation_id": text(), "subscriber_name": text()}),
             sent={"reservation_id": _RESERVATION},
@@ -601,7 +607,7 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.release_message": Described(
             request=request(
-                {**_RESERVATION_FIELD, "delay": whole("Seconds before it can be had.", 0, MAX_DELAY_S)},
+                {**_RESERVATION_FIELD, "delay": whole("Seconds before it is available.", 0, MAX_DELAY_S)},
                 needs=("reservation_id",),
             ),
             sent={"reservation_id": _RESERVATION, "delay": 5},
@@ -613,11 +619,16 @@ DESCRIPTION = ApiDescription(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
         ),
         "ironmq.list_deliveries": Described(
-            means="Oldest first. One request looks at `count` of those that failed and did not arrive, and shows those"
-            " in the state; pages may be short or empty, and `after` leads on until it is null. What was delivered, or"
-            " was not tried yet, is found by its message's id alone.",
+            means="Oldest first. One request examines `count` failed deliveries that have not arrived, and shows those"
+            " in the state. Pages may be short or empty; continue with `after` until it is null. Deliveries that"
+            " succeeded or were not tried yet can only be found by their message's id.",
             asked={"state": "exhausted"},
-            answer=answer({"deliveries": array(ref("IronmqDelivery")), "after": nullable(text("Leads on."))}),
+            answer=answer(
+                {
+                    "deliveries": array(ref("IronmqDelivery")),
+                    "after": nullable(text("Send it with the next request to continue.")),
+                }
+            ),
             answered={
                 "deliveries": [
                     {"message_id": _MESSAGE_ID, "accepted_at": "2026-11-18T11:00:00.000Z", **_STATUS},
@@ -626,10 +637,10 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "ironmq.show_report": Described(
-            means="From the newest delivery report, which tells of all projects: the part of this one. `verdict` is "
-            "null when the report has nothing of it. "
+            means="This project's part of the newest delivery report, which covers all projects. `verdict` is null if "
+            "the report has nothing about the project. "
             "`conserved`: each delivery owed is delivered, given up or still on its way, and no finding is a breach. "
-            "Its columns may become more.",
+            "Columns may be added.",
             answer=answer(
                 {
                     "report": answer(
@@ -637,7 +648,7 @@ DESCRIPTION = ApiDescription(
                             "from": text("First day, UTC.", format="date"),
                             "to": text("Last day, UTC.", format="date"),
                             "as_of": text("When deliveries were judged."),
-                            "verdict": nullable(obj("Sums of the project, by how its deliveries stand.")),
+                            "verdict": nullable(obj("The project's totals, by state of its deliveries.")),
                         }
                     )
                 }
@@ -661,8 +672,8 @@ DESCRIPTION = ApiDescription(
         ),
         "ironmq.show_report_table": Described(
             means=(
-                "Of the newest delivery report. `complete` is false where the report keeps more rows than it gives "
-                "out to be read."
+                "Rows of the newest delivery report. `complete` is false if the report's table has more rows than can "
+                "be read here."
             ),
             answer=answer(
                 {"rows": array(obj("A row; its columns are those of the report's table.")), "complete": boolean()}
@@ -674,9 +685,9 @@ DESCRIPTION = ApiDescription(
             refusals={404: "No such table, or no report yet"},
         ),
         "ironmq.show_subscriber_activity": Described(
-            means="Subscribers of any protocol: of a queue by `queue` and name, a mapping or endpoint by its id alone."
-            " Counted as the project's activity is; `complete` is false where so many subscribers were busy that"
-            " quieter ones may not have been counted.",
+            means="For subscribers of any protocol: a queue's by `queue` and name, a mapping or endpoint by its id."
+            " Counted like the project's activity; `complete` is false if so many subscribers were busy that quieter"
+            " ones may not have been counted.",
             asked={"queue": "orders", "subscriber": "shop", "hours": "1"},
             answer=answer(
                 {
@@ -685,7 +696,7 @@ DESCRIPTION = ApiDescription(
                             {
                                 "hour": text("When it began, UTC.", format="date-time"),
                                 "attempts": whole("Requests made to it.", 0),
-                                "delivered": whole("Deliveries that it took.", 0),
+                                "delivered": whole("Deliveries that it accepted.", 0),
                                 "failed": whole("Attempts that failed.", 0),
                                 "average_ms": nullable(whole("Milliseconds that an attempt took on average.", 0)),
                             }
@@ -708,9 +719,9 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "ironmq.show_activity": Described(
-            means="Of all protocols, oldest hour first, this one included. Counted from the delivery records, a "
-            "minute or two later; "
-            "a statistic, which a crash may leave a little short.",
+            means="For all protocols, oldest hour first, including the current hour. Counted from the delivery records "
+            "with a delay of a minute or two; "
+            "a statistic, which may be a little low after a crash.",
             asked={"hours": "2"},
             answer=answer(
                 {
@@ -718,10 +729,12 @@ DESCRIPTION = ApiDescription(
                         answer(
                             {
                                 "hour": text("When it began, UTC.", format="date-time"),
-                                "accepted": whole("Messages accepted, those that the hub made of others included.", 0),
-                                "delivered": whole("Deliveries that a subscriber took.", 0),
+                                "accepted": whole(
+                                    "Messages accepted, including those that the hub made from others.", 0
+                                ),
+                                "delivered": whole("Deliveries that a subscriber accepted.", 0),
                                 "failed": whole("Attempts that failed.", 0),
-                                "given_up": whole("Deliveries whose tries were used up, or whose time was over.", 0),
+                                "given_up": whole("Deliveries that used up their tries or expired.", 0),
                             }
                         )
                     )
@@ -735,18 +748,18 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "ironmq.simulate_policy": Described(
-            means="Runs the hub's own rules on virtual time. The policy is that of a queue, of a mapping of the hub "
-            "protocol, or of a webhook's endpoint. With `replay`, outage and traffic are those that a subscriber of "
-            "the project had; what the request says itself counts for more. 404 if no failure of it is known. "
-            "Large amounts are simulated by a sample, which the answer says.",
+            means="Runs the hub's own rules in virtual time. The policy is that of a queue, of a mapping of the hub "
+            "protocol, or of a webhook's endpoint. With `replay`, outage and traffic are those of one of the project's "
+            "subscribers; fields of the request take precedence. 404 if no failure of that subscriber is known. "
+            "Large amounts are simulated by a sample, which the answer mentions.",
             request=request(
                 {
-                    "policy": request(_POLICY_FIELDS, means="Fields of one protocol; IronMQ's default when left out."),
+                    "policy": request(_POLICY_FIELDS, means="Fields of one protocol; IronMQ's default if left out."),
                     "outage": array(_WINDOW, maxItems=policies.MAX_WINDOWS),
                     "replay": _REPLAY,
                     **_PLAN_FIELDS,
                     "compare": text(
-                        "What to set beside it: the same without its circuit, or with its protocol's default policy.",
+                        "What to compare it with: the same without its circuit, or its protocol's default policy.",
                         enum=list(policies.COMPARISONS),
                     ),
                 }
@@ -764,19 +777,19 @@ DESCRIPTION = ApiDescription(
                             "policy": answer(_POLICY_FIELDS, lacks=tuple(_POLICY_FIELDS)),
                             **_PLAN_FIELDS,
                         },
-                        means="What was tried, defaults filled in.",
+                        means="The simulated plan, with defaults filled in.",
                     ),
                     "forecast": ref("IronmqForecast"),
                     "compared": nullable(
                         answer(
                             {
-                                "with": text("What sets it apart.", enum=["no_circuit", "default"]),
+                                "with": text("What is different.", enum=["no_circuit", "default"]),
                                 "forecast": ref("IronmqForecast"),
                             }
                         )
                     ),
                     "replayed": nullable(_REPLAYED),
-                    "notes": array(text(), "What to know when reading it."),
+                    "notes": array(text(), "Remarks on the result."),
                 }
             ),
             answered={

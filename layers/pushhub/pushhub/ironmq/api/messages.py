@@ -171,7 +171,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         QUEUE + "/webhook",
         _webhook,
         name="ironmq.post_webhook",
-        summary="Post a body as one message, as it is",
+        summary="Post a body unchanged as one message",
         function=Function.INGEST,
         body=Body.RAW,
         status=201,
@@ -181,7 +181,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         MESSAGES,
         _peek,
         name="ironmq.peek_messages",
-        summary="Show messages without reserving them; of a push queue those that wait after a failed attempt",
+        summary="Show messages without reserving them; for a push queue those that wait after a failed attempt",
         query=("n",),
     ),
     Route(
@@ -189,7 +189,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         MESSAGES,
         _delete_many,
         name="ironmq.delete_messages",
-        summary="Delete or acknowledge the messages listed, or clear the queue",
+        summary="Delete or acknowledge the listed messages, or clear the queue",
         body=Body.JSON,
     ),
     Route(
@@ -205,7 +205,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         MESSAGE,
         _show,
         name="ironmq.show_message",
-        summary="Show a message; of a push queue with the statuses of its pushes",
+        summary="Show a message; for a push queue with the statuses of its pushes",
     ),
     Route(
         "DELETE",
@@ -230,7 +230,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         MESSAGE + "/release",
         _release,
         name="ironmq.release_message",
-        summary="Give a reserved message back",
+        summary="Release a reserved message",
         body=Body.JSON,
     ),
     Route(
@@ -238,7 +238,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         QUEUE + "/deliveries",
         _deliveries,
         name="ironmq.list_deliveries",
-        summary="List deliveries of a push queue that failed and did not arrive, by state",
+        summary="List failed deliveries of a push queue that have not arrived, by state",
         query=("state", "count", "after"),
     ),
     Route(

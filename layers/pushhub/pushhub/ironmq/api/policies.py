@@ -35,7 +35,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         "/3/projects/{project}/policies/simulate",
         _simulate,
         name="ironmq.simulate_policy",
-        summary="Simulate what a retry policy would do to an outage",
+        summary="Simulate what a retry policy would do in an outage",
         body=Body.JSON,
     ),
 )

@@ -51,7 +51,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         PROJECT + "/activity",
         _activity,
         name="ironmq.show_activity",
-        summary="Show what went on in the project, hour by hour",
+        summary="Show the project's activity by hour",
         query=("hours",),
     ),
     Route(
@@ -59,7 +59,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         PROJECT + "/activity/subscriber",
         _at_subscriber,
         name="ironmq.show_subscriber_activity",
-        summary="Show what went on at a subscriber, hour by hour",
+        summary="Show a subscriber's activity by hour",
         query=("queue", "subscriber", "hours"),
     ),
     Route(
@@ -67,13 +67,13 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         REPORT,
         _report,
         name="ironmq.show_report",
-        summary="Show whether everything of the project is accounted for",
+        summary="Show whether all of the project's messages are accounted for",
     ),
     Route(
         "GET",
         REPORT + "/{table}",
         _table,
         name="ironmq.show_report_table",
-        summary="Show what a table of the delivery report tells of the project",
+        summary="Show the project's rows of a table of the delivery report",
     ),
 )

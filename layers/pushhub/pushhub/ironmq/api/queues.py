@@ -86,7 +86,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         QUEUE,
         _put,
         name="ironmq.put_queue",
-        summary="Make a queue, or change one; answered without counts",
+        summary="Create or change a queue; the answer has no counts",
         body=Body.JSON,
     ),
     Route("GET", QUEUE, _show, name="ironmq.show_queue", summary="Show a queue with its counts"),
@@ -124,7 +124,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         QUEUE + "/replay",
         _replay,
         name="ironmq.replay",
-        summary="Try again what a subscriber missed, part by part",
+        summary="Retry what a subscriber missed, page by page",
         body=Body.JSON,
     ),
 )

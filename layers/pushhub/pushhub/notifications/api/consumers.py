@@ -50,7 +50,7 @@ ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
         ROOT + "/token",
         _verify,
         name="notifications.show_token",
-        summary="Show what a consumer's token says",
+        summary="Show the contents of a consumer's token",
         auth=Auth.CAPABILITY,
         query=("token",),
     ),

@@ -45,7 +45,7 @@ _SOURCE: Schema = {
     "description": "The id of what it is about, or an object that has it.",
 }
 _FILTER_FIELDS: dict[str, Schema] = {
-    "apis": array(text(enum=[*APIS, ANY_API]), "Types of notifications; all of the context when left out."),
+    "apis": array(text(enum=[*APIS, ANY_API]), "Types of notifications; by default all of the context."),
     "typeFilter": text("`t`, `'t'` or `'a' or 'b'`, compared with the type in the data.", maxLength=2000),
 }
 _TOKEN_QUESTION = {"token": "eyJhbGciOi..."}
@@ -54,10 +54,10 @@ _SCHEMAS: dict[str, Schema] = {
     "NotificationsRefusal": {
         **answer(
             {
-                "error": text("A name for programs."),
-                "message": text("What is the matter, for people."),
+                "error": text("A code for programs."),
+                "message": text("What is wrong, for people."),
                 "info": text("Where errors are described."),
-                "details": obj("Where backlogs are full: which topics took the request and which did not."),
+                "details": obj("If backlogs are full: which topics accepted the request and which did not."),
             },
             lacks=("details",),
         )
@@ -69,8 +69,8 @@ _SCHEMAS: dict[str, Schema] = {
             "source": answer({"id": text(), "self": text()}, lacks=("self",)),
             "context": _CONTEXT,
             "subscription": _NAME,
-            "nonPersistent": boolean("Whether what is not consumed at once is lost."),
-            "fragmentsToCopy": array(text(), "The only fields copied, besides the standard ones."),
+            "nonPersistent": boolean("Whether notifications that are not consumed at once are lost."),
+            "fragmentsToCopy": array(text(), "The only fields to copy, besides the standard ones."),
             "subscriptionFilter": answer(_FILTER_FIELDS, lacks=tuple(_FILTER_FIELDS)),
         },
         lacks=("fragmentsToCopy", "subscriptionFilter"),
@@ -80,9 +80,9 @@ _SCHEMAS: dict[str, Schema] = {
         {
             "api": text("Its type.", enum=list(APIS)),
             "source": _SOURCE,
-            "action": text("`CREATE` when left out.", enum=list(ACTIONS)),
+            "action": text("`CREATE` by default.", enum=list(ACTIONS)),
             "data": {"description": "Any JSON value."},
-            "data_base64": text("Bytes, in place of `data`.", contentEncoding="base64"),
+            "data_base64": text("Bytes, instead of `data`.", contentEncoding="base64"),
         },
         needs=("api", "source"),
         means="With either `data` or `data_base64`.",
@@ -94,14 +94,13 @@ _NOTIFICATION = {"api": "alarms", "source": {"id": "111"}, "action": "UPDATE", "
 
 DESCRIPTION = ApiDescription(
     tag="Topics (Notifications 2.0)",
-    means="Rules, tokens and publishing for WebSocket consumers, as clients of Cumulocity's Notifications 2.0 know "
-    "them. "
+    means="Rules, tokens and publishing for WebSocket consumers, for clients of Cumulocity's Notifications 2.0. "
     "A tenant is a project.",
     credentials={
         "tenantBasic": {
             "type": "http",
             "scheme": "basic",
-            "description": "User `PROJECT/ANYBODY`, password a token of the project.",
+            "description": "User `PROJECT/ANYBODY`; the password is a token of the project.",
         },
         "tenantBearer": {"type": "http", "scheme": "bearer", "description": "A token of the project."},
     },
@@ -113,7 +112,7 @@ DESCRIPTION = ApiDescription(
     query={
         "source": Named(means="Only those of this source."),
         "context": Named(means="Only those of this context.", schema=_CONTEXT),
-        "notifications.delete_subscriptions:context": Named(means="The context; `mo` when left out.", schema=_CONTEXT),
+        "notifications.delete_subscriptions:context": Named(means="The context; `mo` by default.", schema=_CONTEXT),
         "subscription": Named(means="Only those of this name."),
         "typeFilter": Named(means="Only those with this filter."),
         "currentPage": Named(means="Which page.", schema=whole("", 1, 1_000_000, default=1)),
@@ -126,15 +125,15 @@ DESCRIPTION = ApiDescription(
     refusal_type=ERROR_TYPE,
     refused={"error": "security/Unauthorized", "message": "Invalid credentials! : Bad credentials", "info": _INFO},
     refusals={
-        401: "No credentials, or bad ones",
+        401: "No credentials, or invalid ones",
         404: "No such subscription",
         413: "Larger than 4 MiB",
-        422: "Malformed, of a wrong type, or out of range",
-        500: "The hub failed. What was asked for may or may not have been done",
+        422: "Malformed, wrong type, or out of range",
+        500: "The hub failed. The request may or may not have been carried out",
     },
     routes={
         "notifications.root": Described(
-            means="URI templates, as clients expect them.",
+            means="URI templates, which clients expect.",
             answer=answer(
                 {
                     "self": text(),
@@ -153,14 +152,12 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "notifications.create_subscription": Described(
-            means="It cannot be changed, only deleted and made again. What is published from now on goes by it.",
+            means="It cannot be changed, only deleted and created again. It applies to what is published from now on.",
             request=request(
                 {
                     "context": _CONTEXT,
                     "subscription": _NAME,
-                    "source": request(
-                        {"id": {"type": ["string", "integer"]}}, means="Needed where the context is `mo`."
-                    ),
+                    "source": request({"id": {"type": ["string", "integer"]}}, means="Needed if the context is `mo`."),
                     "subscriptionFilter": request(_FILTER_FIELDS),
                     "fragmentsToCopy": array(text(minLength=1), maxItems=100),
                     "nonPersistent": boolean(),
@@ -176,16 +173,16 @@ DESCRIPTION = ApiDescription(
             answer=_RULE_SHOWN,
             answer_type=SUBSCRIPTION_TYPE,
             answered=_RULE,
-            refusals={409: "There is one of that source, context and name"},
+            refusals={409: "There is already one with that source, context and name"},
         ),
         "notifications.list_subscriptions": Described(
-            means="A page of them.",
+            means="A page of subscriptions.",
             asked={"context": "mo", "pageSize": "5"},
             answer=answer(
                 {
                     "self": text(),
-                    "next": text("There where a page follows."),
-                    "prev": text("There where a page goes before."),
+                    "next": text("Present if there is a next page."),
+                    "prev": text("Present if there is a previous page."),
                     "subscriptions": array(_RULE_SHOWN),
                     "statistics": answer(
                         {
@@ -207,14 +204,14 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "notifications.delete_subscriptions": Described(
-            means="Give a context or a source. What was published stays in its topics.",
+            means="Give a context or a source. Published notifications stay in their topics.",
             asked={"source": "111", "context": "mo"},
         ),
         "notifications.show_subscription": Described(answer=_RULE_SHOWN, answer_type=SUBSCRIPTION_TYPE, answered=_RULE),
-        "notifications.delete_subscription": Described(means="What was published stays in its topic."),
+        "notifications.delete_subscription": Described(means="Published notifications stay in their topic."),
         "notifications.publish": Described(
-            means=f"One, or an array of up to {COMMIT_NOTIFICATIONS}, in order. Each goes once into every topic that a "
-            "subscription wants it in. Where topics are full the answer is 500 and says which took it.",
+            means=f"One, or an array of up to {COMMIT_NOTIFICATIONS}, in order. Each goes once into every topic with a "
+            "matching subscription. If topics are full, the answer is 500 and says which accepted it.",
             request={
                 "anyOf": [
                     ref("NotificationsNotification"),
@@ -226,23 +223,23 @@ DESCRIPTION = ApiDescription(
             answered={"ids": ["1910848478410441219"]},
             headers={
                 "Idempotency-Key": Named(
-                    means="A repeat with the same key within a day is answered alike and done once.",
+                    means="A repeat with the same key within a day gets the same answer and has no further effect.",
                     schema=text(minLength=1, maxLength=255, pattern="^[!-~]+$"),
                 )
             },
             refusals=OVER_QUOTA,
         ),
         "notifications.create_token": Described(
-            means="Nothing is kept for a subscriber before it has connected once.",
+            means="Nothing is kept for a subscriber until it has connected once.",
             request=request(
                 {
                     "subscriber": text("As whom.", minLength=1, maxLength=200),
                     "subscription": _NAME,
                     "type": text(enum=["notification"]),
                     "signed": boolean("Tokens are always signed."),
-                    "shared": boolean("Whether several consumers may be connected and share what comes."),
-                    "nonPersistent": boolean("Of which of the two topics of that name."),
-                    "expiresInMinutes": whole("A day when left out.", 0, 525_600),
+                    "shared": boolean("Whether several consumers may be connected and share the notifications."),
+                    "nonPersistent": boolean("Which of the two topics of that name."),
+                    "expiresInMinutes": whole("A day by default.", 0, 525_600),
                 },
                 needs=("subscriber", "subscription"),
             ),
@@ -251,7 +248,7 @@ DESCRIPTION = ApiDescription(
             answered=_TOKEN_QUESTION,
         ),
         "notifications.show_token": Described(
-            means="401 when it is bad or over.",
+            means="401 if it is bad or expired.",
             answer=answer(
                 {
                     "sub": text("The subscriber."),
@@ -273,12 +270,12 @@ DESCRIPTION = ApiDescription(
             },
         ),
         "notifications.unsubscribe": Described(
-            means="500 when there is no such subscriber (any more), as clients expect.",
+            means="500 if there is no such subscriber (any more), as clients expect.",
             answer=answer({"result": text()}),
             answered={"result": "DONE"},
         ),
         "notifications.consume": Described(
-            means="A WebSocket handshake is answered by the WebSocket API; anything else is told 426.",
+            means="The WebSocket API answers a WebSocket handshake; any other request gets 426.",
             answer=ref("NotificationsRefusal"),
             answer_type=ERROR_TYPE,
             answered={

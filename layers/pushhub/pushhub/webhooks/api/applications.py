@@ -52,7 +52,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         APPS,
         _create,
         name="webhooks.create_application",
-        summary="Make an application",
+        summary="Create an application",
         body=Body.JSON,
         query=("get_if_exists",),
         status=201,

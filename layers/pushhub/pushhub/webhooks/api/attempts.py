@@ -144,7 +144,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         APP + "/attempt/endpoint/{endpoint}",
         _of_endpoint,
         name="webhooks.list_attempts_of_endpoint",
-        summary="List the attempts at an endpoint",
+        summary="List the attempts to an endpoint",
         query=QUERY,
     ),
     _route(
@@ -160,7 +160,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGE + "/attempt",
         _of_message,
         name="webhooks.list_attempts",
-        summary="List the attempts for a message, as old clients ask for them",
+        summary="List the attempts for a message (old clients)",
         query=QUERY,
     ),
     _route(
@@ -168,7 +168,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGE + "/endpoint/{endpoint}/attempt",
         _of_message,
         name="webhooks.list_attempts_at_endpoint",
-        summary="List the attempts for a message at one endpoint",
+        summary="List the attempts for a message to one endpoint",
         query=QUERY,
     ),
     _route(
@@ -176,7 +176,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ENDPOINT + "/msg",
         _messages_of,
         name="webhooks.list_attempted_messages",
-        summary="List the messages that an endpoint was sent",
+        summary="List the messages that were sent to an endpoint",
         query=("limit", "iterator", "status", "channel", "tag", "before", "after", "event_types", "with_content"),
     ),
     _route(
@@ -200,7 +200,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ATTEMPT + "/content",
         _expunge,
         name="webhooks.expunge_attempt",
-        summary="Destroy what is kept of the answer to an attempt",
+        summary="Delete the stored answer to an attempt",
         status=204,
     ),
     _route(
@@ -208,7 +208,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGE + "/endpoint/{endpoint}/resend",
         _resend,
         name="webhooks.resend_message",
-        summary="Send a message to an endpoint once more",
+        summary="Send a message to an endpoint again",
         status=202,
     ),
     _route(
@@ -216,7 +216,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ENDPOINT + "/stats",
         _stats,
         name="webhooks.show_stats",
-        summary="Count the attempts at an endpoint",
+        summary="Count the attempts to an endpoint",
         query=("since", "until"),
     ),
     _route(
@@ -224,7 +224,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ENDPOINT + "/attempt-stats",
         _attempt_stats,
         name="webhooks.show_attempt_stats",
-        summary="Count the attempts at an endpoint that ended",
+        summary="Count the finished attempts to an endpoint",
         query=("since", "until"),
     ),
     Route(

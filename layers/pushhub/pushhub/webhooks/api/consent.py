@@ -40,7 +40,7 @@ def _consent(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     )
 
 
-_route = partial(Route, auth=Auth.NONE, summary="Consent to be sent webhooks")
+_route = partial(Route, auth=Auth.NONE, summary="Consent to receive webhooks")
 
 POST_NAME = "webhooks.consent"
 

@@ -33,7 +33,7 @@ from pushhub.webhooks.model.task import TaskKind, TaskStatus
 _AT = "2026-11-22T05:34:16.123Z"
 TIME = text("RFC 3339, UTC.")
 TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
-_UID = text("Your own id of it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
+_UID = text("Your own id for it.", pattern=r"^[a-zA-Z0-9\-_.]{1,256}$")
 _RATE = whole("Messages per second.", 1, 65_535)
 _NAMES = array(text(), minItems=1)
 _MESSAGE_ID, _ATTEMPT_ID = "msg_3MRPxozovyLlR7ADBjfm3xddNLq", "atmpt_3MRPxozovyLlR7ADBjfm3xddNLq"
@@ -46,8 +46,8 @@ def listed(item: Schema) -> Schema:
         {
             "data": array(item),
             "iterator": nullable(text("Where the next page begins.")),
-            "prevIterator": text("Where the page before ends."),
-            "done": boolean("Whether nothing follows."),
+            "prevIterator": text("Where the previous page ends."),
+            "done": boolean("Whether this is the last page."),
         },
         lacks=("prevIterator",),
     )
@@ -137,74 +137,72 @@ _PATHS = nullable(array(text(maxLength=MAX_PATH_LENGTH, pattern=r"^[^.]+(\.[^.]+
 _REDACTION: dict[str, Schema] = {
     "payload": {
         **_PATHS,
-        "description": "Paths such as `user.email`, `items.*.card` or `**.email`: withheld where payloads are shown.",
+        "description": "Paths such as `user.email`, `items.*.card` or `**.email`, withheld when payloads are shown.",
     },
-    "answers": {**_PATHS, "description": "Withheld of endpoints' answers before they are stored."},
+    "answers": {**_PATHS, "description": "Paths withheld from endpoints' answers before they are stored."},
 }
 _APPLICATION_WANTED = {
     **_APPLICATION_FIELDS,
     "redaction": nullable(
-        request(_REDACTION, means="What is withheld; an answer or payload that is no JSON, all of it.")
+        request(_REDACTION, means="What is withheld. An answer or payload that is not JSON is withheld completely.")
     ),
 }
 _ENDPOINT_FIELDS: dict[str, Schema] = {
     "url": text("http or https.", format="uri"),
     "description": text(),
     "uid": nullable(_UID),
-    "disabled": boolean("Whether it gets nothing."),
-    "eventTypes": nullable(array(text(), "The types it gets; all when null.", minItems=1)),
+    "disabled": boolean("Whether it gets no messages."),
+    "eventTypes": nullable(array(text(), "The types it gets; null for all.", minItems=1)),
     "filterTypes": nullable(array(text(), "The old name of eventTypes.", minItems=1)),
-    "channels": nullable(array(text(), "It gets messages of one of these; all when null.", minItems=1, maxItems=10)),
+    "channels": nullable(array(text(), "It gets messages in any of these; null for all.", minItems=1, maxItems=10)),
     "throttleRate": nullable(_RATE),
     "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
     "metadata": nullable(TEXTS),
-    "version": whole("A number of the oldest clients.", 1, 65_535),
+    "version": whole("A number that the oldest clients send.", 1, 65_535),
     "payloadFilters": nullable(
         array(
             request(
                 {
                     "path": text("Names and indexes separated by dots."),
                     "operator": text(enum=["eq", "ne", "in", "exists", "prefix", "gt", "lt"]),
-                    "value": {"description": "What it is compared with."},
+                    "value": {"description": "The value to compare with."},
                 },
                 needs=("path", "operator"),
             ),
-            "It gets messages that all of these let through.",
+            "It gets messages that pass all of these.",
             maxItems=10,
         )
     ),
 }
 _CLOUD_EVENTS: dict[str, Schema] = {
-    "mode": text("With attributes in headers (`ce-...`), or all in one JSON object.", enum=list(Mode)),
-    "consent": boolean("Whether the endpoint is asked for its consent first, and its rate kept to."),
-    "callback": boolean("Whether it may consent later, by a callback. Until then it gets nothing."),
+    "mode": text("Attributes in headers (`ce-...`), or everything in one JSON object.", enum=list(Mode)),
+    "consent": boolean("Whether the hub first asks for the endpoint's consent, and obeys its rate."),
+    "callback": boolean("Whether it may consent later with a callback. Until then it gets no messages."),
 }
 _ENDPOINT_WANTED = {
     **_ENDPOINT_FIELDS,
-    "cloudEvents": nullable(
-        request(_CLOUD_EVENTS, needs=("mode",), means="Messages come as CloudEvents 1.0 rather than as they are.")
-    ),
+    "cloudEvents": nullable(request(_CLOUD_EVENTS, needs=("mode",), means="Messages are sent as CloudEvents 1.0.")),
 }
 _ENDPOINT_SHOWN_FIELDS = {
     **_ENDPOINT_FIELDS,
     "cloudEvents": answer(
         {
             **_CLOUD_EVENTS,
-            "allowedRate": nullable(whole("Requests a minute that it consented to; any number when null.")),
-            "consented": boolean("Whether it consented, where it may do so by a callback."),
+            "allowedRate": nullable(whole("Requests a minute that it consented to; null for any number.")),
+            "consented": boolean("Whether it consented, if it may do so with a callback."),
             "callbackUntil": TIME,
         },
         lacks=("allowedRate", "callback", "consented", "callbackUntil"),
     ),
 }
-_SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; made when left out."))
+_SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; generated if left out."))
 _CONSENT = Described(
     means="The URL is the one that an endpoint was given when it was asked; it counts once and for a day."
     " A header `WebHook-Allowed-Rate` names the requests a minute that it allows.",
     answer=answer(
         {
             "consented": boolean("Whether it gets messages now."),
-            "allowedRate": nullable(whole("Requests a minute; any number when null.")),
+            "allowedRate": nullable(whole("Requests a minute; null for any number.")),
         }
     ),
     answered={"consented": True, "allowedRate": 120},
@@ -217,7 +215,7 @@ _EVENT_TYPE_FIELDS: dict[str, Schema] = {
     "featureFlag": nullable(text()),
     "featureFlags": nullable(_NAMES),
     "groupName": nullable(text()),
-    "schemaEnforcement": nullable(text("Whether payloads must be as the schema says.", enum=["off", "warn", "reject"])),
+    "schemaEnforcement": nullable(text("Whether payloads must match the schema.", enum=["off", "warn", "reject"])),
 }
 
 _STATUS: dict[str, Schema] = {
@@ -226,27 +224,27 @@ _STATUS: dict[str, Schema] = {
 }
 _MESSAGE_FIELDS: dict[str, Schema] = {
     "id": text("Begins with `msg_`."),
-    "eventId": nullable(text("The producer's own id of it.")),
+    "eventId": nullable(text("The producer's own id for it.")),
     "eventType": text(),
-    "payload": obj("`{}` where it was not asked for, `expired` where it is gone."),
+    "payload": obj("`{}` if it was not requested, `expired` if it no longer exists."),
     "channels": nullable(array(text())),
     "tags": array(text()),
     "timestamp": TIME,
     "deliverAt": TIME,
-    "orderingKey": text("Messages with the same one reach each endpoint one after the other."),
+    "orderingKey": text("Messages with the same key reach each endpoint one after the other."),
 }
 _MESSAGE_LACKS = ("tags", "deliverAt", "orderingKey")
 
 _CIRCUIT_FIELDS: dict[str, Schema] = {
     "circuit": text(
-        "`open`: it is left alone but for probes. `ramping`: what waited is sent, more each minute.",
+        "`open`: it gets only probes. `ramping`: waiting messages are sent, more each minute.",
         enum=[each.value for each in CircuitState],
     ),
-    "circuitSince": nullable(text("When its circuit came to be so. RFC 3339, UTC.")),
-    "nextProbe": nullable(text("While it is open: from when on it is tried again. RFC 3339, UTC.")),
+    "circuitSince": nullable(text("When its circuit entered this state. RFC 3339, UTC.")),
+    "nextProbe": nullable(text("While it is open: the time from which it is tried again. RFC 3339, UTC.")),
     "failedProbes": whole("While it is open: probes that failed.", 0),
-    "failingSince": nullable(text("The first failure since it last took anything. RFC 3339, UTC.")),
-    "disablesAt": nullable(text("When it is disabled if it fails on. RFC 3339, UTC.")),
+    "failingSince": nullable(text("The first failure since it last accepted anything. RFC 3339, UTC.")),
+    "disablesAt": nullable(text("When it is disabled if it continues to fail. RFC 3339, UTC.")),
 }
 _CIRCUIT: dict[str, Any] = {
     "circuit": "open",
@@ -301,8 +299,8 @@ _SCHEMAS: dict[str, Schema] = {
             "url": text(),
             "msgId": text(),
             "endpointId": text(),
-            "response": text("What was answered, 20,000 bytes at most."),
-            "responseStatusCode": whole("0 when no answer came."),
+            "response": text("The answer, at most 20,000 bytes."),
+            "responseStatusCode": whole("0 if there was no answer."),
             "responseDurationMs": whole(),
             "triggerType": whole("0 scheduled, 1 by hand.", 0, 1),
             "timestamp": TIME,
@@ -312,10 +310,10 @@ _SCHEMAS: dict[str, Schema] = {
     ),
     "WebhooksRefusal": {
         "anyOf": [
-            answer({"code": text("A word for programs."), "detail": text("For people.")}),
+            answer({"code": text("A code for programs."), "detail": text("For people.")}),
             answer(
                 {"detail": array(answer({"loc": array(text()), "msg": text(), "type": text()}))},
-                means="What a validation found.",
+                means="The errors found by validation.",
             ),
         ]
     },
@@ -348,7 +346,7 @@ _SCHEMAS: dict[str, Schema] = {
     ),
     "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
     "WebhooksTaskBegun": answer(_TASK_FIELDS),
-    "WebhooksTask": answer({**_TASK_FIELDS, "data": obj("What came of it so far.")}),
+    "WebhooksTask": answer({**_TASK_FIELDS, "data": obj("Its results so far.")}),
     "WebhooksOperationalEndpoint": answer(
         {
             **_OPERATIONAL_SHOWN_FIELDS,
@@ -362,15 +360,15 @@ _SCHEMAS: dict[str, Schema] = {
     "WebhooksPolled": answer(
         {
             "data": array(ref("WebhooksMessage")),
-            "iterator": text("Where to read on."),
-            "done": boolean("Whether nothing more is there now."),
+            "iterator": text("Where to continue."),
+            "done": boolean("Whether there is nothing more at present."),
         }
     ),
-    "WebhooksAccess": answer({"url": text("Of the portal."), "token": text("Opens one application.")}),
+    "WebhooksAccess": answer({"url": text("The portal's URL."), "token": text("Opens one application.")}),
     "WebhooksKey": answer(
         {
-            "key": text("The secret; of an Ed25519 key, the public half."),
-            "publicKeysUrl": text("Where receivers fetch the public keys, without a token; of an Ed25519 key only."),
+            "key": text("The secret; for an Ed25519 key, its public half."),
+            "publicKeysUrl": text("Where receivers get the public keys, without a token; only for an Ed25519 key."),
         },
         lacks=("publicKeysUrl",),
     ),
@@ -378,7 +376,7 @@ _SCHEMAS: dict[str, Schema] = {
 
 _APPLICATION_SHOWN, _ENDPOINT_SHOWN = ref("WebhooksApplication"), ref("WebhooksEndpoint")
 _EVENT_TYPE_SHOWN = ref("WebhooksEventType")
-_TAKEN = {409: "The uid is taken"}
+_TAKEN = {409: "The uid is already in use"}
 _HEADERS = request({"headers": nullable(TEXTS)})
 
 _MESSAGE_SHOWN, _ATTEMPT_SHOWN = ref("WebhooksMessage"), ref("WebhooksAttempt")
@@ -398,20 +396,23 @@ _ROUTES: Mapping[str, Described] = {
                 "channels": nullable(array(text(), minItems=1, maxItems=10)),
                 "tags": nullable(array(text(), minItems=1, maxItems=5)),
                 "payloadRetentionPeriod": nullable(whole("Days.", 1, 90)),
-                "payloadRetentionHours": nullable(whole("Hours, in place of days.", 1, 2160)),
+                "payloadRetentionHours": nullable(whole("Hours, instead of days.", 1, 2160)),
                 "ttl": nullable(whole("Seconds after which it is no longer tried.", 1, 90 * 86_400)),
                 "deliverAt": nullable(TIME),
                 "orderingKey": nullable(
-                    text("Messages with the same one reach each endpoint one after the other.", maxLength=256)
+                    text("Messages with the same key reach each endpoint one after the other.", maxLength=256)
                 ),
-                "application": nullable(request(_APPLICATION_WANTED, means="Made if there is none.")),
+                "application": nullable(request(_APPLICATION_WANTED, means="Created if it does not exist.")),
                 "transformationsParams": nullable(
                     request(
                         {
-                            "rawPayload": nullable(text("Sent in place of the payload.")),
+                            "rawPayload": nullable(text("Sent instead of the payload.")),
                             "headers": nullable(obj()),
                             "orderingKey": nullable(
-                                text("As beside it, for clients that do not know it.", maxLength=256)
+                                text(
+                                    "The same as the field of the message, for clients that do not know that field.",
+                                    maxLength=256,
+                                )
                             ),
                         }
                     )
@@ -422,14 +423,16 @@ _ROUTES: Mapping[str, Described] = {
         sent={"eventType": "user.created", "payload": {"email": "a@b.example"}},
         answer=_MESSAGE_SHOWN,
         answered=_MESSAGE,
-        headers={"Idempotency-Key": Named(means="A repeat with the same key is answered alike and done once.")},
-        refusals={409: "The event id is taken", **OVER_QUOTA},
+        headers={
+            "Idempotency-Key": Named(means="A repeat with the same key gets the same answer and has no further effect.")
+        },
+        refusals={409: "The event id is already in use", **OVER_QUOTA},
     ),
     "webhooks.list_messages": Described(
         asked={"limit": "50"}, answer=listed(_MESSAGE_SHOWN), answered=listing(_MESSAGE, _MESSAGE_ID)
     ),
     "webhooks.show_message": Described(answer=_MESSAGE_SHOWN, answered=_MESSAGE),
-    "webhooks.expunge_message": Described(means="It is not tried any more, and stays listed."),
+    "webhooks.expunge_message": Described(means="It is no longer tried, but stays listed."),
     "webhooks.expunge_messages": Described(
         request=request({"ids": nullable(array(text(), maxItems=1000))}),
         sent={"ids": [_MESSAGE_ID]},
@@ -459,38 +462,38 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.show_attempt": Described(answer=_ATTEMPT_SHOWN, answered=_ATTEMPT),
     "webhooks.expunge_attempt": Described(),
     "webhooks.resend_message": Described(
-        means="One try at once, whatever the endpoint chooses; success ends the automatic ones.",
+        means="One try at once, whatever the endpoint's filters; success ends the automatic tries.",
         answer=obj(),
         answered={},
     ),
     "webhooks.show_attempt_stats": Described(
-        means="Of the last 28 days, unless said otherwise.",
+        means="By default for the last 28 days.",
         answer=answer(dict.fromkeys(("success", "fail", "canceled"), whole())),
         answered={"success": 3, "fail": 1, "canceled": 0},
     ),
     "webhooks.recover": Described(
-        means="Each message once, as a single try.",
+        means="One try for each message.",
         request=request(_REPLAY_FIELDS, needs=("since",)),
         sent={"since": _AT},
         answer=ref("WebhooksTaskBegun"),
         answered=_TASK_BEGUN,
     ),
     "webhooks.replay_missing": Described(
-        means="Those that the endpoint chooses by its filters; with all automatic tries.",
+        means="Those that match the endpoint's filters; with all automatic tries.",
         request=request(_REPLAY_FIELDS, needs=("since",)),
         sent={"since": _AT},
         answer=ref("WebhooksTaskBegun"),
         answered={**_TASK_BEGUN, "task": "endpoint.replay"},
     ),
     "webhooks.bulk_replay": Described(
-        means="Successful ones too.",
+        means="Including successful ones.",
         request=request(
             {
                 **_REPLAY_FIELDS,
                 "eventTypes": nullable(_NAMES),
                 "channel": nullable(text(minLength=1, maxLength=128)),
                 "tag": nullable(text(minLength=1, maxLength=128)),
-                "status": nullable(whole("How it stands with the endpoint.", 0, 4)),
+                "status": nullable(whole("Its state at the endpoint.", 0, 4)),
                 "statusCodeClass": nullable({**whole(), "enum": [0, 100, 200, 300, 400, 500]}),
             },
             needs=("since",),
@@ -506,7 +509,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.count_by_app": Described(
         request=request(
-            {"since": TIME, "until": TIME, "appIds": nullable(array(text(), "Ids or uids; all when left out."))},
+            {"since": TIME, "until": TIME, "appIds": nullable(array(text(), "Ids or uids; by default all."))},
             needs=("since", "until"),
         ),
         sent={"since": "2026-11-01T00:00:00Z", "until": "2026-11-22T00:00:00Z"},
@@ -517,7 +520,7 @@ _ROUTES: Mapping[str, Described] = {
         answer=ref("WebhooksTaskBegun"), answered={**_TASK_BEGUN, "task": "event-type.aggregate"}
     ),
     "webhooks.list_tasks": Described(
-        means="Those of the last 90 days.",
+        means="Tasks of the last 90 days.",
         asked={"limit": "50"},
         answer=listed(ref("WebhooksTask")),
         answered=listing(_TASK, _TASK_ID),
@@ -530,10 +533,10 @@ _ROUTES: Mapping[str, Described] = {
         ),
         answer=ref("WebhooksTask"),
         answered={**_TASK, "status": "failed", "data": {"messagesSent": 2, "messagesLooked": 5, "canceled": True}},
-        refusals={409: "It has ended already"},
+        refusals={409: "It has already ended"},
     ),
     "webhooks.create_operational_endpoint": Described(
-        means="It is told what becomes of endpoints, and of messages that keep failing.",
+        means="It gets events about endpoints, and about messages that keep failing.",
         request=request({**_OPERATIONAL_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
         sent={"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
         answer=ref("WebhooksOperationalEndpoint"),
@@ -574,7 +577,7 @@ _ROUTES: Mapping[str, Described] = {
         answered=_POLLED,
     ),
     "webhooks.consume": Described(
-        means="An iterator acknowledges what came before it. What is not acknowledged is answered again.",
+        means="An iterator acknowledges the messages before it. Messages that are not acknowledged are returned again.",
         asked={"iterator": _MESSAGE_ID},
         answer=ref("WebhooksPolled"),
         answered=_POLLED,
@@ -586,7 +589,7 @@ _ROUTES: Mapping[str, Described] = {
         answered={"iterator": _MESSAGE_ID},
     ),
     "webhooks.show_stats": Described(
-        means="Of the last 28 days, unless said otherwise.",
+        means="By default for the last 28 days.",
         answer=answer(dict.fromkeys(("success", "fail", "sending", "pending", "canceled"), whole())),
         answered={"success": 5, "fail": 1, "sending": 0, "pending": 0, "canceled": 0},
     ),
@@ -619,16 +622,16 @@ _ROUTES: Mapping[str, Described] = {
         ),
         answer=answer(
             {
-                "disabled": boolean("Whether it gets nothing."),
+                "disabled": boolean("Whether it gets no messages."),
                 **_CIRCUIT_FIELDS,
-                "waiting": whole(f"Deliveries that wait until it is back; {MOST_COUNTED} are that many or more.", 0),
-                "oldSecretsEnd": array(TIME, "When each earlier secret ends that still signs."),
+                "waiting": whole(f"Deliveries that wait until it is back; {MOST_COUNTED} means that many or more.", 0),
+                "oldSecretsEnd": array(TIME, "The end of each earlier secret that still signs."),
             }
         ),
         answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [_AT]},
     ),
     "webhooks.create_application": Described(
-        means="With `get_if_exists` the one that has the uid is returned as it is, with 200.",
+        means="With `get_if_exists`, an existing application with the uid is returned unchanged, with 200.",
         request=request(_APPLICATION_WANTED, needs=("name",)),
         sent={"name": "Acme", "uid": "acme"},
         also=(200,),
@@ -641,7 +644,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_application": Described(answer=_APPLICATION_SHOWN, answered=_APPLICATION),
     "webhooks.replace_application": Described(
-        means="One that is not there is made of the body, with 201.",
+        means="If it does not exist, it is created from the body, with 201.",
         request=request(_APPLICATION_WANTED, needs=("name",)),
         sent={"name": "Acme", "uid": "acme"},
         also=(201,),
@@ -650,14 +653,14 @@ _ROUTES: Mapping[str, Described] = {
         refusals=_TAKEN,
     ),
     "webhooks.patch_application": Described(
-        means="What is not sent stays; null clears.",
+        means="Fields that are left out do not change; null clears a field.",
         request=request(_APPLICATION_WANTED),
         sent={"throttleRate": None},
         answer=_APPLICATION_SHOWN,
         answered=_APPLICATION,
         refusals=_TAKEN,
     ),
-    "webhooks.delete_application": Described(means="Its messages are not delivered any more."),
+    "webhooks.delete_application": Described(means="Its messages are no longer delivered."),
     "webhooks.create_endpoint": Described(
         request=request({**_ENDPOINT_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
         sent={"url": "https://acme.example/webhooks"},
@@ -670,7 +673,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_endpoint": Described(answer=_ENDPOINT_SHOWN, answered=_ENDPOINT),
     "webhooks.replace_endpoint": Described(
-        means="Its secret and headers stay. One that is not there is made of the body, with 201.",
+        means="Its secret and headers stay. If it does not exist, it is created from the body, with 201.",
         request=request(_ENDPOINT_WANTED, needs=("url",)),
         sent={"url": "https://acme.example/webhooks"},
         also=(201,),
@@ -679,19 +682,19 @@ _ROUTES: Mapping[str, Described] = {
         refusals=_TAKEN,
     ),
     "webhooks.patch_endpoint": Described(
-        means="What is not sent stays; null clears.",
+        means="Fields that are left out do not change; null clears a field.",
         request=request(_ENDPOINT_WANTED),
         sent={"disabled": True},
         answer=_ENDPOINT_SHOWN,
         answered=_ENDPOINT,
         refusals=_TAKEN,
     ),
-    "webhooks.delete_endpoint": Described(means="What it was sent stays listed."),
+    "webhooks.delete_endpoint": Described(means="Messages that were sent to it stay listed."),
     "webhooks.show_secret": Described(
         answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
     ),
     "webhooks.rotate_secret": Described(
-        means="The old key signs on beside the new one for a while: a day, unless said otherwise.",
+        means="The old key also signs for a while, by default for a day.",
         request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
         sent={"gracePeriodSeconds": 3600},
         answer=ref("WebhooksKey"),
@@ -750,12 +753,12 @@ _ROUTES: Mapping[str, Described] = {
         sent={"headers": {"X-Key": "2"}, "deleteHeaders": ["X-Other"]},
     ),
     "webhooks.create_event_type": Described(
-        means="An archived one of that name is revived.",
+        means="An archived type with that name is restored.",
         request=request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")),
         sent={"name": "user.created", "description": "A user was created"},
         answer=_EVENT_TYPE_SHOWN,
         answered=_EVENT_TYPE,
-        refusals={409: "There is one of that name"},
+        refusals={409: "There is already one with that name"},
     ),
     "webhooks.list_event_types": Described(
         asked={"include_archived": "true"},
@@ -764,7 +767,7 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_event_type": Described(answer=_EVENT_TYPE_SHOWN, answered=_EVENT_TYPE),
     "webhooks.replace_event_type": Described(
-        means="One that is not there is made, with 201.",
+        means="If it does not exist, it is created, with 201.",
         request=request(_EVENT_TYPE_FIELDS, needs=("description",)),
         sent={"description": "A user was created"},
         also=(201,),
@@ -777,7 +780,7 @@ _ROUTES: Mapping[str, Described] = {
         answer=_EVENT_TYPE_SHOWN,
         answered=_EVENT_TYPE,
     ),
-    "webhooks.delete_event_type": Described(means="It is archived, or with `expunge` removed."),
+    "webhooks.delete_event_type": Described(means="It is archived, or removed with `expunge`."),
     "webhooks.portal_access": Described(
         means=(
             "The token opens this application only, for a week unless said otherwise. One that is not there is made "
@@ -788,8 +791,10 @@ _ROUTES: Mapping[str, Described] = {
                 "capabilities": nullable(array(text(enum=[each.value for each in Capability]))),
                 "expiry": nullable(whole("Seconds.", 3_600, 604_800)),
                 "featureFlags": nullable(array(text())),
-                "sessionId": nullable(text("Your own name for the session, to end it by.", minLength=1, maxLength=64)),
-                "readOnly": nullable(boolean("The old way to ask for `ViewBase` alone.")),
+                "sessionId": nullable(
+                    text("Your own name for the session, with which you can end it.", minLength=1, maxLength=64)
+                ),
+                "readOnly": nullable(boolean("The old way to request only `ViewBase`.")),
                 "application": nullable(request(_APPLICATION_WANTED, needs=("name", "uid"))),
             }
         ),
@@ -799,13 +804,13 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.dashboard_access": Described(answer=ref("WebhooksAccess"), answered=_ACCESS),
     "webhooks.logout": Described(
-        means="Only tokens of applications are ended in this way.", refusals={403: "The token is the project's"}
+        means="Only tokens of applications can be ended in this way.", refusals={403: "The token is the project's"}
     ),
     "webhooks.expire_portal": Described(
         request=request(
             {
-                "expiry": nullable(whole("Seconds that they may go on.", 0, 259_200)),
-                "sessionIds": nullable(array(text(), "Of which sessions; all when left out.", maxItems=1_000)),
+                "expiry": nullable(whole("Seconds for which they remain valid.", 0, 259_200)),
+                "sessionIds": nullable(array(text(), "The sessions to end; by default all.", maxItems=1_000)),
             }
         ),
         sent={"sessionIds": ["user-7"]},
@@ -829,9 +834,9 @@ _ROUTES: Mapping[str, Described] = {
         request=request(
             {
                 "spec": nullable(obj("The document.")),
-                "specRaw": nullable(text("The document as text, JSON or YAML, in place of it.")),
-                "dryRun": nullable(boolean("Whether it is only said what would be made and changed.")),
-                "replaceAll": nullable(boolean("Whether event types that are not in it are archived.")),
+                "specRaw": nullable(text("The document as text, JSON or YAML, instead of `spec`.")),
+                "dryRun": nullable(boolean("Whether to say only what would be created and changed.")),
+                "replaceAll": nullable(boolean("Whether to archive event types that are not in the document.")),
             }
         ),
         sent={
@@ -841,7 +846,7 @@ _ROUTES: Mapping[str, Described] = {
             {
                 "data": answer(
                     {
-                        "modified": array(text(), "Those that were made, changed or archived."),
+                        "modified": array(text(), "Types that were created, changed or archived."),
                         "to_modify": array(
                             answer(
                                 {
@@ -854,7 +859,7 @@ _ROUTES: Mapping[str, Described] = {
                                 },
                                 lacks=("schemas", "group_name", "feature_flags"),
                             ),
-                            "Those that would be made or changed, where only that was asked.",
+                            "Types that would be created or changed, for a dry run.",
                         ),
                     },
                     lacks=("to_modify",),
@@ -864,7 +869,7 @@ _ROUTES: Mapping[str, Described] = {
         answered={"data": {"modified": ["user.created"]}},
     ),
     "webhooks.import_environment": Described(
-        means="Event types are added or replaced, none is deleted. Settings and connectors are left aside.",
+        means="Event types are added or replaced, none is deleted. Settings and connectors are ignored.",
         request=request(
             {
                 "eventTypes": nullable(
@@ -893,43 +898,45 @@ DESCRIPTION = ApiDescription(
         "event_type": Named(means="Name of the event type.", example="user.created"),
         "message": Named(means="Id of the message, or the producer's own.", example=_MESSAGE_ID),
         "task": Named(means="Id of the task.", example=_TASK_ID),
-        "sink": Named(means="Name of a poller; an endpoint's id or uid to read what that one chooses.", example="crm"),
+        "sink": Named(
+            means="Name of a poller, or an endpoint's id or uid to read what matches its filters.", example="crm"
+        ),
         "consumer": Named(means="Name of a consumer.", example="one"),
         "attempt": Named(means="Id of the attempt.", example=_ATTEMPT_ID),
-        "secret": Named(means="What the URL ends in.", example="kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh8u2Zl1W3x9E"),
+        "secret": Named(means="The last part of the URL.", example="kV6mTq0nJYbY2ZC2w1o0lWQ7uJcJ5rQh8u2Zl1W3x9E"),
     },
     query={
         "limit": Named(means="Items on a page.", schema=whole("", 1, MAX_LIMIT, default=50)),
         "iterator": Named(means="An `iterator` or `prevIterator` of another page."),
-        "order": Named(means="Of the list.", schema=text(enum=["ascending", "descending"])),
-        "get_if_exists": Named(means="Whether one that is there is returned.", schema=boolean(default=False)),
-        "include_archived": Named(means="Whether archived ones are listed.", schema=boolean(default=False)),
-        "with_content": Named(means="Whether schemas or payloads are shown.", schema=boolean()),
+        "order": Named(means="The order of the list.", schema=text(enum=["ascending", "descending"])),
+        "get_if_exists": Named(means="Whether to return an existing one.", schema=boolean(default=False)),
+        "include_archived": Named(means="Whether to list archived ones.", schema=boolean(default=False)),
+        "with_content": Named(means="Whether to show schemas or payloads.", schema=boolean()),
         "channel": Named(means="Only messages in this channel."),
         "tag": Named(means="Only messages with this tag."),
         "event_types": Named(means="Only messages of these types, separated by commas."),
-        "before": Named(means="Only what happened before."),
-        "after": Named(means="Only what happened from then on."),
+        "before": Named(means="Only items before this time."),
+        "after": Named(means="Only items from this time on."),
         "event_type": Named(means="Only messages of these types, separated by commas."),
         "task": Named(means="Only tasks of this kind."),
-        "since": Named(means="From then on."),
-        "until": Named(means="Until then."),
-        "status": Named(means="Only these, by number."),
-        "status_code_class": Named(means="Only HTTP statuses of this hundred."),
-        "with_msg": Named(means="Whether the message is shown too.", schema=boolean(default=False)),
-        "expanded_statuses": Named(means="Taken, and without effect.", schema=boolean()),
-        "endpoint_id": Named(means="Only at this endpoint."),
-        "expunge": Named(means="Whether it is removed rather than archived.", schema=boolean(default=False)),
+        "since": Named(means="The beginning of the period."),
+        "until": Named(means="The end of the period."),
+        "status": Named(means="Only this status, by number."),
+        "status_code_class": Named(means="Only HTTP statuses in this hundred."),
+        "with_msg": Named(means="Whether to show the message too.", schema=boolean(default=False)),
+        "expanded_statuses": Named(means="Accepted, without effect.", schema=boolean()),
+        "endpoint_id": Named(means="Only for this endpoint."),
+        "expunge": Named(means="Whether to remove it instead of archiving it.", schema=boolean(default=False)),
     },
     refusal=ref("WebhooksRefusal"),
     refused={"code": "not_found", "detail": "Entity not found"},
     refusals={
         400: "A value of the query has the wrong type",
-        401: "No token, or a bad one",
-        404: "Not there, or another organization's",
+        401: "No token, or an invalid one",
+        404: "It does not exist, or belongs to another organization",
         413: "Larger than 2 MiB",
         422: "A value breaks a rule",
-        500: "The hub failed. What was asked for may or may not have been done",
+        500: "The hub failed. The request may or may not have been carried out",
     },
     routes=_ROUTES,
 )

@@ -67,7 +67,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         TYPES,
         _create,
         name="webhooks.create_event_type",
-        summary="Make an event type",
+        summary="Create an event type",
         body=Body.JSON,
         status=201,
     ),
@@ -85,7 +85,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         TYPES + "/import/openapi",
         _import_openapi,
         name="webhooks.import_openapi",
-        summary="Make and change event types as an OpenAPI document describes them",
+        summary="Create and change event types from an OpenAPI document",
         body=Body.JSON,
     ),
     Route(

@@ -32,13 +32,15 @@ def _troubled(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
-    Route("GET", ROOT + "/health", _health, name="webhooks.health", summary="See that it is there", auth=Auth.NONE),
+    Route(
+        "GET", ROOT + "/health", _health, name="webhooks.health", summary="Check that the hub is there", auth=Auth.NONE
+    ),
     Route(
         "GET",
         ROOT + "/health/ping",
         _ping,
         name="webhooks.ping",
-        summary="See that it answers",
+        summary="Check that the hub answers",
         auth=Auth.NONE,
         status=204,
     ),
@@ -47,14 +49,14 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/health/endpoints",
         _troubled,
         name="webhooks.list_troubled_endpoints",
-        summary="List the endpoints that get nothing, or little",
+        summary="List the endpoints that get no messages, or few",
     ),
     Route(
         "GET",
         ENDPOINT + "/health",
         _endpoint,
         name="webhooks.show_endpoint_health",
-        summary="Show how an endpoint is",
+        summary="Show the state of an endpoint",
         auth=Auth.PROJECT_OR_CAPABILITY,
     ),
 )

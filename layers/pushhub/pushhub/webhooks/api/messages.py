@@ -89,7 +89,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGES + "/bulk-expunge",
         _expunge_several,
         name="webhooks.expunge_messages",
-        summary="Destroy the payloads of several messages",
+        summary="Delete the payloads of several messages",
         body=Body.JSON,
     ),
     Route(
@@ -97,7 +97,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGES + "/precheck/active",
         _precheck,
         name="webhooks.precheck_message",
-        summary="See whether any endpoint would get a message",
+        summary="Check whether any endpoint would get a message",
         body=Body.JSON,
     ),
     _route(
@@ -113,7 +113,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGE + "/content",
         _expunge,
         name="webhooks.expunge_message",
-        summary="Destroy the payload of a message",
+        summary="Delete the payload of a message",
         status=204,
     ),
 )

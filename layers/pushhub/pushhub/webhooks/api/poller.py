@@ -59,7 +59,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         SINK,
         _poll,
         name="webhooks.poll",
-        summary="Read messages in order, by an iterator",
+        summary="Read messages in order, with an iterator",
         query=("limit", "iterator", "event_type", "channel", "after"),
     ),
     Route(
@@ -67,7 +67,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         CONSUMER,
         _consume,
         name="webhooks.consume",
-        summary="Read messages in order, from the place kept for a consumer",
+        summary="Read messages in order, from a consumer's stored place",
         query=("limit", "iterator"),
     ),
     Route(

@@ -60,14 +60,14 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/auth/app-portal-access/{app}",
         _access,
         name="webhooks.portal_access",
-        summary="Make a token that opens one application",
+        summary="Create a token that opens one application",
         body=Body.JSON,
     ),
     _route(
         ROOT + "/auth/dashboard-access/{app}",
         _dashboard,
         name="webhooks.dashboard_access",
-        summary="Make a token that opens one application (old clients)",
+        summary="Create a token that opens one application (old clients)",
     ),
     _route(
         ROOT + "/auth/logout",

@@ -30,7 +30,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         PUBLIC_KEYS + "/{project}/{app}/{endpoint}",
         _show,
         name="webhooks.show_public_keys",
-        summary="Show the public keys that an endpoint's requests are signed with",
+        summary="Show the public keys for the signatures of an endpoint's requests",
         auth=Auth.NONE,
     ),
 )

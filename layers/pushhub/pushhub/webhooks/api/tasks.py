@@ -80,26 +80,26 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ENDPOINT + "/recover",
         partial(_replay, TaskKind.RECOVER),
         name="webhooks.recover",
-        summary="Send what failed and never succeeded again",
+        summary="Send messages again that failed and never succeeded",
     ),
     _begin(
         ENDPOINT + "/replay-missing",
         partial(_replay, TaskKind.REPLAY_MISSING),
         name="webhooks.replay_missing",
-        summary="Send what was never sent to an endpoint",
+        summary="Send messages that were never sent to an endpoint",
     ),
     _begin(
         ENDPOINT + "/bulk-replay",
         partial(_replay, TaskKind.BULK_REPLAY),
         name="webhooks.bulk_replay",
-        summary="Send messages again, whatever became of them",
+        summary="Send messages again, whatever their results",
     ),
     Route(
         "POST",
         APP + "/msg/expunge-all-contents",
         _expunge_all,
         name="webhooks.expunge_all",
-        summary="Destroy the payloads of all messages of an application",
+        summary="Delete the payloads of all messages of an application",
         status=202,
     ),
     Route(
@@ -116,7 +116,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/stats/usage/event-types",
         _count_event_types,
         name="webhooks.count_by_event_type",
-        summary="Count the messages of 28 days by event type",
+        summary="Count the messages of the last 28 days by event type",
         status=202,
     ),
     Route(
@@ -128,5 +128,5 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         query=("status", "task", "limit", "iterator", "order"),
     ),
     Route("GET", TASK, _show, name="webhooks.show_task", summary="Show a background task"),
-    Route("POST", TASK + "/cancel", _cancel, name="webhooks.cancel_task", summary="End a background task as it stands"),
+    Route("POST", TASK + "/cancel", _cancel, name="webhooks.cancel_task", summary="Cancel a background task"),
 )
