@@ -45,14 +45,14 @@ COMMANDS = {
 }
 
 EPILOG = (
-    "Exit codes: 0 done; 1 refused, failed, or the answer is no; 2 given wrongly; 3 no hub there, or no answer; "
+    "Exit codes: 0 done; 1 refused, failed, or the answer is no; 2 wrong usage; 3 no hub, or no answer; "
     "130 interrupted."
 )
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG)
-@click.option("--profile", help="One of your profiles (pushhub profiles). Without it: PUSHHUB_URL, or this machine.")
-@click.option("--stack", help="Name of a deployed stack, for what an operator does. Without it: the profile's.")
+@click.option("--profile", help="One of your profiles (pushhub profiles). Default: PUSHHUB_URL, or this machine.")
+@click.option("--stack", help="Name of a deployed stack, for operators' commands. Default: the profile's.")
 @click.option("--aws-profile", help="Profile of your AWS configuration.")
 @click.option("--region", help="Region of the deployed stack.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")

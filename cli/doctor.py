@@ -58,7 +58,7 @@ def _asked(name: str, ask: Callable[[], Iterator[Check]]) -> Iterator[Check]:
     try:
         yield from ask()
     except (BotoCoreError, ClientError) as error:
-        yield Check(name, "wrong", f"cannot be looked at: {error}")
+        yield Check(name, "wrong", f"cannot be checked: {error}")
 
 
 def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
@@ -83,7 +83,7 @@ def _concurrency(functions: Any) -> Iterator[Check]:
         said = f"{most}: ask for more (Service Quotas, Concurrent executions); until then PushMaximumConcurrency=2"
         yield Check("concurrency", "warning", said)
     else:
-        yield Check("concurrency", "ok", f"{most}, {free} of them not reserved")
+        yield Check("concurrency", "ok", f"{most}, {free} of them unreserved")
 
 
 def _log_role(gateway: Any) -> Iterator[Check]:
@@ -147,7 +147,7 @@ def _asked_for(quotas: Any, service: str, code: str) -> str:
     """That more was asked for already, and what became of it; empty when nobody asked."""
     found = quotas.list_requested_service_quota_change_history_by_quota(ServiceCode=service, QuotaCode=code)
     last = max(found["RequestedQuotas"], key=lambda each: str(each.get("Created", "")), default=None)
-    return f"{int(last['DesiredValue'])} were asked for: {last['Status']}" if last else ""
+    return f"{int(last['DesiredValue'])} were requested: {last['Status']}" if last else ""
 
 
 def stack_checks(hub: Deployment) -> Iterator[Check]:
@@ -174,7 +174,7 @@ def _functions(hub: Deployment) -> Iterator[Check]:
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchEntity":
                 raise
-            odd.append(f"{name} has a role that is gone: {found['Role']}")
+            odd.append(f"{name} has a role that no longer exists: {found['Role']}")
     yield Check("functions", "wrong" if odd else "ok", "; ".join(odd) or f"{len(names)} active, with their roles")
 
 
@@ -201,9 +201,9 @@ def _subscriptions(hub: Deployment) -> Iterator[Check]:
     found = [each for page in pages for each in page["Subscriptions"]]
     pending = [each["Endpoint"] for each in found if each["SubscriptionArn"] == "PendingConfirmation"]
     if not found:
-        yield Check("alarm mail", "warning", "nobody is told: deploy with AlarmEmail")
+        yield Check("alarm mail", "warning", "nobody is notified: deploy with AlarmEmail")
     elif pending:
-        yield Check("alarm mail", "wrong", f"not confirmed by {', '.join(pending)}: the link is in AWS's mail")
+        yield Check("alarm mail", "wrong", f"not confirmed by {', '.join(pending)}: the link is in the mail from AWS")
     else:
         yield Check("alarm mail", "ok", ", ".join(each["Endpoint"] for each in found))
 
@@ -228,7 +228,7 @@ def _report(hub: Deployment) -> Iterator[Check]:
     except ClientError as error:
         if error.response["ResponseMetadata"]["HTTPStatusCode"] not in (403, 404):
             raise
-        yield Check("report job", "wrong", f"its script is not there: make report-upload STACK={hub.name or 'pushhub'}")
+        yield Check("report job", "wrong", f"its script is missing: make report-upload STACK={hub.name or 'pushhub'}")
         return
     yield Check("report job", "ok", "its script is there")
 
@@ -252,7 +252,7 @@ def round_trip(rest: Rest, *, sleep: Callable[[float], None] = time.sleep, tries
             found = rest.call("POST", f"{pulled}/reservations", {"n": 1, "delete": True})["messages"]
             if found:
                 right = found[0]["body"] == name
-                yield Check("a message", "ok" if right else "wrong", f"went round in {waited} s")
+                yield Check("a message", "ok" if right else "wrong", f"made the round trip in {waited} s")
                 return
             sleep(1)
         yield Check("a message", "wrong", f"posted, but not pushed within {tries} s: look at the alarms")

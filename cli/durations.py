@@ -22,7 +22,7 @@ class Duration(click.ParamType[int]):
             return value
         match = _SPAN.fullmatch(str(value))
         if match is None:
-            self.fail(f"{value!r} is no span of time: say 90d, 12h, 30m or 45s", param, ctx)
+            self.fail(f"{value!r} is not a time span: use 90d, 12h, 30m or 45s", param, ctx)
         return int(match.group(1)) * _UNITS_MS[match.group(2)]
 
 

@@ -72,5 +72,5 @@ def ask(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError("say --yes: nobody is there to be asked")
+        raise click.UsageError("use --yes: there is nobody to ask")
     click.confirm(question, abort=True)

@@ -73,7 +73,7 @@ class HubOptions:
             return Rest(known.url, known.project, known.token)
         if known.stack:
             raise click.ClickException(
-                "what a project does needs its token: pushhub profiles set NAME --url BASE_URL --project ID "
+                "a project's commands need its token: pushhub profiles set NAME --url BASE_URL --project ID "
                 "--stack STACK"
             )
         described = local_description()
@@ -116,6 +116,6 @@ def local_description() -> dict[str, Any]:
         described: dict[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError, LocalError) as error:
         raise NoHub(
-            "no hub runs on this machine: start it with 'pushhub up', or name another with --profile"
+            "no hub runs on this machine: start it with 'pushhub up', or choose another with --profile"
         ) from error
     return described

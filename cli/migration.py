@@ -127,9 +127,9 @@ class Migration:
             shown = self._read(self._there, f"{source}/headers")
             key = _text(self._read(self._there, f"{source}/secret"), "key")
             if shown.get("sensitive"):
-                notes.append(f"set again, as they are not shown: {', '.join(map(str, shown['sensitive']))}")
+                notes.append(f"set these again, because they are not shown: {', '.join(map(str, shown['sensitive']))}")
             if not key.startswith("whsec_"):
-                notes.append("its Ed25519 key is not shown: receivers have to be given the new one")
+                notes.append("its Ed25519 key is not shown: give receivers the new one")
             headers = dict(shown.get("headers") or {})
             secret = {"secret": key} if key.startswith("whsec_") else {}
             ours = None if fresh else self._found(path)
@@ -186,7 +186,7 @@ class Migration:
             page = self._read(rest, path, {"limit": str(PAGE), **query, **more})
             data = page.get("data")
             if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
-                raise click.ClickException(f"{rest.base_url} answered no list to {path}")
+                raise click.ClickException(f"{rest.base_url} did not answer {path} with a list")
             yield from data
             following = page.get("iterator")
             if page.get("done") is not False or not isinstance(following, str) or following == iterator:
@@ -206,7 +206,7 @@ class Migration:
     def _read(self, rest: Rest, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         answer = self._call(rest, "GET", path, None, query)
         if not isinstance(answer, dict):
-            raise click.ClickException(f"{rest.base_url} answered no object to {path}")
+            raise click.ClickException(f"{rest.base_url} did not answer {path} with an object")
         return answer
 
     def _write(self, method: str, path: str, body: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ def deployment(hub: HubOptions) -> Deployment:
     try:
         description = describe(Place.from_environment())
     except LocalError as error:
-        raise click.ClickException(f"{error} (for a deployed hub say --stack NAME)") from error
+        raise click.ClickException(f"{error} (for a deployed hub use --stack NAME)") from error
     return Deployment("", dict(description.outputs), boto3.session.Session(), dict(aws(description).arguments))
 
 
@@ -71,7 +71,7 @@ def _deployed(name: str, profile: str | None, region: str | None) -> Deployment:
         raise click.ClickException(f"the stack {name} cannot be read: {error}") from error
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
     if TABLE_OUTPUT not in outputs:
-        raise click.ClickException(f"the stack {name} has no output {TABLE_OUTPUT}: is it a Pushhub?")
+        raise click.ClickException(f"the stack {name} has no output {TABLE_OUTPUT}: is it a Pushhub stack?")
     return Deployment(name, outputs, session, {"config": config})
 
 

@@ -76,7 +76,7 @@ class Profiles:
             unknown = set(values) - known
             if unknown or not all(isinstance(each, str) for each in values.values()):
                 raise click.ClickException(
-                    f"{self.file}: the profile {name} has odd fields: {', '.join(sorted(unknown))}"
+                    f"{self.file}: the profile {name} has unknown fields: {', '.join(sorted(unknown))}"
                 )
             found[name] = Profile(**values)
         return found

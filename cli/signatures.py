@@ -79,7 +79,7 @@ def _id(signed: Signed) -> Finding:
     if not signed.message_id:
         return Finding("id", True, "is missing: header webhook-id (or svix-id)")
     if signed.message_id != signed.message_id.strip() or "." in signed.message_id:
-        return Finding("id", True, "holds white space at its ends, or a dot, which no id has")
+        return Finding("id", True, "has white space at an end, or a dot, which no id has")
     return Finding("id", False, signed.message_id)
 
 
@@ -94,7 +94,7 @@ def _timestamp(signed: Signed, now: int, tolerance: int) -> Finding:
     if abs(off) > tolerance:
         way = "old" if off > 0 else "ahead"
         return Finding(
-            "timestamp", True, f"is {abs(off)} s {way}, more than {tolerance}: replayed, or a clock is wrong"
+            "timestamp", True, f"is {abs(off)} s {way}, over {tolerance}: the request was replayed, or a clock is wrong"
         )
     return Finding("timestamp", False, f"{abs(off)} s off")
 
@@ -110,7 +110,7 @@ def _signature(signed: Signed) -> Finding:
         return Finding("signature", True, "is missing: header webhook-signature (or svix-signature)")
     known = [value for version, value in versions if version in ("v1", "v1a")]
     if not known:
-        return Finding("signature", True, "holds no v1,BASE64 and no v1a,BASE64")
+        return Finding("signature", True, "contains neither v1,BASE64 nor v1a,BASE64")
     if not any(_decoded(each) for each in known):
         return Finding("signature", True, "is not base64")
     return Finding("signature", False, f"{len(known)} to compare with")
@@ -168,8 +168,8 @@ def _mistakes(signed: Signed, secret: str, key: bytes) -> Iterator[Finding]:
         if _fits(changed, key):
             yield Finding(part, True, told)
             return
-    yield Finding("key", False, f"{len(key)} bytes; whether it is the sender's cannot be told")
-    told = "does not fit the signature: it was changed on its way, or id, timestamp or secret belong to another request"
+    yield Finding("key", False, f"{len(key)} bytes; it is unknown whether it is the sender's")
+    told = "does not fit the signature: it was changed on the way, or id, timestamp or secret belong to another request"
     yield Finding("body", True, told)
 
 
@@ -177,20 +177,20 @@ def _other_keys(secret: str) -> Sequence[tuple[str, bytes]]:
     bare = secret.strip().removeprefix("whsec_")
     return (
         ("was used as text by the sender, not decoded from base64", bare.encode()),
-        ("was used whole as text by the sender, with its whsec_", secret.strip().encode()),
+        ("was used as text by the sender, including its whsec_", secret.strip().encode()),
     )
 
 
 def _other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
-    yield "has a line end too many at its end", body.rstrip(b"\r\n")
-    yield "lacks the line end at its end", body + b"\n"
-    yield "has other line ends than it was signed with", body.replace(b"\r\n", b"\n")
+    yield "has an extra line ending at its end", body.rstrip(b"\r\n")
+    yield "lacks the line ending at its end", body + b"\n"
+    yield "has different line endings than when it was signed", body.replace(b"\r\n", b"\n")
     yield "begins with a byte order mark", body.removeprefix(b"\xef\xbb\xbf")
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return
-    parsed = "was parsed and written anew: sign and verify the bytes as they came"
+    parsed = "was parsed and serialised again: sign and verify the bytes as received"
     for separators in ((",", ":"), (", ", ": ")):
         for ascii_only in (False, True):
             yield parsed, json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()

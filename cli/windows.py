@@ -34,9 +34,9 @@ class OutageWindow(click.ParamType[dict[str, Any]]):
         for each in others:
             name, _, number = each.partition("=")
             if name not in _OTHER:
-                self.fail(f"{name!r} is none of {', '.join(_OTHER)}", param, ctx)
+                self.fail(f"{name!r} is not one of {', '.join(_OTHER)}", param, ctx)
             try:
                 window[name] = _OTHER[name](number)
             except ValueError:
-                self.fail(f"{number!r} is no number for {name}", param, ctx)
+                self.fail(f"{number!r} is not a number for {name}", param, ctx)
         return window

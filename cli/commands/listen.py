@@ -26,17 +26,17 @@ def _default_subscriber() -> str:
 @click.command(cls=Command)
 @click.argument("topic")
 @click.option(
-    "--forward", required=True, metavar="URL", help="Gets a POST for each message, such as http://localhost:3000."
+    "--forward", required=True, metavar="URL", help="Gets a POST for each message, for example http://localhost:3000."
 )
 @click.option(
     "--subscriber",
     default=_default_subscriber,
     show_default="listen-USER-HOST",
-    help="The hub keeps what this one has not acknowledged.",
+    help="The hub keeps the messages that this subscriber has not acknowledged.",
 )
 @click.option("--secret", envvar="PUSHHUB_LISTEN_SECRET", help="Sign what is forwarded (Standard Webhooks): whsec_...")
-@click.option("--skip-failed", is_flag=True, help="Acknowledge what was not answered by 2xx, too.")
-@click.option("--websocket-url", default="", help="The stack's output WebSocketUrl, where the hub has no EdgeUrl.")
+@click.option("--skip-failed", is_flag=True, help="Also acknowledge messages that were not answered with 2xx.")
+@click.option("--websocket-url", default="", help="The stack's output WebSocketUrl, if the hub has no EdgeUrl.")
 @click.pass_obj
 def listen(
     hub: HubOptions,
@@ -48,13 +48,13 @@ def listen(
     websocket_url: str,
     skip_failed: bool,
 ) -> None:
-    """Bring the messages of a topic to a program on this machine: a WebSocket consumer that forwards each of them.
+    """Forward the messages of a topic to a program on this machine, as a WebSocket consumer.
 
     A 2xx acknowledges. Anything else is tried again, in order, until it is taken. Nothing is lost when the connection
     breaks or this ends: the hub keeps what was not acknowledged, from the first connection on.
     """
     if not forward.startswith(("http://", "https://")):
-        raise click.UsageError("--forward begins with http:// or https://")
+        raise click.UsageError("--forward must begin with http:// or https://")
     try:
         key = signing_key(secret) if secret else b""
     except ValueError as error:

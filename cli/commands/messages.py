@@ -30,8 +30,8 @@ def _app(app: str, rest: str = "") -> str:
 @click.command(cls=Command)
 @click.argument("message", required=False)
 @click.option("--waiting", is_flag=True, help="All messages of the store that wait for a person.")
-@click.option("--app", help="The application, of a webhook.")
-@click.option("--endpoint", help="The endpoint, of a webhook.")
+@click.option("--app", help="For a webhook: the application.")
+@click.option("--endpoint", help="For a webhook: the endpoint.")
 @click.pass_obj
 def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: str | None, waiting: bool) -> None:
     """Try a message again now: one of the store, or a webhook (--app, --endpoint)."""
@@ -40,7 +40,7 @@ def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: st
         raise click.UsageError("give a MESSAGE, or --waiting")
     if app or endpoint:
         if not (app and endpoint and message):
-            raise click.UsageError("a webhook is named by MESSAGE, --app and --endpoint")
+            raise click.UsageError("for a webhook, give MESSAGE, --app and --endpoint")
         path = f"/msg/{quote(message, safe='')}/endpoint/{quote(endpoint, safe='')}/resend"
         rest.call("POST", _app(app, path), {})
         hub.show([{"message": message, "endpoint": endpoint, "state": "queued"}])
@@ -75,15 +75,15 @@ def _attempt(rest: Rest, message: str) -> dict[str, Any]:
 @click.command(cls=Command)
 @click.argument("error_queue", required=False, shell_complete=complete)
 @click.option(
-    "--to", "target", help="The queue; without it each goes back to where it failed.", shell_complete=complete
+    "--to", "target", help="The queue; by default each goes back to where it failed.", shell_complete=complete
 )
-@click.option("--limit", type=int, default=1_000_000, help="Messages at most.")
-@click.option("--app", help="The application, of webhooks.")
-@click.option("--endpoint", help="The endpoint, of webhooks.")
-@click.option("--since", type=Duration(), help="From how far back, of webhooks: 2h, 7d.")
-@click.option("--missing", is_flag=True, help="Webhooks that were never tried, rather than those that failed.")
-@click.option("--queue", help="The queue, of a subscriber.", shell_complete=complete)
-@click.option("--subscriber", help="The subscriber that missed them: one try more each.")
+@click.option("--limit", type=int, default=1_000_000, help="Maximum number of messages.")
+@click.option("--app", help="For webhooks: the application.")
+@click.option("--endpoint", help="For webhooks: the endpoint.")
+@click.option("--since", type=Duration(), help="For webhooks: from how far back: 2h, 7d.")
+@click.option("--missing", is_flag=True, help="Webhooks that were never tried, instead of those that failed.")
+@click.option("--queue", help="For a subscriber: its queue.", shell_complete=complete)
+@click.option("--subscriber", help="The subscriber that missed them; each gets one more try.")
 @click.option("--dry-run", is_flag=True, help="Only count what a subscriber missed.")
 @click.pass_obj
 def replay(
@@ -108,12 +108,12 @@ def replay(
     rest = hub.rest()
     if queue is not None or subscriber is not None:
         if queue is None or subscriber is None or error_queue or app or endpoint:
-            raise click.UsageError("a subscriber is named by --queue and --subscriber")
+            raise click.UsageError("for a subscriber, give --queue and --subscriber")
         hub.show([_replayed_at(hub, rest, queue, subscriber, dry_run=dry_run)])
         return
     if app or endpoint:
         if error_queue or not (app and endpoint and since is not None):
-            raise click.UsageError("webhooks are named by --app, --endpoint and --since")
+            raise click.UsageError("for webhooks, give --app, --endpoint and --since")
         kind = "replay-missing" if missing else "recover"
         start = (datetime.now(UTC) - timedelta(milliseconds=since)).isoformat().replace("+00:00", "Z")
         path = _app(app, f"/endpoint/{quote(endpoint, safe='')}/{kind}")
@@ -142,7 +142,7 @@ def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str, *, dr
         counted = {name: count + part[name] for name, count in counted.items()}
         after = part["after"]
         if after is not None:
-            hub.note(f"looked at {counted['looked']}, tried again {counted['replayed']}")
+            hub.note(f"examined {counted['looked']}, tried again {counted['replayed']}")
     return {"queue": queue, "subscriber": subscriber, **counted}
 
 
@@ -187,7 +187,7 @@ def _sent_again(hub: HubOptions, rest: Rest, error_queue: str, taken: dict[str, 
 @click.command(cls=Command)
 @click.argument("message")
 @click.option("--queue", help="The queue it is in.", shell_complete=complete)
-@click.option("--app", help="The application, of a webhook.")
+@click.option("--app", help="For a webhook: the application.")
 @destructive
 @click.pass_obj
 def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None, yes: bool) -> None:

@@ -14,16 +14,16 @@ from cli.terminal import printable
 
 
 @click.command("import", cls=Command)
-@click.option("--from", "source", help="URL of the server; Svix's own service, in the token's region, when left out.")
+@click.option("--from", "source", help="URL of the server; by default Svix's own service in the token's region.")
 @click.option(
     "--token",
     envvar="SVIX_TOKEN",
     prompt="Token of the organization there",
     hide_input=True,
-    help="Asked for when left out; or SVIX_TOKEN.",
+    help="The token; by default SVIX_TOKEN, or you are asked for it.",
 )
-@click.option("--app", help="Id or uid of the one application to copy, besides the event types.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@click.option("--app", help="Id or uid of a single application to copy, along with the event types.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.pass_obj
 def migrate(hub: HubOptions, *, source: str | None, token: str, app: str | None, dry_run: bool) -> int:
     """Copy event types, applications and endpoints with their secrets from Svix, or a server that speaks its API.

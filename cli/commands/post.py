@@ -24,11 +24,11 @@ ESCAPED = 6
 @click.command(cls=Command)
 @click.argument("queue", shell_complete=complete)
 @click.argument("body", required=False)
-@click.option("--file", type=click.File("rb"), help="The body, byte by byte; - is the input.")
-@click.option("--ndjson", type=click.File("rb"), help="A message for each line; - is the input.")
-@click.option("--delay", type=int, default=0, help="Seconds before it can be had.")
+@click.option("--file", type=click.File("rb"), help="A file with the body; - is standard input.")
+@click.option("--ndjson", type=click.File("rb"), help="A file with a message on each line; - is standard input.")
+@click.option("--delay", type=int, default=0, help="Seconds before it is available.")
 @click.option("--header", "-H", multiple=True, metavar="NAME=VALUE", help="Sent with each push. Repeatable.")
-@click.option("--skip", type=int, default=0, help="Lines that are in the queue already, of --ndjson.")
+@click.option("--skip", type=int, default=0, help="With --ndjson: number of lines that are already in the queue.")
 @click.pass_obj
 def post(
     hub: HubOptions,
@@ -41,7 +41,7 @@ def post(
     header: tuple[str, ...],
     skip: int,
 ) -> None:
-    """Post a message, or one for each line of a file. Without BODY it is read from the input.
+    """Post a message, or one for each line of a file. Without BODY, it is read from standard input.
 
     Lines go in requests of up to a hundred, in order. When that fails half-way, what to --skip next time is said.
     """
@@ -66,7 +66,7 @@ def send(rest: Rest, queue: str, content: bytes, *, delay: int = 0, headers: dic
         text = content.decode()
     except UnicodeDecodeError as error:
         if delay:
-            raise click.UsageError("a body that is no text cannot be delayed") from error
+            raise click.UsageError("a body that is not text cannot be delayed") from error
         shown = {f"X-Subscribers-{name}": value for name, value in headers.items()}
         shown["Content-Type"] = "application/octet-stream"
         ids: list[str] = rest.call("POST", rest.queue(queue, "/webhook"), content, headers=shown)["ids"]
@@ -90,7 +90,7 @@ def _post_lines(
                     {"messages": [_message(each, delay, headers) for each in texts]},
                 )
             except Refused as error:
-                raise click.ClickException(f"{error.message}; posted {posted}, go on with --skip {done}") from error
+                raise click.ClickException(f"{error.message}; posted {posted}, continue with --skip {done}") from error
             except Unreachable as error:
                 perhaps = f"posted {posted}, and perhaps {len(lines)} more; go on with --skip {done}"
                 raise Unreachable(f"{error.message}; {perhaps}") from error

@@ -13,13 +13,13 @@ from cli.settings import Profile, Profiles
 
 @click.group(cls=Group)
 def profiles() -> None:
-    """Hubs you work with, each by a name; kept in a file that only you can read."""
+    """Hubs you work with, by name; kept in a file that only you can read."""
 
 
 @profiles.command("list")
 @click.pass_obj
 def list_profiles(hub: HubOptions) -> None:
-    """All of them, without their tokens."""
+    """List all profiles, without their tokens."""
     hub.show(
         {
             "profile": name,
@@ -37,17 +37,17 @@ def list_profiles(hub: HubOptions) -> None:
 @click.argument("name")
 @click.option("--url", required=True, help="Base URL of the hub.")
 @click.option("--project", required=True, help="The project's id.")
-@click.option("--stack", default="", help="Name of the deployed stack, for what an operator does.")
+@click.option("--stack", default="", help="Name of the deployed stack, for operators' commands.")
 @click.option("--aws-profile", default="", help="Profile of your AWS configuration.")
 @click.option("--region", default="", help="Region of the stack.")
-@click.option("--token-stdin", is_flag=True, help="Read the token from the input rather than ask for it.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking for it.")
 @click.pass_obj
 def set_profile(
     hub: HubOptions, *, name: str, url: str, project: str, stack: str, aws_profile: str, region: str, token_stdin: bool
 ) -> None:
-    """Keep one. Its token is asked for, so that it stays out of the shell's history."""
+    """Save a profile. Asks for its token, so that it stays out of the shell's history."""
     if not url.startswith(("http://", "https://")):
-        raise click.UsageError("--url begins with http:// or https://")
+        raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
     kept = Profiles()
     kept.put(name, Profile(url.rstrip("/"), project, token.strip(), stack, aws_profile, region))
@@ -57,5 +57,5 @@ def set_profile(
 @profiles.command("remove")
 @click.argument("name")
 def remove_profile(name: str) -> None:
-    """Forget one."""
+    """Remove a profile."""
     Profiles().remove(name)

@@ -39,12 +39,10 @@ def projects() -> None:
 
 @projects.command("make")
 @click.argument("name")
-@click.option(
-    "--allow", multiple=True, help="A host or network behind the egress guard that it may push to. Repeatable."
-)
+@click.option("--allow", multiple=True, help="A host or network that the egress guard lets it push to. Repeatable.")
 @click.pass_obj
 def make_project(hub: HubOptions, name: str, allow: tuple[str, ...]) -> None:
-    """Make a project with one token, which is shown this once."""
+    """Create a project with one token, which is shown only this once."""
     service = projects_of(hub)
     project = service.make(name, allowed_targets=allow)
     hub.show([_shown(project) | {"token": service.make_token(project.project_id, "first")}])
@@ -53,7 +51,7 @@ def make_project(hub: HubOptions, name: str, allow: tuple[str, ...]) -> None:
 @projects.command("list")
 @click.pass_obj
 def list_projects(hub: HubOptions) -> None:
-    """All projects, oldest first."""
+    """List all projects, oldest first."""
     hub.show([_shown(each) for each in projects_of(hub).projects()])
 
 
@@ -62,7 +60,7 @@ def list_projects(hub: HubOptions) -> None:
 @click.argument("name")
 @click.pass_obj
 def rename_project(hub: HubOptions, project: str, name: str) -> None:
-    """Give a project another name."""
+    """Rename a project."""
     hub.show([_shown(projects_of(hub).rename(project, name))])
 
 
@@ -71,7 +69,7 @@ def rename_project(hub: HubOptions, project: str, name: str) -> None:
 @click.argument("targets", nargs=-1)
 @click.pass_obj
 def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> None:
-    """Set the hosts or networks behind the egress guard that a project may push to; none closes all.
+    """Set the hosts or networks that the egress guard lets a project push to; without any, only public addresses.
 
     Functions that know the project may go by its old list for another 30 seconds.
     """

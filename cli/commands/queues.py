@@ -45,10 +45,10 @@ def queues() -> None:
 
 
 @queues.command("list")
-@click.option("--prefix", default="", help="Only names that begin so.")
+@click.option("--prefix", default="", help="Only names that begin with this.")
 @click.pass_obj
 def list_queues(hub: HubOptions, prefix: str) -> None:
-    """All queues, with what waits in them."""
+    """List all queues, with the number of waiting messages."""
     rest = hub.rest()
     hub.show(_row(rest.call("GET", rest.queue(name))["queue"]) for name in names(rest, prefix))
 
@@ -57,7 +57,7 @@ def list_queues(hub: HubOptions, prefix: str) -> None:
 @click.argument("name", shell_complete=complete)
 @click.pass_obj
 def show_queue(hub: HubOptions, name: str) -> None:
-    """A queue, its settings, its subscribers."""
+    """Show a queue with its settings and subscribers."""
     rest = hub.rest()
     queue = rest.call("GET", rest.queue(name))["queue"]
     if hub.as_json:
@@ -77,15 +77,15 @@ def show_queue(hub: HubOptions, name: str) -> None:
     "--type",
     "kind",
     type=click.Choice(["pull", "multicast", "unicast"]),
-    help="pull when left out, multicast with --push.",
+    help="pull by default, multicast with --push.",
 )
-@click.option("--push", multiple=True, metavar="URL", help="A subscriber; NAME=URL names it. Repeatable.")
+@click.option("--push", multiple=True, metavar="URL", help="A subscriber; NAME=URL gives it a name. Repeatable.")
 @click.option("--retries", type=int, help="Tries after the first.")
 @click.option("--retries-delay", type=int, help="Seconds between tries.")
-@click.option("--error-queue", help="Where messages go that nobody took.")
+@click.option("--error-queue", help="The queue in which failed messages are reported.")
 @click.option("--timeout", type=int, help="Seconds that a reservation lasts.")
 @click.option("--expiration", type=int, help="Seconds that a message lives.")
-@click.option("--from", "file", type=click.File("r"), help="All settings as JSON, as the API takes them under 'queue'.")
+@click.option("--from", "file", type=click.File("r"), help="All settings as JSON, in the API's format under 'queue'.")
 @click.pass_obj
 def create_queue(
     hub: HubOptions,
@@ -100,7 +100,7 @@ def create_queue(
     expiration: int | None,
     file: Any,
 ) -> None:
-    """Make a queue, or change one."""
+    """Create or change a queue."""
     settings = _read(file) if file else {}
     pushes = dict(settings.get("push") or {})
     pushes |= _given(retries=retries, retries_delay=retries_delay, error_queue=error_queue)
@@ -116,7 +116,7 @@ def create_queue(
 @destructive
 @click.pass_obj
 def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
-    """Delete a queue and what is in it."""
+    """Delete a queue and its messages."""
     ask(f"Delete the queue {name} and all its messages?", yes=yes)
     rest = hub.rest()
     rest.call("DELETE", rest.queue(name))

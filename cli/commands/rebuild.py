@@ -17,11 +17,13 @@ from pushhub.engine.store.s3_records import S3Records
 
 
 @click.command(cls=Command)
-@click.option("--since", required=True, metavar="DATE", help="Day of the oldest message that may be owed, 2026-11-01.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@click.option(
+    "--since", required=True, metavar="DATE", help="Day of the oldest message with outstanding deliveries, 2026-11-01."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.pass_obj
 def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
-    """Make messages again that the messages table has lost, from delivery records and the bodies bucket.
+    """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
     What cannot be known is listed. First stop push, poll and wake (docs/operations.md); what is in the table stays as
     it is.

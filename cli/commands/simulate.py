@@ -54,51 +54,53 @@ FIGURES = (
 
 @click.group(cls=Group)
 def simulate() -> None:
-    """Try a retry policy against an outage, or the whole hub against a year of disasters."""
+    """Try a retry policy in an outage, or the whole hub in a year of disasters."""
 
 
 @simulate.command(name="hub", cls=Command, context_settings=AS_THEY_ARE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def whole_hub(arguments: tuple[str, ...]) -> int:
-    """Run the whole hub on simulated clocks, networks and faults.
+    """Run the whole hub with simulated clocks, networks and faults.
 
     Arguments go to the simulator (simulate hub --help).
     """
     if importlib.util.find_spec("simulation") is None:
-        raise click.ClickException("the simulator is not there: run this in a clone of the repository")
+        raise click.ClickException("the simulator is missing: run this in a clone of the repository")
     return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603 (our own module)
 
 
 @simulate.command(cls=Command)
-@click.option("--request", "given", type=click.File("rb"), help="A request as the API takes it; options change it.")
+@click.option("--request", "given", type=click.File("rb"), help="A request in the API's format; options change it.")
 @click.option("--schedule", help="Webhooks: svix, standard-webhooks, or seconds to wait: 5,300,1800.")
 @click.option("--retries", type=int, help="IronMQ: tries after the first.")
 @click.option("--retries-delay", type=int, help="IronMQ: seconds between tries.")
-@click.option("--max-attempts", type=int, help="Hub protocol: tries in all; no end without it.")
-@click.option("--retry-base", type=float, help="Hub protocol: seconds of the first wait; each one doubles.")
+@click.option("--max-attempts", type=int, help="Hub protocol: total tries; unlimited by default.")
+@click.option(
+    "--retry-base", type=float, help="Hub protocol: seconds of the first wait; each later one is twice as long."
+)
 @click.option("--retry-cap", type=float, help="Hub protocol: seconds of the longest wait.")
 @click.option(
     "--outage",
     type=OutageWindow(),
     multiple=True,
-    help="When, and what the endpoint does: 6h, 1h-7h:refuses, 30m:503,retry_after=120. Again for more of them.",
+    help="When, and what the endpoint does: 6h, 1h-7h:refuses, 30m:503,retry_after=120. Repeatable.",
 )
-@click.option("--rate", type=float, help="Messages a second; 1 without it.")
-@click.option("--for", "duration", type=Duration(), help="How long messages come; until the outage is over without it.")
-@click.option("--life", type=Duration(), help="How long a message lives; 7d without it.")
-@click.option("--watch", type=Duration(), help="How long to look on; until all has ended without it.")
-@click.option("--timeout", type=int, help="Seconds that the endpoint has for its answer.")
-@click.option("--rate-limit", type=float, help="Requests a second that it is sent at most.")
+@click.option("--rate", type=float, help="Messages a second; 1 by default.")
+@click.option("--for", "duration", type=Duration(), help="How long messages come; by default until the outage is over.")
+@click.option("--life", type=Duration(), help="How long a message lives; 7d by default.")
+@click.option("--watch", type=Duration(), help="How long to simulate; by default until everything has ended.")
+@click.option("--timeout", type=int, help="Seconds that the endpoint has to answer.")
+@click.option("--rate-limit", type=float, help="Maximum requests a second.")
 @click.option("--circuit/--no-circuit", default=None, help="Probe a failing endpoint instead of trying each message.")
 @click.option("--obey/--ignore", "obey_answers", default=None, help="Whether Retry-After, 410 and the like are obeyed.")
-@click.option("--compare", type=click.Choice(["no_circuit", "default", "nothing"]), help="What to set beside it.")
-@click.option("--seed", type=int, help="Decides the random parts of waits.")
-@click.option("--replay", metavar="SUBSCRIBER", help="Take outage and traffic from its delivery records (operators).")
-@click.option("--queue", help="With --replay: the subscriber's queue; of a webhook's endpoint webhooks/APPLICATION.")
-@click.option("--since", metavar="TIME", help="With --replay: from when on, 2026-11-01 or 2026-11-01T12:00:00Z.")
-@click.option("--until", metavar="TIME", help="With --replay: up to when; a week at most, and until now, without it.")
+@click.option("--compare", type=click.Choice(["no_circuit", "default", "nothing"]), help="What to compare it with.")
+@click.option("--seed", type=int, help="Seeds the random parts of waits.")
+@click.option("--replay", metavar="SUBSCRIBER", help="Derive outage and traffic from its delivery records (operators).")
+@click.option("--queue", help="With --replay: the subscriber's queue; for a webhook's endpoint webhooks/APPLICATION.")
+@click.option("--since", metavar="TIME", help="With --replay: the beginning, 2026-11-01 or 2026-11-01T12:00:00Z.")
+@click.option("--until", metavar="TIME", help="With --replay: the end; by default a week later, or now.")
 @click.option(
-    "--ask-hub", is_flag=True, help="With --replay: by what the hub has counted of the project's own failures."
+    "--ask-hub", is_flag=True, help="With --replay: use the failures that the hub has counted for the project."
 )
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the picture to a file.")
 @click.pass_obj
@@ -116,7 +118,7 @@ def policy(
     svg: Path | None,
     **options: Any,
 ) -> int:
-    """Say what a retry policy would do to an outage: attempts, load, delays, losses, cost.
+    """Show what a retry policy would do in an outage: attempts, load, delays, losses, cost.
 
     The hub's own rules run on virtual time, on this machine; no hub is asked, and the same command says the same.
     """
@@ -163,11 +165,13 @@ def _read(given: Any) -> dict[str, Any]:
     try:
         read = json.load(given)
     except ValueError as error:
-        raise click.UsageError(f"the request is no JSON: {error}") from error
+        raise click.UsageError(f"the request is not JSON: {error}") from error
     if not isinstance(read, dict):
         raise click.UsageError("the request must be a JSON object")
     if read.get("replay") is not None:
-        raise click.UsageError("a request with replay is for the hub: say --replay, --queue, --since and --ask-hub")
+        raise click.UsageError(
+            "only the hub can answer a request with replay: use --replay, --queue, --since and --ask-hub"
+        )
     return read
 
 
@@ -223,7 +227,7 @@ def _recorded(hub: HubOptions, subscriber: str, queue: str, since: str, until: s
     except (KeyError, ValueError) as error:
         raise click.ClickException(f"a record cannot be read: {error!r}") from error
     if told is None:
-        raise click.ClickException(f"no attempt at {subscriber} is recorded in that time")
+        raise click.ClickException(f"no attempt to {subscriber} is recorded in that time")
     hub.note(
         f"{told.messages} messages from {iso_time(told.starts_at)} on, in {worded(told.duration_ms)}; "
         f"{told.failed} of {told.attempts} attempts failed, {len(told.endpoint.windows)} times of trouble"
@@ -235,7 +239,7 @@ def _time(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise click.UsageError(f"{text!r} is no time: say 2026-11-01 or 2026-11-01T12:00:00Z") from error
+        raise click.UsageError(f"{text!r} is not a time: use 2026-11-01 or 2026-11-01T12:00:00Z") from error
     return epoch_ms((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat())
 
 

@@ -16,7 +16,7 @@ from local import stack
 
 def _place() -> Place:
     if not (REPOSITORY / "template.yaml").is_file():
-        raise click.ClickException("the hub on one machine runs from a clone of its repository: there is none here")
+        raise click.ClickException("the local hub runs from a clone of its repository, and there is none here")
     try:
         return Place.from_environment()
     except LocalError as error:
@@ -36,7 +36,7 @@ def _shown(description: Description) -> list[dict[str, Any]]:
 @click.command(cls=Command)
 @click.pass_obj
 def up(hub: HubOptions) -> None:
-    """Start the hub on this machine, or do nothing; says how to reach it."""
+    """Start the hub on this machine if it is not running, and say how to reach it."""
     try:
         hub.show(_shown(stack.up(_place(), hub.note)))
     except LocalError as error:
@@ -57,7 +57,7 @@ def down(hub: HubOptions) -> None:
 @click.command(cls=Command)
 @click.pass_obj
 def status(hub: HubOptions) -> int:
-    """Whether the hub answers, and to whom: the one of the profile, or the one on this machine."""
+    """Check whether the hub answers, and as which project: the profile's hub, or the one on this machine."""
     known = hub.settings()
     if known.url:
         rest = hub.rest()

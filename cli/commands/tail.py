@@ -63,11 +63,11 @@ class Records:
 
 @click.command(cls=Command)
 @click.argument("queue", required=False, shell_complete=complete)
-@click.option("--project", "project_id", help="Only of this project.")
-@click.option("--subscriber", help="Only of this subscriber.")
-@click.option("--state", help="Only what came to this state: delivered, retrying, exhausted ...")
-@click.option("--since", type=Duration(), default=0, help="Begin this far back: 10m, 2h. Without it: now.")
-@click.option("--for", "length", type=Duration(), help="End after so long. Without it: at Ctrl-C.")
+@click.option("--project", "project_id", help="Only for this project.")
+@click.option("--subscriber", help="Only for this subscriber.")
+@click.option("--state", help="Only changes to this state: delivered, retrying, exhausted ...")
+@click.option("--since", type=Duration(), default=0, help="How far back to begin: 10m, 2h. Default: now.")
+@click.option("--for", "length", type=Duration(), help="End after this time. Default: at Ctrl-C.")
 @click.pass_obj
 def tail(
     hub: HubOptions,
@@ -79,7 +79,7 @@ def tail(
     since: int,
     length: int | None,
 ) -> None:
-    """Show what is happening: messages accepted, attempts and their answers, deliveries settled.
+    """Show what is happening: accepted messages, attempts and their answers, settled deliveries.
 
     Reads the delivery records, so it lags by the seconds they take, and needs what an operator may read (--stack).
     """

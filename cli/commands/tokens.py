@@ -19,16 +19,16 @@ HOUR_MS = 3_600_000
 
 @click.group(cls=Group)
 def tokens() -> None:
-    """Tokens of a project. The hub keeps a hash only: a token is shown once, when it is made."""
+    """Tokens of a project. The hub keeps only a hash: a token is shown once, when it is created."""
 
 
 @tokens.command("make")
 @click.argument("project")
-@click.option("--label", default="", help="To know it by later.")
-@click.option("--expires", type=Duration(), help="How long it acts: 90d, 12h, 30m. Without it: until it is revoked.")
+@click.option("--label", default="", help="A name to recognise it by.")
+@click.option("--expires", type=Duration(), help="How long it is valid: 90d, 12h, 30m. By default until it is revoked.")
 @click.pass_obj
 def make_token(hub: HubOptions, project: str, label: str, expires: int | None) -> None:
-    """Make a token."""
+    """Create a token."""
     expires_at = None if expires is None else SystemClock().now() + expires
     token = projects_of(hub).make_token(project, label, expires_at=expires_at)
     hub.show([{"project": project, "label": label, "token": token}])
@@ -38,7 +38,7 @@ def make_token(hub: HubOptions, project: str, label: str, expires: int | None) -
 @click.argument("project")
 @click.pass_obj
 def list_tokens(hub: HubOptions, project: str) -> None:
-    """Tokens of a project, expired ones among them, oldest first."""
+    """List the tokens of a project, including expired ones, oldest first."""
     hub.show([_shown(each) for each in projects_of(hub).tokens(project)])
 
 
@@ -47,7 +47,7 @@ def list_tokens(hub: HubOptions, project: str) -> None:
 @click.argument("token_id")
 @click.pass_obj
 def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
-    """Take a token back. Functions that know it may accept it for another 30 seconds."""
+    """Revoke a token. Functions that have cached it may accept it for another 30 seconds."""
     hub.show([_shown(projects_of(hub).revoke_token(project, token_id))])
 
 
@@ -55,11 +55,11 @@ def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
 @click.argument("project")
 @click.argument("token_id")
 @click.option(
-    "--overlap", type=Duration(), default=HOUR_MS, help="How long the old one still acts; an hour by default."
+    "--overlap", type=Duration(), default=HOUR_MS, help="How long the old one stays valid; an hour by default."
 )
 @click.pass_obj
 def rotate_token(hub: HubOptions, project: str, token_id: str, overlap: int) -> None:
-    """Make a token in place of another; both act for a while."""
+    """Create a token to replace another; both are valid for a while."""
     hub.show([{"project": project, "token": projects_of(hub).rotate_token(project, token_id, overlap_ms=overlap)}])
 
 

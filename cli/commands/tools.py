@@ -23,11 +23,11 @@ DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
 
 @click.command(cls=Command)
 @click.option("--from", "first", metavar="DATE", help="First day, 2026-11-01.")
-@click.option("--link", is_flag=True, help="Make none: a link to the newest page, for 15 minutes.")
-@click.option("--wait", is_flag=True, help="Of a deployed hub: until the job is over.")
+@click.option("--link", is_flag=True, help="Make no report; show a link to the newest page, valid for 15 minutes.")
+@click.option("--wait", is_flag=True, help="For a deployed hub: wait until the job has finished.")
 @click.pass_obj
 def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int:
-    """Make the delivery report: every message accounted for. Of a deployed hub by its Glue job, else here.
+    """Make the delivery report: every message accounted for. Uses a deployed hub's Glue job, or Spark on this machine.
 
     It tells of all projects, so it takes an operator's rights; what a project may know is in its console.
     """
@@ -65,7 +65,7 @@ def newest_page(hub: Deployment) -> dict[str, str]:
         newest = json.loads(s3.get_object(Bucket=bucket, Key="reports/latest.json")["Body"].read())
         name = newest["report"].rpartition("/")[2]
         if not newest["page"]:
-            raise click.ClickException(f"the page of {name} could not be written; its tables are there")
+            raise click.ClickException(f"the page of {name} could not be written, but its tables exist")
         key = f"reports/{name}/report.html"
         url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}, ExpiresIn=LINK_S)
     except ClientError as error:

@@ -21,16 +21,16 @@ HEADERS = {"id": "message_id", "timestamp": "timestamp", "signature": "signature
     envvar="PUSHHUB_SIGNING_SECRET",
     prompt=True,
     hide_input=True,
-    help="whsec_..., or whpk_... for Ed25519. Asked for when left out; or PUSHHUB_SIGNING_SECRET.",
+    help="whsec_..., or whpk_... for Ed25519. Default: PUSHHUB_SIGNING_SECRET, or you are asked for it.",
 )
 @click.option("--id", "message_id", help="Header webhook-id.")
 @click.option("--timestamp", help="Header webhook-timestamp.")
 @click.option("--signature", help="Header webhook-signature.")
-@click.option("--body", type=click.File("rb"), help="The body, byte by byte; the input when left out.")
+@click.option("--body", type=click.File("rb"), help="A file with the exact body; by default standard input.")
 @click.option(
     "--request",
     type=click.File("rb"),
-    help="A whole request, in place of the other four: headers, an empty line, the body.",
+    help="A whole request instead of the other four: headers, an empty line, the body.",
 )
 @click.option(
     "--tolerance", type=int, default=TOLERANCE_S, show_default=True, help="Seconds that the timestamp may be off."
@@ -53,7 +53,7 @@ def verify(
     """
     if request is not None:
         if any((message_id, timestamp, signature, body)):
-            raise click.UsageError("--request holds all there is: give no other part")
+            raise click.UsageError("--request contains all parts: give no others")
         signed = read_request(request.read())
     else:
         content = (body or sys.stdin.buffer).read()

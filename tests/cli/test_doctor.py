@@ -181,7 +181,7 @@ def test_a_quota_that_is_little_is_told_with_what_was_asked_for_or_how_to_ask(
         "10 functions at a time; ask for more: aws service-quotas request-service-quota-increase"
         " --service-code lambda --quota-code L-B99A9384 --desired-value N"
     )
-    assert little["quota of dynamodb"] == "500 writes a second to a table; 40000 were asked for: PENDING"
+    assert little["quota of dynamodb"] == "500 writes a second to a table; 40000 were requested: PENDING"
     assert states["quota of kms"] == ("ok", "10000 operations a second with keys")
 
 
@@ -253,7 +253,7 @@ def denied(account: Account) -> None:
         (no_alarm, "alarms", "none sends to"),
         (pending, "alarm mail", "not confirmed by me@a.example"),
         (failed_function, "functions", "acme-ingest is Failed, no memory"),
-        (no_role, "functions", "has a role that is gone"),
+        (no_role, "functions", "has a role that no longer exists"),
         (dead, "dead letters", "PushDeadLetters 3, RecordsFailures 3"),
         (no_script, "report job", "make report-upload STACK=acme"),
         (denied, "alarms", "AccessDenied"),

@@ -144,7 +144,7 @@ def test_a_rotated_token_acts_beside_the_new_one_for_as_long_as_is_asked(operato
     [
         (("tokens", "make", "5f0000000000000000000009"), "Project not found"),
         (("projects", "rename", "5f0000000000000000000009", "x"), "Project not found"),
-        (("tokens", "make", "p", "--expires", "soon"), "no span of time"),
+        (("tokens", "make", "p", "--expires", "soon"), "not a time span"),
     ],
 )
 def test_what_cannot_be_done_is_said(operator: Operator, words: tuple[str, ...], said: str) -> None:

@@ -87,14 +87,14 @@ def test_a_person_sees_a_table_and_a_picture(typed: Typed, tmp_path: Path) -> No
     [
         (("--retries", "3", "--schedule", "svix"), 1, "mixes protocols"),
         (("--schedule", "none-such"), 1, "schedule must be one of"),
-        (("--outage", "3x"), 2, "no span of time"),
-        (("--outage", "1h:503,wind=2"), 2, "is none of"),
-        (("--outage", "1h:503,share=much"), 2, "no number for share"),
+        (("--outage", "3x"), 2, "not a time span"),
+        (("--outage", "1h:503,wind=2"), 2, "is not one of"),
+        (("--outage", "1h:503,share=much"), 2, "not a number for share"),
         (("--outage", "1h:sleeps"), 1, "endpoint must be one of"),
         (("--rate", "100000"), 1, "rate must be from"),
-        (("--request", "-"), 2, "no JSON"),
+        (("--request", "-"), 2, "not JSON"),
         (("--replay", "shop"), 2, "needs --queue and --since"),
-        (("--replay", "shop", "--queue", "q", "--since", "soon"), 2, "is no time"),
+        (("--replay", "shop", "--queue", "q", "--since", "soon"), 2, "is not a time"),
     ],
 )
 def test_what_cannot_be_simulated_is_said(typed: Typed, words: tuple[str, ...], code: int, said: str) -> None:
