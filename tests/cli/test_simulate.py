@@ -133,7 +133,7 @@ def test_a_subscribers_own_history_is_the_outage(typed: Typed, monkeypatch: pyte
         assert "1 times of trouble" in typed.errors
         # And a subscriber that nothing is recorded of is said to be unknown
         typed("simulate", "policy", "--replay", "nobody", "--queue", "q", "--since", "2020-01-01", code=1)
-        assert "no attempt at nobody" in typed.errors
+        assert "no attempt to nobody" in typed.errors
 
 
 def test_a_project_replays_what_the_hub_counted_of_its_own(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
