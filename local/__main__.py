@@ -1,4 +1,4 @@
-"""The command line of the local stack; ``make`` calls it. ``python -m local --help`` tells the commands."""
+"""The command line of the local stack; ``make`` calls it. ``python -m local --help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(place: Place, _: argparse.Namespace) -> None:
 
 
 def demonstrate(description: Description) -> str:
-    """Show the main jobs on the running stack; why that failed, empty when it did not."""
+    """Show the main jobs on the running stack; return why that failed, or an empty text."""
     parts = {
         "": flow.run,
         "\nAn order through the hub protocol:": order_flow.run,
@@ -101,20 +101,20 @@ def wait_while_up(place: Place) -> None:
     """
     while stack.is_up(place):
         time.sleep(1)
-    # 'make down' in another terminal is no fault.
+    # 'make down' in another terminal is not a fault.
     if place.description.exists():
         raise LocalError(f"a process of the stack has ended by itself: see {place.logs}")
 
 
 def project(place: Place, arguments: argparse.Namespace) -> None:
-    """Make another project with a token of its own."""
+    """Create another project with its own token."""
     description = stack.describe(place)
     made = make(stack.aws(description), description.outputs["ConfigTableName"], arguments.name, place.projects)
     say(f"  project   {made.project_id}\n  token     {made.token}")
 
 
 def status(place: Place, _: argparse.Namespace) -> None:
-    """Look whether the stack works, and tell how to reach it."""
+    """Check whether the stack works, and show how to reach it."""
     description = stack.describe(place)
     problems = stack.problems(place)
     if problems:
@@ -126,13 +126,13 @@ def status(place: Place, _: argparse.Namespace) -> None:
 
 
 def show(description: Description, place: Place) -> None:
-    """Tell how to reach the stack."""
+    """Show how to reach the stack."""
     say(
         "\nPushhub is up.\n"
         f"  base URL  {description.base_url}\n"
         f"  project   {description.project_id}\n"
         f"  token     {description.token}\n"
-        # What follows the sign stays in the browser, which signs in with it.
+        # The part after # stays in the browser, which signs in with it.
         f"  console   {description.base_url}/console#project={description.project_id}&token={description.token}\n"
         f"  all this and more in {place.description}\n"
     )
@@ -159,7 +159,7 @@ _COMMANDS: dict[str, Callable[[Place, argparse.Namespace], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do one command; returns the exit status."""
+    """Run one command and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m local", description="Pushhub on one machine")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, command in _COMMANDS.items():

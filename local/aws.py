@@ -46,7 +46,7 @@ class Aws:
 
     @property
     def arguments(self) -> ClientArguments:
-        """What every client needs to be made with."""
+        """The arguments that every client needs."""
         return {
             "endpoint_url": self.endpoint_url,
             "region_name": REGION,

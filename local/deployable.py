@@ -1,8 +1,8 @@
 """Writes the template that ``sam build`` takes: ``python -m local.deployable FILE``.
 
 It is ``template.yaml`` with its loops written out. CloudFormation and a recent SAM CLI could do that themselves, each
-in its own way and with its own known faults (docs/decisions/0010-loops-in-the-template.md); so what is deployed is what
-is tested.
+in its own way and with its own known bugs (docs/decisions/0010-loops-in-the-template.md); this way, what is deployed is
+what is tested.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def deployable(source: Path, target: Path) -> dict[str, Any]:
     """A template without loops, whose paths start at the folder of the file it is written to.
 
     Raises:
-        LocalError: The source is no template.
+        LocalError: The source is not a template.
     """
     made = template.load(source)
     for name, path in template.code_paths(made).items():

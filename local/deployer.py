@@ -1,4 +1,4 @@
-"""Puts the real template into the emulator, as ``sam deploy`` puts it into AWS, and checks that it is really there."""
+"""Deploys the real template to the emulator, as ``sam deploy`` does to AWS, and checks that it is really there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STACK = "pushhub"
 DEPLOY_SECONDS = 120.0
 SETTLE_SECONDS = 15.0
 WEBSOCKET_API = "feed0002"
-"""Id of the WebSocket API, as its tag in the template tells the emulator."""
+"""Id of the WebSocket API, which the emulator reads from its tag in the template."""
 _ARTIFACTS = "pushhub-artifacts"
 
 Say = Callable[[str], None]
@@ -34,10 +34,10 @@ Say = Callable[[str], None]
 
 
 def parameters(place: Place) -> dict[str, str]:
-    """What the template is given on one machine; everything else keeps its default.
+    """The template's parameters on one machine; all others keep their defaults.
 
     Raises:
-        LocalError: A place's allowed target is none.
+        LocalError: An allowed target of the place is invalid.
     """
     # Subscribers on this machine, but not the emulator, whatever address leads to it: it would let a tenant write into
     # every table. On AWS nothing behind the egress guard is allowed.
@@ -61,7 +61,7 @@ def parameters(place: Place) -> dict[str, str]:
 
 
 def deploy(place: Place, aws: Aws, say: Say) -> bool:
-    """Bring the stack in the emulator to what the template and the code say now.
+    """Update the stack in the emulator to the present template and code.
 
     Args:
         place: Where the emulator runs.
@@ -72,7 +72,7 @@ def deploy(place: Place, aws: Aws, say: Say) -> bool:
         Whether anything had to be changed.
 
     Raises:
-        LocalError: The template or the code is not deployable; the text holds the emulator's reason.
+        LocalError: The template or the code cannot be deployed; the text contains the emulator's reason.
     """
     try:
         return _deploy(place, aws, say)
@@ -130,7 +130,7 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
 
 
 def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
-    """Remove uploads that are not deployed any more; functions and layers keep a copy of their own."""
+    """Remove uploads that are no longer deployed; functions and layers keep their own copies."""
     s3 = aws.s3()
     current = {package.key for package in packages.values()} | {"template.json"}
     for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", []):
@@ -139,7 +139,7 @@ def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
 
 
 def _status(aws: Aws) -> str:
-    """Status of the stack; empty when there is none."""
+    """Status of the stack; empty if there is none."""
     try:
         return aws.cloudformation().describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
     except ClientError as error:

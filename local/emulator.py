@@ -23,7 +23,7 @@ __all__ = ["check_port", "daemon", "environment", "start", "stop"]
 START_SECONDS = 60.0
 """A loaded state of some hundred megabytes takes a while to read."""
 DRAIN_SECONDS = 10.0
-"""How long functions under way may go on when the stack is stopped."""
+"""How long running functions may continue when the stack is stopped."""
 SAVE_SECONDS = 70.0
 """How long saving the state may take after that."""
 STOP_SECONDS = 15.0
@@ -36,7 +36,7 @@ def daemon(place: Place) -> Daemon:
 
 
 def environment(place: Place) -> dict[str, str]:
-    """The whole environment of the emulator. Functions inherit it, so nothing of the caller's gets in."""
+    """The whole environment of the emulator. Functions inherit it, so it contains nothing of the caller's."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(place.temporary),
@@ -151,13 +151,13 @@ def stop(place: Place) -> bool:
 
 
 def abandon(place: Place) -> None:
-    """End the emulator and what it has in memory."""
+    """Kill the emulator; its memory is lost."""
     daemon(place).stop(seconds=5, how=signal.SIGKILL)
     shutil.rmtree(place.temporary, ignore_errors=True)
 
 
 def save(place: Place) -> str:
-    """Have a snapshot taken.
+    """Ask for a snapshot.
 
     Returns:
         Why that failed; empty when it did not.
@@ -183,7 +183,7 @@ def saved(place: Place) -> dict[str, Any]:
 
 
 def rolled_back(place: Place) -> str:
-    """What a person must know before the emulator is started: that it starts from an earlier moment.
+    """What a person must know before the emulator starts: that it starts from an earlier state.
 
     Empty when it does not.
 

@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 
 OLDEST, NEWEST = (3, 11), (3, 14)
-"""Versions of Python that all lock files fit."""
+"""Versions of Python that all lock files support."""
 STAMP = "made-from.sha256"
 """File inside an environment that names the lock file it was made from."""
 
 
 def digest_of(lock: Path) -> str:
-    """What an environment made from this lock file is stamped with; it covers the interpreter too."""
+    """The stamp of an environment made from this lock file; it also covers the interpreter."""
     return hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
 
 
 def is_current(environment: Path, lock: Path) -> bool:
-    """Whether the environment was completely made from the lock file as it is now."""
+    """Whether the environment is complete and was made from the present lock file."""
     stamp = environment / STAMP
     return (
         stamp.is_file() and stamp.read_text().strip() == digest_of(lock) and (environment / "bin" / "python").exists()
@@ -57,7 +57,7 @@ def run(command: list[str]) -> None:
 
 
 def check_own(environment: Path) -> None:
-    """Make sure that nothing of somebody else's is removed.
+    """Make sure that nobody else's files are removed.
 
     Raises:
         SystemExit: The folder exists and was not made here.
@@ -71,7 +71,7 @@ def check_own(environment: Path) -> None:
 
 
 def make(environment: Path, lock: Path) -> None:
-    """Make the environment anew unless it is current."""
+    """Create the environment again unless it is current."""
     if is_current(environment, lock):
         return
     check_own(environment)
@@ -79,7 +79,7 @@ def make(environment: Path, lock: Path) -> None:
     print(f"Making {environment} from {lock}: {packages} packages, a minute or two the first time ...", flush=True)
     shutil.rmtree(environment, ignore_errors=True)
     environment.mkdir(parents=True)
-    # From here on the folder is ours, also when this is interrupted and begun again.
+    # From here on the folder is ours, even if this is interrupted and started again.
     (environment / STAMP).write_text("unfinished\n")
     pip = pip_of(environment)
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]

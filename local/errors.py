@@ -1,4 +1,4 @@
-"""The one exception a person at the terminal sees, as one line."""
+"""The only exception that a person at the terminal sees, as one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One base URL for the whole hub: hands requests to the emulator's API Gateway byte for byte,
+"""One base URL for the whole hub: forwards requests to the emulator's API Gateway byte for byte,
 as a custom domain does on AWS.
 
 The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which no client of a hub expects. Path, query,
@@ -52,9 +52,9 @@ and each is read in no time by a process that is there.
 LONG_POLLS_AT_ONCE = 12
 """The same for reservations, which may wait half a minute for a message and must not keep others waiting."""
 LONG_POLLS_OF_A_PROJECT = 8
-"""How many of those may be one project's, so that another's do not wait until they have waited."""
+"""How many of those may belong to one project, so that others need not wait for them."""
 DRAIN_SECONDS = 35.0
-"""How long requests under way may take after the front door was told to stop."""
+"""How long requests under way may take after the front door is told to stop."""
 
 _UPSTREAM = web.AppKey("upstream", str)
 _ROOM = web.AppKey[Room | None]("room")
@@ -82,7 +82,7 @@ _log = logging.getLogger("pushhub.front_door")
 
 
 def target(upstream: str, raw_path: str) -> URL:
-    """Where a request goes: the upstream's address with the request's path and query exactly as they came."""
+    """The target of a request: the upstream's address with the request's exact path and query."""
     return URL(upstream + raw_path, encoded=True)
 
 
@@ -92,7 +92,7 @@ def application(upstream: str, websocket_upstream: str = "", room: Room | None =
     Args:
         upstream: The emulator's address of the API and stage, without a slash at the end.
         websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
-        room: Whether there is room on the disk; without it nobody looks.
+        room: Whether there is room on the disk; without it nothing is checked.
     """
     app = web.Application(client_max_size=0)
     app[_UPSTREAM] = upstream
@@ -110,7 +110,7 @@ def application(upstream: str, websocket_upstream: str = "", room: Room | None =
 
 
 def _admit_consumers(app: web.Application, door: WebSocketDoor) -> None:
-    """Lead handshakes of consumers to the WebSocket API; other requests to their path go where all requests go."""
+    """Send handshakes of consumers to the WebSocket API; other requests to their path are treated like all others."""
 
     async def consumer(request: web.Request) -> web.StreamResponse:
         upgrade = request.headers.get("Upgrade", "").lower() == "websocket"
@@ -134,7 +134,7 @@ async def _session(app: web.Application):  # type: ignore[no-untyped-def]  # noq
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
-    """Hand one request to the API and its answer back."""
+    """Forward one request to the API, and return its answer."""
     if (request.content_length or 0) > REQUEST_LIMIT:
         return _refusal(413, "Request Entity Too Large")
     if any(map(_NO_UTF8.search, request.headers.values())):
@@ -178,7 +178,7 @@ async def _handed_on(request: web.Request, body: bytes) -> web.StreamResponse:
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """The request's whole body, or None when it is over the limit."""
+    """The request's whole body, or None if it is over the limit."""
     chunks, size = [], 0
     async for chunk in request.content.iter_any():
         size += len(chunk)
@@ -190,7 +190,7 @@ async def _body(request: web.Request) -> bytes | None:
 
 def _refusal(status: int, message: str | bytes) -> web.Response:
     """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read;
-    or a body that is made.
+    or another given body.
     """
     body = message if isinstance(message, bytes) else json.dumps({"message": message, "msg": message}).encode()
     response = web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
@@ -218,7 +218,7 @@ def _kept(headers: CIMultiDictProxy[str], without: Iterable[str] = ()) -> CIMult
 def _request_headers(request: web.Request) -> CIMultiDict[str]:
     """The request's headers with what API Gateway adds.
 
-    The emulator tells its services by host name, so that is its own.
+    The emulator distinguishes its services by host name, so that is its own.
     """
     headers = _kept(request.headers, without=("host", "expect"))
     forwarded = [*request.headers.getall("X-Forwarded-For", []), request.remote or HOST]
@@ -230,7 +230,7 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
 
 
 def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.AppRunner:
-    """The front door ready to be opened: bodies stay compressed, and header lines may be as long as API Gateway
+    """The front door, not yet started: bodies stay compressed, and header lines may be as long as API Gateway
     allows.
     """
     return web.AppRunner(

@@ -1,5 +1,5 @@
-"""Keeps the running stack from doing its work, so that it waits to be looked at:
-its mappings and schedules rest until they are released.
+"""Stops the running stack from doing its work, so that the work can be examined:
+its event source mappings and schedules are disabled until they are released.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from local.aws import Aws
 
 WORKERS = ("Dispatch", "Push", "Poll", "Errors", "Notify")
-"""Functions whose work waits. Records go on: what happens meanwhile is accounted for."""
+"""Functions whose work waits. Records continue, so that everything is accounted for."""
 _SETTLE_S = 1.0
 
 
@@ -27,12 +27,12 @@ def hold(aws: Aws, outputs: Mapping[str, str]) -> None:
         if mapping["FunctionArn"].rpartition(":")[2] in functions:
             aws.functions().update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     _switch_schedules(aws, "ENABLED", "DISABLED")
-    # A poll that has just begun may still take something.
+    # A poll that has just begun may still receive something.
     time.sleep(_SETTLE_S)
 
 
 def release(aws: Aws) -> bool:
-    """Let everything work again; whether anything had been held."""
+    """Let everything work again; return whether anything had been held."""
     held = [mapping["UUID"] for mapping in _mappings(aws) if mapping["State"] != "Enabled"]
     for uuid in held:
         aws.functions().update_event_source_mapping(UUID=uuid, Enabled=True)

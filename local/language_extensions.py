@@ -1,10 +1,10 @@
 """Writes out the loops of a template, as CloudFormation's transform ``AWS::LanguageExtensions`` does before the SAM
 transform.
 
-Only what ``template.yaml`` needs of it: ``Fn::ForEach`` over written lists of names; in its body the name in keys, in
-``Fn::Sub`` and by ``Ref``; ``Ref`` and ``Fn::GetAtt`` of what the name makes; ``Fn::FindInMap`` by the name. Anything
-on which implementations of the transform differ is refused. ``tests/sam`` compares the outcome with those of the SAM
-CLI and the emulator.
+Only the parts that ``template.yaml`` needs: ``Fn::ForEach`` over written lists of names; in its body the name in keys,
+in ``Fn::Sub`` and by ``Ref``; ``Ref`` and ``Fn::GetAtt`` of what the name makes; ``Fn::FindInMap`` by the name.
+Anything on which implementations of the transform differ is refused. ``tests/sam`` compares the outcome with those of
+the SAM CLI and the emulator.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def expand(template: Mapping[str, Any]) -> dict[str, Any]:
     for section in _SECTIONS:
         if section in template:
             expanded[section] = _Scope(maps, {}).members(template[section])
-    # The others held what the loops were over.
+    # The others contained the values of the loops.
     needed = _looked_into([expanded[section] for section in _SECTIONS if section in expanded])
     left_over = {name: each for name, each in maps.items() if name in needed}
     if left_over:
@@ -51,7 +51,7 @@ def expand(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _looked_into(value: Any) -> set[str]:
-    """Names of the mappings that are looked into when a template is deployed."""
+    """Names of the mappings that are used when a template is deployed."""
     if isinstance(value, list):
         return set().union(*map(_looked_into, value))
     if not isinstance(value, dict):
@@ -63,7 +63,7 @@ def _looked_into(value: Any) -> set[str]:
 
 
 class _Scope:
-    """What the names of the loops around a place stand for."""
+    """The values of the names of the enclosing loops."""
 
     def __init__(self, maps: Mapping[str, Any], names: Mapping[str, str]) -> None:
         self._maps = maps

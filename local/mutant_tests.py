@@ -1,7 +1,7 @@
-"""What a test run against a mutant has more than a usual one (a plugin of pytest, loaded by :mod:`local.mutants`).
+"""Additions to a test run against a mutant (a pytest plugin, loaded by :mod:`local.mutants`).
 
-A mutant may make a loop endless: a test that takes too long of the processor ends the run, as a failure. Examples of
-Hypothesis are the same each time, and a failing one is not made smaller, which would only take time.
+A mutant may make a loop endless: a test that uses too much processor time ends the run, as a failure. Examples of
+Hypothesis are the same each time, and failing ones are not shrunk, which would only take time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mutation testing: changes the code in small ways, one at a time, and sees whether a test notices (``make mutants``).
+"""Mutation testing: makes small changes to the code, one at a time, and sees whether a test notices (``make mutants``).
 
 mutmut does the work. It knows a module by its path, so what it looks at is laid out beside the tests, as it is
 imported, in a folder of ``build/mutants`` for each choice of modules. What makes it quick: mypy's judgement comes
@@ -53,7 +53,7 @@ explicit_package_bases = true
 
 
 def prepared(place: Path, parts: list[str], tests: list[str]) -> None:
-    """Lay everything out. What an earlier run killed stays killed while its function is as it was.
+    """Lay everything out. A mutant that an earlier run killed stays killed until its function changes.
 
     Args:
         place: Where.
@@ -98,7 +98,7 @@ def _try_again_what_lived(place: Path) -> None:
 
 
 def _measure_again_what_changed(place: Path) -> None:
-    """Make mutmut forget what the tests of changed files call, so that it runs these to see."""
+    """Make mutmut forget what the tests of changed files call, so that it runs them to find out."""
     seen, measured = place / "tests.json", place / "mutants" / "mutmut-stats.json"
     files = {
         path.relative_to(place).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -119,7 +119,7 @@ def _measure_again_what_changed(place: Path) -> None:
 
 
 def score(place: Path) -> tuple[dict[str, Counter[str]], list[str]]:
-    """What a run found: how the mutants of each module fared, and the names of those that lived."""
+    """The results of a run: counts of the mutants of each module, and the names of the survivors."""
     modules: dict[str, Counter[str]] = {}
     alive: list[str] = []
     for meta in sorted((place / "mutants").rglob("*.meta")):
@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> int:
     """
     whole = " ".join(arguments) or "engine/*=tests/engine"
     parts, _, tests = whole.partition("=")
-    # A name that says which it is, and is not too long for a file system.
+    # A name that identifies it, and is not too long for a file system.
     place = WORKPLACE / f"{re.sub(r'[^a-z]+', '-', parts)[:60]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
     prepared(place, [f"pushhub/{part}" for part in parts.split(",")], tests.split(","))
     subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", CHILDREN], cwd=place, check=False)

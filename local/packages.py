@@ -32,7 +32,7 @@ class Package:
     """A built file.
 
     Attributes:
-        digest: SHA-256 hex of what it was made from.
+        digest: SHA-256 hex of its inputs.
         path: The file.
     """
 
@@ -41,12 +41,12 @@ class Package:
 
     @property
     def key(self) -> str:
-        """What it is called in a bucket."""
+        """Its name in a bucket."""
         return f"{self.digest}{self.path.suffix}"
 
 
 def build_function(source: Path, builds: Path, python: Path) -> Package:
-    """Package a function's folder as it is.
+    """Package a function's folder.
 
     Raises:
         LocalError: The folder is missing or empty, or a module does not compile.
@@ -75,7 +75,7 @@ def build_layer(source: Path, builds: Path, python: Path) -> Package:
 
 
 def forget_old(builds: Path, keep: int = 40) -> None:
-    """Remove packages that have not been used for longest, but for some of the newest."""
+    """Remove the packages that have not been used for the longest time, except for some of the newest."""
     files = sorted(builds.glob("*.zip"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files[keep:]:
         file.unlink(missing_ok=True)

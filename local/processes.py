@@ -18,7 +18,7 @@ _OLD_LOG_BYTES = 20_000_000
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, *, pause: float = 0.05) -> bool:
-    """Poll until the condition holds; whether it did within the time."""
+    """Poll until the condition is true; return whether that happened in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= deadline:
@@ -28,7 +28,7 @@ def wait_until(condition: Callable[[], bool], seconds: float, *, pause: float = 
 
 
 def _identity(pid: int) -> str | None:
-    """Something a later process of the same id would not share (its start time), or None when it is not running.
+    """Something that a later process with the same id would not share (its start time), or None if it is not running.
 
     A zombie counts as not running. Without ``/proc`` the id alone has to do.
     """
@@ -70,7 +70,7 @@ class Daemon:
     log: Path
 
     def pid(self) -> int | None:
-        """Its process id if it runs; a pid file left by a process that is gone counts for nothing."""
+        """Its process id if it runs; a pid file left behind by a dead process does not count."""
         try:
             pid, _, identity = self.pid_file.read_text().strip().partition(" ")
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class Daemon:
         return None
 
     def start(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
-        """Start it in a session of its own, so that neither Ctrl-C nor a closed terminal reaches it.
+        """Start it in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
 
         Returns:
             The process id.
@@ -120,7 +120,7 @@ class Daemon:
         return pid
 
     def stop(self, *, seconds: float, how: signal.Signals = signal.SIGTERM) -> bool:
-        """Ask it to stop, and end it with all it has started when it takes longer than ``seconds``.
+        """Ask it to stop, and kill it with all its children if it takes longer than ``seconds``.
 
         Returns:
             Whether it stopped by itself (or did not run).

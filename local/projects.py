@@ -28,7 +28,7 @@ _NAME = re.compile(r"[\w.-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client needs besides the base URL.
+    """What a client needs in addition to the base URL.
 
     Attributes:
         name: For people.
@@ -42,7 +42,7 @@ class Credentials:
 
 
 def make(aws: Aws, table: str, name: str, file: Path, *, allowed_targets: Sequence[str] = ()) -> Credentials:
-    """Make a project with one token in the stack and remember it.
+    """Create a project with one token in the stack, and remember it.
 
     Args:
         aws: Clients of the emulator.
@@ -70,7 +70,7 @@ def _store(aws: Aws, table: str) -> DynamoDBConfigStore:
 
 
 def restore(aws: Aws, table: str, file: Path) -> None:
-    """Make the remembered projects again that the stack has lost, as after a power cut."""
+    """Create remembered projects again if the stack has lost them, for example in a power cut."""
     store, now = _store(aws, table), SystemClock().now()
     for each in remembered(file):
         if store.project(each.project_id) is None:
@@ -82,7 +82,7 @@ def remembered(file: Path) -> list[Credentials]:
     """All projects made here, oldest first.
 
     Raises:
-        LocalError: The file cannot be read as what was written there.
+        LocalError: The file's content is damaged.
     """
     try:
         text = file.read_text()
@@ -109,7 +109,7 @@ def find(name: str, file: Path) -> Credentials | None:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file only its owner may read, whole or not at all."""
+    """Write a file that only its owner may read, completely or not at all."""
     unfinished = file.with_name(file.name + ".unfinished")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

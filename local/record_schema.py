@@ -1,4 +1,4 @@
-"""``make record-schema``: writes what is derived from the delivery record's fields into the files that have to spell
+"""``make record-schema``: writes what is derived from the delivery record's fields into the files that have to list
 them out.
 
 The table of fields in ``docs/records.md`` and the columns of Athena's table in ``template.yaml``. A test holds both to
@@ -27,10 +27,10 @@ _IN_JSON: Final = {
 """What a column of a SQL type is in a line of JSON."""
 
 _KEPT_BESIDES: Final = {"source": "string"}
-"""What curated records have besides: the object that each came from."""
+"""The additional column of curated records: the object that each came from."""
 
 _WIDTH: Final = 105
-"""Characters of a line of the template's columns, without what stands before them."""
+"""Characters in a line of the template's columns, without the indentation."""
 
 
 def table_of_fields() -> str:

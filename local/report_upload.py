@@ -105,7 +105,7 @@ def upload(stack: str, cloudformation: CloudFormationClient, s3: S3Client, files
         The bucket.
 
     Raises:
-        LocalError: The stack is none of this hub.
+        LocalError: The stack is not a stack of this hub.
         ClientError: AWS refuses a call.
     """
     (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]

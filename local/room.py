@@ -1,4 +1,4 @@
-"""Whether there is room on the disk for what the hub would accept now, and how it says that there is not.
+"""Whether the disk has room for what the hub would accept now, and the refusal if it has not.
 
 On AWS storage has no end. Here the state must fit on the disk a second time before it can be saved, so what would add
 to it is refused while that is not sure: an accepted message is kept.
@@ -15,19 +15,19 @@ from pathlib import Path
 from local import snapshots
 
 FLOOR_BYTES = 64_000_000
-"""Free space that is always left: for logs, and for what grows while a snapshot is written."""
+"""Free space that is always left for logs, and for what grows while a snapshot is written."""
 LOOK_AGAIN_S = 1.0
-"""How long an answer about the disk is good for."""
+"""How long an answer about the disk is valid."""
 STATUS = 507
 """Insufficient Storage. IronMQ's clients would ask again and again after a 503."""
 _MESSAGE = "Insufficient storage: the disk of this machine is nearly full"
 _READS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 _FREES = ("/reservations", "/release", "/touch", "/unsubscribe")
-"""Ends of the paths of requests that take messages out, or nearly so, though they are POSTs."""
+"""Path endings of requests that remove messages, or nearly so, although they are POSTs."""
 
 
 class Room:
-    """Looks at the disk now and then.
+    """Checks the disk at intervals.
 
     Args:
         state: Folder of the stack's state.
@@ -49,7 +49,7 @@ class Room:
         self._left = True
 
     def left(self) -> bool:
-        """Whether there is room for more than there is."""
+        """Whether there is room for more."""
         now = self._now()
         if now - self._looked_at >= LOOK_AGAIN_S:
             self._looked_at = now
@@ -71,7 +71,7 @@ def adds(method: str, path: str) -> bool:
 
 
 def refusal_body(path: str) -> bytes:
-    """The body of a refusal, in the shape that clients of the path's protocol read."""
+    """The body of a refusal, in the format that clients of the path's protocol read."""
     if path.startswith("/3/"):
         body = {"msg": _MESSAGE}
     elif path.startswith("/notification2/"):

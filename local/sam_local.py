@@ -34,7 +34,7 @@ Resources = dict[str, dict[str, Any]]
 BUILT = REPOSITORY / ".aws-sam" / "build"
 PREPARED = REPOSITORY / ".aws-sam" / "local"
 BRIDGE = "172.17.0.1"
-"""This machine, as a container on Docker's default network sees it."""
+"""This machine's address on Docker's default network, as seen from a container."""
 ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "AMD64": "x86_64"}
 NEWEST_RUNTIME = 13
 """Of the runtimes ``python3.N`` that the template offers."""
@@ -48,7 +48,7 @@ ROUTES = {
 }
 """What ``sam local start-api`` serves: the HTTP API.
 
-It knows no WebSocket APIs and ends with an error when it meets one.
+It does not support WebSocket APIs, and fails when it finds one.
 """
 _BLOCK_BYTES = 65_536
 _QUEUES = ("Push", "Route", "Retry", "Slow", "Errors", "Poll", "Notify")
@@ -57,7 +57,7 @@ _QUEUES = ("Push", "Route", "Retry", "Slow", "Errors", "Poll", "Notify")
 def invocation_template(
     built: Resources, settings: dict[str, dict[str, str]], *, endpoint_url: str, emulator_url: str
 ) -> dict[str, Any]:
-    """A SAM template with the functions and the layer only, every setting a plain value.
+    """A SAM template with only the functions and the layer, and every setting as a plain value.
 
     Args:
         built: Resources of the template that ``sam build`` wrote.
@@ -95,7 +95,7 @@ def invocation_template(
 
 
 def runtime() -> str:
-    """The runtime that ``sam build`` can build for here: that of this Python, if AWS has it."""
+    """The runtime for which ``sam build`` can build here: that of this Python, if AWS has it."""
     return f"python3.{min(sys.version_info.minor, NEWEST_RUNTIME)}"
 
 
@@ -103,7 +103,7 @@ def write_template(description: Description, *, endpoint_url: str) -> None:
     """Write the template.
 
     Raises:
-        LocalError: There is no build, or it has other functions than the stack.
+        LocalError: There is no build, or its functions differ from the stack's.
     """
     built = template.load(BUILT / "template.yaml")["Resources"]
     functions = [name for name, each in built.items() if each["Type"] == "AWS::Serverless::Function"]
@@ -114,7 +114,7 @@ def write_template(description: Description, *, endpoint_url: str) -> None:
 
 
 def write_events(work: Seeded) -> list[str]:
-    """Write the events, and what :func:`look` needs to know; a command for each event."""
+    """Write the events and what :func:`look` needs to know; return a command for each event."""
     events = PREPARED / "events"
     events.mkdir(parents=True, exist_ok=True)
     for old in events.glob("*.json"):
@@ -143,7 +143,7 @@ def _settings(description: Description, functions: Iterable[str]) -> dict[str, d
 
 
 class Connection:
-    """Hands what a container sends on to the emulator, and back.
+    """Forwards between containers and the emulator.
 
     Args:
         host: The emulator.
@@ -156,7 +156,7 @@ class Connection:
         self._serving: set[asyncio.Task[Any] | None] = set()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until both sides have said everything, or the program ends."""
+        """Serve one connection until both sides have finished, or the program ends."""
         # Once a container has gone nothing else holds what still waits for the emulator.
         task = asyncio.current_task()
         self._serving.add(task)
@@ -168,7 +168,7 @@ class Connection:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         copies: list[asyncio.Task[None]] = []
         writers = [writer]
-        # Whoever serves connections for us tells of each that is cancelled, as if it were a fault.
+        # The server would report each cancelled connection as if it were a fault.
         with contextlib.suppress(OSError, asyncio.CancelledError):
             far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
             writers.append(far_writer)
@@ -185,7 +185,7 @@ class Connection:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Hand on what one side says until it has said everything."""
+    """Forward one side's data until it has finished."""
     with contextlib.suppress(OSError):
         while block := await reader.read(_BLOCK_BYTES):
             writer.write(block)
@@ -197,7 +197,7 @@ async def prepare(place: Place, address: str, say: Callable[[str], None], stoppe
     """Seed, write template and events, show the commands, and forward until ``stopped``.
 
     Raises:
-        LocalError: The stack does not run, there is no build, or the address is none of this machine.
+        LocalError: The stack does not run, there is no build, or the address does not belong to this machine.
     """
     description = stack.describe(place)
     write_template(description, endpoint_url=f"http://{address}:{place.aws_port}")
@@ -219,7 +219,7 @@ async def prepare(place: Place, address: str, say: Callable[[str], None], stoppe
 
 
 async def look(place: Place, say: Callable[[str], None]) -> None:
-    """Tell what has become of what was seeded.
+    """Show what has happened to the prepared work.
 
     Raises:
         LocalError: Nothing was seeded, or the stack does not run.
@@ -243,7 +243,7 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
 
 
 def _waiting(aws: Aws, description: Description, project_id: str) -> Iterator[str]:
-    """What lies in the work queues, and the newest delivery records."""
+    """The contents of the work queues, and the newest delivery records."""
     client = aws.sqs()
     sizes = []
     for name in _QUEUES:

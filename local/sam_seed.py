@@ -43,7 +43,7 @@ TOPIC = "machines"
 SECONDS = 90.0
 """How long the seeding may take."""
 _HELD_S = 43_000
-"""How long work that an event names stays out of the stack's own sight."""
+"""How long work that an event names stays hidden from the stack."""
 
 
 @dataclass(kw_only=True)
@@ -62,7 +62,7 @@ class Seeded:
 
 
 class _Stream:
-    """Changes of one project in a table, as a mapping hands them to a function."""
+    """Changes of one project in a table, as an event source mapping passes them to a function."""
 
     def __init__(self, aws: Aws, table: str, project_id: str) -> None:
         self._client = aws.dynamodb_streams()
@@ -84,7 +84,7 @@ class _Stream:
 
 
 def _plain(value: Any) -> Any:
-    """A value of the SDK as it stands in an event."""
+    """A value of the SDK as it appears in an event."""
     match value:
         case dict():
             return {key: _plain(each) for key, each in value.items()}
@@ -99,12 +99,12 @@ def _plain(value: Any) -> Any:
 
 
 class _Worker:
-    """Does by hand what the held mappings would do.
+    """Does what the disabled event source mappings would do.
 
     Args:
         aws: Clients of the stack.
         description: The stack.
-        project_id: Whose work it does; that of others stays where it is.
+        project_id: The project whose work it does; that of others stays where it is.
     """
 
     def __init__(self, aws: Aws, description: Description, project_id: str) -> None:
@@ -121,7 +121,7 @@ class _Worker:
         return next(each for each in self._new_messages() if _message_id(each) == message_id)
 
     def dispatch(self, leave: set[str]) -> None:
-        """Queue what was posted, but for some messages."""
+        """Queue what was posted, except for some messages."""
         for record in self._new_messages():
             message_id = _message_id(record)
             if message_id not in leave | self._dispatched:
@@ -130,7 +130,7 @@ class _Worker:
                 self._dispatched.add(message_id)
 
     def push(self, leave: set[str]) -> None:
-        """Route and make the first attempts that wait, but for some messages."""
+        """Route, and make the first attempts that wait, except for some messages."""
         for queue in ("Route", "Push"):
             due = [each for each in self.waiting(queue) if not _names(each, leave)]
             if due:
@@ -138,14 +138,14 @@ class _Worker:
                 self.give_up(queue, due)
 
     def hand_to_slow_lane(self, message_ids: set[str]) -> None:
-        """Do with first attempts that wait what push does with those of slow subscribers."""
+        """Treat waiting first attempts as push treats those of slow subscribers."""
         due = [each for each in self.waiting("Push") if _names(each, message_ids)]
         for record in due:
             self._aws.sqs().send_message(QueueUrl=self._outputs["SlowQueueUrl"], MessageBody=record["body"])
         self.give_up("Push", due)
 
     def waiting(self, queue: str) -> list[dict[str, Any]]:
-        """What waits in a queue, as records of an event. It stays there, but nobody else sees it."""
+        """What waits in a queue, as records of an event. It stays there, hidden from others."""
         client, url = self._aws.sqs(), self._outputs[f"{queue}QueueUrl"]
         taken = self._taken.setdefault(queue, [])
         while True:
@@ -161,17 +161,17 @@ class _Worker:
                     taken.append(_sqs_record(message, url))
 
     def give_up(self, queue: str, records: Sequence[dict[str, Any]]) -> None:
-        """Take out of a queue what was worked on."""
+        """Delete from a queue what has been processed."""
         client, url = self._aws.sqs(), self._outputs[f"{queue}QueueUrl"]
         for record in records:
             client.delete_message(QueueUrl=url, ReceiptHandle=record["receiptHandle"])
             self._taken[queue].remove(record)
 
     def show_again(self) -> None:
-        """Let the stack see what waits."""
+        """Make the waiting work visible to the stack."""
         client = self._aws.sqs()
         for url, receipt in self._receipts:
-            # What was worked on meanwhile is gone.
+            # Work that has been done in the meantime is gone.
             with contextlib.suppress(client.exceptions.ClientError):
                 client.change_message_visibility(QueueUrl=url, ReceiptHandle=receipt, VisibilityTimeout=0)
 
@@ -217,7 +217,7 @@ def _sqs_record(message: Any, url: str) -> dict[str, Any]:
 async def seeded(
     place: Place, description: Description, address: str, say: Callable[[str], None]
 ) -> AsyncIterator[Seeded]:
-    """Seed the stack, and keep it from working on that (and on anything else) until the end.
+    """Prepare work, and keep the stack from doing it (or anything else) until the end.
 
     Args:
         place: The stack's files.
@@ -383,7 +383,7 @@ async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:
 
 
 def _application(own: Description) -> str:
-    """Make an application of webhooks, or find it; its id."""
+    """Create or find a webhooks application; return its id."""
     answer = requests.post(
         f"{own.base_url}/api/v1/app?get_if_exists=true",
         json={"name": "Shop", "uid": "shop"},

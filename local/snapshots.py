@@ -1,4 +1,4 @@
-"""Snapshots of the emulator's state on disk: each is whole, or it does not count.
+"""Snapshots of the emulator's state on disk: each is complete, or it does not count.
 
 A snapshot is a folder of files with a manifest that holds the size and the SHA-256 of each. It is written under a name
 that counts for nothing, brought to the disk, and only then renamed; the one before it stays until the next. So neither
@@ -78,7 +78,7 @@ def save(
 
 
 def newest(root: Path) -> Snapshot | None:
-    """The newest snapshot that is as it was written; None when there is none. It reads every byte."""
+    """The newest undamaged snapshot, or None. It reads every byte."""
     return next((each for each in _known(root) if _is_whole(each.folder)), None)
 
 
@@ -94,7 +94,7 @@ def forget_old(root: Path, keep: int = KEPT) -> None:
 
 
 def begin(root: Path, snapshot: Snapshot | None) -> None:
-    """Remember that the emulator runs from here on, so that an end without a final snapshot is noticed.
+    """Note that the emulator runs from now on, so that an end without a final snapshot is noticed.
 
     Raises:
         OSError: That could not be written.
@@ -104,7 +104,7 @@ def begin(root: Path, snapshot: Snapshot | None) -> None:
 
 
 def ended_in_order(root: Path) -> bool:
-    """Whether the emulator, when it ran last, saved everything before it ended (or never ran)."""
+    """Whether the emulator saved everything before it last ended (or never ran)."""
     try:
         began = (root / _BEGAN).read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The local stack as one thing: brought up, described, taken down. Every step is safe to repeat."""
+"""The local stack as a whole: started, described, stopped. Every step is safe to repeat."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Description:
         token: Its token.
         aws_endpoint_url: What AWS SDKs use.
         region: For AWS SDKs.
-        outputs: What the deployed template tells: names of tables, buckets, functions; URLs of queues.
+        outputs: The outputs of the deployed template: names of tables, buckets, functions; URLs of queues.
     """
 
     base_url: str
@@ -85,7 +85,7 @@ def up(place: Place, say: Say) -> Description:
 
 
 def _complete(place: Place, door: Daemon, say: Say) -> Description:
-    """Bring up what stands on the emulator."""
+    """Start what runs on top of the emulator."""
     clients = Aws(place.aws_endpoint_url)
     if hold.release(clients):
         say("work that was held for sam local goes on")
@@ -121,8 +121,8 @@ def down(place: Place, say: Say) -> bool:
         Whether anything ran.
 
     Raises:
-        LocalError: Not all of its state is kept. Where that can still be helped, the emulator runs on and the text says
-            how.
+        LocalError: Not all of its state could be saved. If that can still be mended, the emulator keeps running and the
+            text says how.
     """
     if not place.home.exists():
         return False
@@ -149,7 +149,7 @@ def _close(place: Place) -> None:
 
 
 def abandon(place: Place) -> None:
-    """End the stack at once, without its state; its logs stay."""
+    """Kill the stack at once, without saving its state; its logs stay."""
     if place.home.exists():
         with _only_one(place):
             place.description.unlink(missing_ok=True)
@@ -164,7 +164,7 @@ def clean(place: Place) -> None:
 
 
 def kill_function_workers(place: Place, function: str) -> int:
-    """End a function's processes as a crash would, in the middle of what they do.
+    """Kill a function's processes as a crash would, in the middle of their work.
 
     Args:
         place: The stack.
@@ -207,7 +207,7 @@ def describe(place: Place) -> Description:
 
 
 def problems(place: Place) -> list[str]:
-    """What is wrong with the stack, each with what to do about it: it is looked at, not read about.
+    """What is wrong with the stack, and what to do about each problem; everything is really tried.
 
     Raises:
         LocalError: It does not run.
@@ -237,7 +237,7 @@ def problems(place: Place) -> list[str]:
 
 
 def _probe(place: Place, description: Description) -> str:
-    """What is wrong with the answer to a request that goes through the whole of the hub; empty when nothing is."""
+    """What is wrong with the answer to a request that goes through the whole hub; empty if nothing is."""
     path = f"/3/projects/{description.project_id}/queues?per_page=1"
     connection = http.client.HTTPConnection(HOST, place.port, timeout=_PROBE_SECONDS)
     with contextlib.closing(connection):
@@ -258,13 +258,13 @@ def _check_same_ports(place: Place) -> None:
     """A running stack cannot move to other ports.
 
     Raises:
-        LocalError: It runs on others.
+        LocalError: It runs on other ports.
     """
     if place.description.exists() and (emulator.daemon(place).pid() or front_door(place).pid()):
         try:
             runs = describe(place)
         except LocalError:
-            # Damaged; it is written anew.
+            # Damaged; it is written again.
             return
         if (runs.base_url, runs.aws_endpoint_url) != (place.base_url, place.aws_endpoint_url):
             raise LocalError(

@@ -1,6 +1,6 @@
-"""The SAM template as the emulator can take it: transformed, with packages in its S3.
+"""The SAM template in a form that the emulator accepts: transformed, with packages in its S3.
 
-Nothing is left out: a resource of a type that the emulator does not know fails the deployment.
+Nothing is left out: a resource of a type that the emulator does not support fails the deployment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def load(path: Path) -> dict[str, Any]:
     """Read a SAM template, with its loops written out.
 
     Raises:
-        LocalError: It is missing, no YAML, or has a loop that is none.
+        LocalError: It is missing, is not YAML, or has an invalid loop.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """As :func:`load`, from text; messages call it by the name."""
+    """Like :func:`load`, from text; messages use the given name."""
     try:
         parsed = yaml_parse(text)
     except (ValueError, YAMLError) as error:
@@ -66,12 +66,12 @@ def code_folders(template: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def code_paths(template: Mapping[str, Any]) -> dict[str, str]:
-    """As :func:`code_folders`, the folders only."""
+    """Like :func:`code_folders`, but only the folders."""
     return {name: folder for name, (_, folder) in code_folders(template).items()}
 
 
 def point(template: Mapping[str, Any], name: str, place: Any) -> None:
-    """Say where the code of a function or layer is."""
+    """Set the place of the code of a function or layer."""
     resource = template["Resources"][name]
     resource["Properties"][_CODE[resource["Type"]]] = place
 

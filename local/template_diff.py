@@ -23,7 +23,7 @@ _SECTIONS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """What is different, one text for each parameter, condition, resource ...
+    """The differences, one text for each parameter, condition, resource ...
 
     Args:
         before: A template as :func:`as_deployed` gave it.
@@ -42,7 +42,7 @@ def as_deployed(text: str, name: str) -> dict[str, Any]:
     """A template as CloudFormation gets it.
 
     Raises:
-        LocalError: It is not deployable.
+        LocalError: It cannot be deployed.
     """
     source = template.parse(text, name)
     return template.transform(source, dict.fromkeys(template.code_folders(source), ("bucket", "package")))

@@ -17,7 +17,7 @@ Check = Callable[[Aws, str], bool]
 
 
 def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a stack should hold and does not.
+    """What a stack should contain but does not.
 
     Args:
         aws: Clients of the emulator.

@@ -1,4 +1,4 @@
-"""The front door's half for consumers of notifications: their WebSocket path, led to the emulator's WebSocket API.
+"""The front door's part for consumers of notifications: connects their path with the emulator's WebSocket API.
 
 On AWS API Gateway does all of this by itself (behind CloudFront, see ``docs/notifications.md``). Here it makes up for
 what the emulator does otherwise:
@@ -37,7 +37,7 @@ FRAME_LIMIT = 131_072
 """Bytes of a message; API Gateway's own limit."""
 
 HOLD_BACK_S = 8.0
-"""How long a handshake may be held back until the emulator has noticed that the connection before has ended."""
+"""How long a handshake may be held back until the emulator has noticed that the previous connection has ended."""
 
 IDLE_S = 300.0
 """A connection without traffic, pings included, is closed after this time."""
@@ -62,7 +62,7 @@ _log = logging.getLogger("pushhub.front_door")
 
 
 class WebSocketDoor:
-    """Leads consumers to the WebSocket API.
+    """Connects consumers with the WebSocket API.
 
     Args:
         websocket_url: The emulator's address of the WebSocket API and stage, ``ws://...``.
@@ -89,7 +89,7 @@ class WebSocketDoor:
         await self._session.close()
 
     async def leave(self, _: web.Application) -> None:
-        """Tell the consumers that the front door goes away; handshakes that still wait are refused."""
+        """Tell the consumers that the front door stops; handshakes that still wait are refused."""
         self._leaving = True
         for each in list(self._open):
             await each.close(code=WSCloseCode.GOING_AWAY)
@@ -148,7 +148,7 @@ class WebSocketDoor:
         return _going()
 
     async def _reason(self, query: str) -> web.Response:
-        """What the hub says about such a handshake."""
+        """The hub's answer to such a handshake."""
         url = URL(f"{self._http_url}/notification2/consumer/?{query}", encoded=True)
         if len(url.query.getall("token", [])) > 1:
             # The handshake is refused for that, where HTTP would take the first.
@@ -184,11 +184,11 @@ class _Traffic:
         self._last = time.monotonic()
 
     def seen(self) -> None:
-        """It is used now."""
+        """Note that it is used now."""
         self._last = time.monotonic()
 
     async def ceased(self, idle_s: float) -> None:
-        """Returns when it has not been used for so long."""
+        """Return once it has not been used for the given time."""
         while (left := self._last + idle_s - time.monotonic()) > 0:
             await asyncio.sleep(left)
 
@@ -206,7 +206,7 @@ async def _inwards(
                 await acks.flush()
                 await upstream.send_str(message.data)
             elif message.type is WSMsgType.BINARY:
-                # As API Gateway does; the emulator would take it for text, and for an acknowledgement.
+                # As API Gateway does; the emulator would treat it as text, and as an acknowledgement.
                 await acks.flush()
                 await client.close(code=WSCloseCode.UNSUPPORTED_DATA)
             elif message.type is WSMsgType.PING:
@@ -248,7 +248,7 @@ class _Acks:
         self._flushing: asyncio.Task[None] | None = None
 
     async def add(self, ack_id: str) -> None:
-        """Take one; it is sent with others when it is this connection's turn, or once a frame is full."""
+        """Add one; it is sent with others when it is this connection's turn, or once a frame is full."""
         self._gathered.append(ack_id)
         if len(self._gathered) * (len(ack_id) + 1) > FRAME_LIMIT - len(ack_id):
             await self.flush()
@@ -284,7 +284,7 @@ async def _outwards(
 
 
 def _code(upstream_code: int | None) -> int:
-    """The close code for the client: the emulator's, but for those that may not be sent."""
+    """The close code for the client: the emulator's, except for those that must not be sent."""
     normal = upstream_code in (None, 1000, 1005, 1006)
     return WSCloseCode.OK if normal or upstream_code is None else upstream_code
 

@@ -92,7 +92,7 @@ def _post_lines(
             except Refused as error:
                 raise click.ClickException(f"{error.message}; posted {posted}, continue with --skip {done}") from error
             except Unreachable as error:
-                perhaps = f"posted {posted}, and perhaps {len(lines)} more; go on with --skip {done}"
+                perhaps = f"posted {posted}, and perhaps {len(lines)} more; continue with --skip {done}"
                 raise Unreachable(f"{error.message}; {perhaps}") from error
             posted += len(lines)
             done = lines[-1][0]

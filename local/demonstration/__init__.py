@@ -1,1 +1,1 @@
-"""The main job on real input: one push queue, four subscribers of different manners, every claim checked."""
+"""The main job on real input: one push queue, four subscribers that behave differently, every claim checked."""

@@ -13,14 +13,14 @@ import aiohttp
 from local.errors import LocalError
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Waits before each further try."""
+"""The waits before each further try."""
 _FULL_DISK = 507
 
 T = TypeVar("T")
 
 
 class Failed(LocalError):
-    """The hub failed, which may pass."""
+    """The hub failed; trying again may help."""
 
 
 def check(status: int, what: str, text: str) -> None:
@@ -48,13 +48,13 @@ async def again(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     repeated: Callable[[], None] = lambda: None,
 ) -> T:
-    """Do something until the hub does not fail.
+    """Repeat an attempt until the hub does not fail.
 
     Args:
         what: The request, for messages.
         attempt: Makes it; raises :class:`Failed`, or the client's errors.
         sleep: Waits so many seconds.
-        repeated: Called before each further try: what the failed one asked for may have happened all the same.
+        repeated: Called before each further try: the failed try may have had its effect all the same.
 
     Raises:
         LocalError: The hub refused it, or failed every time.

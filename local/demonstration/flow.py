@@ -30,7 +30,7 @@ WARM_REQUESTS = 6
 acknowledgements of the first messages would come too late for that.
 """
 SECONDS = 180.0
-"""The whole demonstration is given up after this time."""
+"""The demonstration fails after this time."""
 _BATCH_BYTES = 500_000
 _BATCH = 20
 
@@ -58,7 +58,7 @@ class Demonstration:
 
     @property
     def error_queue(self) -> str:
-        """Where exhausted deliveries end."""
+        """Where exhausted deliveries go."""
         return f"{self.queue}-errors"
 
     async def prepare(self) -> None:
@@ -73,7 +73,7 @@ class Demonstration:
         await self.hub.put_queue(self.queue, {"type": "multicast", "push": push})
 
     async def post(self) -> None:
-        """Post every message, some at a time."""
+        """Post every message, in batches."""
         batch: list[str] = []
         for body in [*self.bodies, None]:
             size = sum(len(each.encode()) for each in batch)
@@ -107,13 +107,13 @@ class Demonstration:
             await asyncio.sleep(0.5)
 
     def twice(self) -> set[str]:
-        """Messages that were stored although the answer to their post was a failure, so that they were posted again."""
+        """Messages that were stored although their post seemed to fail, so that they were posted again."""
         if not self.hub.repeated or len(self.posted) < len(self.bodies):
             return set()
         return {each for sink in self.sinks for each in sink.accepted} - self.posted.keys()
 
     async def errors(self) -> list[dict[str, Any]]:
-        """What lies in the error queue. It is only looked at: everything is given back."""
+        """The contents of the error queue. It is only read: everything is released again."""
         found = []
         while batch := await self.hub.reserve(self.error_queue, 100, 60):
             found += batch
@@ -122,7 +122,7 @@ class Demonstration:
         return [json.loads(message["body"]) for message in found]
 
     async def tries(self) -> dict[str, int]:
-        """How often each subscriber was tried, as the hub's push statuses say."""
+        """How often each subscriber was tried, according to the hub's push statuses."""
         sums = dict.fromkeys([each.name for each in [*self.sinks, self.dead]], 0)
         gate = asyncio.Semaphore(4)
 
@@ -158,7 +158,7 @@ class Progress:
             self._stream.flush()
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self._live:
             self._stream.write("\n")
 
@@ -167,7 +167,7 @@ def load(path: Path = MESSAGES) -> list[str]:
     """Bodies of the messages to post.
 
     Raises:
-        LocalError: The file is missing or a line is not of its form.
+        LocalError: The file is missing, or a line has the wrong form.
     """
     try:
         return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").strip("\n").split("\n")]
@@ -176,10 +176,10 @@ def load(path: Path = MESSAGES) -> list[str]:
 
 
 def check(show: Demonstration, errors: list[dict[str, Any]], tries: dict[str, int]) -> list[str]:
-    """What is not as it should be; empty when every claim of the table holds.
+    """What is wrong; empty when every claim of the table is true.
 
-    Every message has to be with every subscriber, or in the error queue with that subscriber's name, and unchanged in
-    both. A machine that is too slow to acknowledge in time may find more in the error queue than what nobody took.
+    Every message must be at every subscriber, or in the error queue with that subscriber's name, and unchanged in
+    both. If the machine is too slow to acknowledge in time, the error queue may also hold messages that were accepted.
     """
     problems = []
     twice = show.twice()
@@ -221,7 +221,7 @@ async def run(stack: Description, say: Say, *, messages: Path = MESSAGES, stream
         stream: For the progress line.
 
     Raises:
-        LocalError: Something did not happen, not in time, or not as it should.
+        LocalError: Something did not happen, was late, or was wrong.
     """
     bodies = load(messages)
     async with Hub(stack.base_url, stack.project_id, stack.token) as hub:

@@ -22,7 +22,7 @@ class Hub:
         token: Its token.
 
     Attributes:
-        repeated: How often a request was made again because the hub had failed. What it asked for may have happened
+        repeated: How often a request was repeated because the hub had failed. Its effect may have happened
             twice.
     """
 
@@ -56,7 +56,7 @@ class Hub:
         await self._call("PUT", f"/{quote(name, safe='')}", {"queue": settings})
 
     async def total_messages(self, name: str) -> int:
-        """How many messages were ever posted to a queue; 0 for one that does not exist."""
+        """How many messages were ever posted to a queue; 0 if it does not exist."""
         answer = await self._call("GET", f"/{quote(name, safe='')}", missing={"queue": {"total_messages": 0}})
         return int(answer["queue"]["total_messages"])
 
@@ -72,13 +72,13 @@ class Hub:
         return {status["subscriber_name"]: status for status in answer["subscribers"]}
 
     async def reserve(self, name: str, count: int, timeout: int) -> list[dict[str, Any]]:
-        """Reserve messages of a pull queue for some seconds; none when it does not exist."""
+        """Reserve messages of a pull queue for some seconds; none if it does not exist."""
         wanted = {"n": count, "timeout": timeout}
         answer = await self._call("POST", f"/{quote(name, safe='')}/reservations", wanted, missing={"messages": []})
         return list(answer["messages"])
 
     async def release(self, name: str, message_id: str, reservation_id: str) -> None:
-        """Give a reserved message back."""
+        """Release a reserved message."""
         path = f"/{quote(name, safe='')}/messages/{message_id}/release"
         await self._call("POST", path, {"reservation_id": reservation_id})
 

@@ -24,7 +24,7 @@ TOPIC = "demo"
 PUBLISHED_BEFORE, PUBLISHED_MEANWHILE = 12, 8
 ACKNOWLEDGED = 7
 SECONDS = 60.0
-"""The whole flow is given up after this time."""
+"""The flow fails after this time."""
 STATUS_OF_A_DUPLICATE = 409
 
 Say = Callable[[str], None]
@@ -39,7 +39,7 @@ class Tenant:
         stack: The running stack.
         session: Its connections.
         name: Of the subscriber: a new one for each demonstration.
-        repeated: Numbers that were published again because the hub had failed, and may be there twice.
+        repeated: Numbers that were published again because the hub had failed, and may exist twice.
     """
 
     stack: Description
@@ -66,14 +66,14 @@ class Tenant:
         return await again(f"POST {path.partition('?')[0]}", attempt, repeated=repeated)
 
     async def publish(self, numbers: range) -> None:
-        """Publish events, each in a request of its own."""
+        """Publish events, each in a separate request."""
         for number in numbers:
             data = {"type": "demo_Step", "number": number}
             event = {"api": "events", "source": "machine-1", "data": data}
             await self.post("/notifications", event, repeated=partial(self.repeated.add, number))
 
     async def publish_to(self, topic: str, number: int) -> None:
-        """Publish one event, which every subscription of the tenant is for."""
+        """Publish one event, which matches every subscription of the tenant."""
         event = {"api": "events", "source": "machine-1", "data": {"type": f"{topic}_Step", "number": number}}
         await self.post("/notifications", event)
 
@@ -88,14 +88,14 @@ class Tenant:
 
 
 async def run(stack: Description, say: Say) -> None:
-    """Show a consumer that is cut off, and check what it gets when it is back.
+    """Show a consumer whose connection is cut, and check what it gets when it is back.
 
     Args:
         stack: The running stack.
         say: For lines of text.
 
     Raises:
-        LocalError: Something did not happen, not in time, or not as it should.
+        LocalError: Something did not happen, was late, or was wrong.
     """
     headers = {"Authorization": aiohttp.encode_basic_auth(f"{stack.project_id}/demo", stack.token)}
     async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=40)) as session:

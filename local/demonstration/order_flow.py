@@ -1,5 +1,5 @@
 """An order through the hub protocol: a store pushes ``order:new`` to two endpoints,
-one that answers at once and one that takes it for later.
+one that answers at once and one that answers later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ORDER = {
 }
 POLL_DELAY_S = 2
 SECONDS = 120.0
-"""The whole flow is given up after this time."""
+"""The flow fails after this time."""
 ENDPOINT_KEY = "demonstration-endpoint-key-0123456789"
 
 Say = Callable[[str], None]
@@ -53,7 +53,7 @@ class Endpoints:
     say: Say = lambda _: None
 
     async def describe(self, request: web.Request) -> web.Response:
-        """``endpoint.json`` of either."""
+        """``endpoint.json`` of either endpoint."""
         name, messages = {
             "mailer": ("order_confirmation", ["order:new"]),
             "warehouse": ("ship", ["order:new"]),
@@ -62,20 +62,20 @@ class Endpoints:
         return web.json_response({"name": request.match_info["name"], "services": [service]})
 
     async def confirm(self, request: web.Request) -> web.Response:
-        """The mailer: done at once, and a child message."""
+        """The mailer's answer: done at once, with a child message."""
         message = await self._taken(request, "mailer: POST order_confirmation")
         child = {"message": "email:sent", "payload": {"to": message["payload"]["order"]["email"]}}
         note = {"level": "info", "subject": "Confirmation sent", "description": "1 email"}
         return self._json({"message_id": message["message_id"], "messages": [child], "notifications": [note]})
 
     async def ship(self, request: web.Request) -> web.Response:
-        """The warehouse: later."""
+        """The warehouse's answer: later."""
         message = await self._taken(request, "warehouse: POST ship")
         status = f"/warehouse/status/{message['payload']['order']['number']}"
         return self._json({"message_id": message["message_id"], "delay": POLL_DELAY_S, "update_url": status})
 
     async def status(self, request: web.Request) -> web.Response:
-        """The warehouse, polled: not yet the first time, done the second."""
+        """The warehouse's answer to a poll: not yet the first time, done the second."""
         message = await self._taken(request, "warehouse: poll")
         if self.asked["warehouse: poll", message["message_id"]] < 2:
             later = {"delay": POLL_DELAY_S, "update_url": request.path}
@@ -152,7 +152,7 @@ class Store:
         return await again(f"{method} {path}", attempt)
 
     async def register(self, name: str, url: str) -> dict[str, Any]:
-        """Register an endpoint, or move one of an earlier demonstration to where it listens now."""
+        """Register an endpoint, or update the URL of one from an earlier demonstration."""
         fields = {"name": name, "url": url, "category": "demonstration", "token": ENDPOINT_KEY}
         known = {each["name"]: each["id"] for each in await self.call("GET", "/integrations")}
         path = f"/integrations/{known[name]}" if name in known else "/integrations"
@@ -160,20 +160,20 @@ class Store:
         return registered
 
     async def copies(self, message_id: str) -> list[dict[str, Any]]:
-        """The accepted copies of an incoming message, with everything about them."""
+        """The accepted copies of an incoming message, with all details."""
         children = (await self.call("GET", f"/messages/{message_id}"))["children"]
         return [await self.call("GET", f"/messages/{each['id']}") for each in children]
 
 
 async def run(stack: Description, say: Say) -> None:
-    """Show an order's way through the hub protocol and check it.
+    """Show an order's path through the hub protocol and check it.
 
     Args:
         stack: The running stack.
         say: For lines of text.
 
     Raises:
-        LocalError: Something did not happen, not in time, or not as it should.
+        LocalError: Something did not happen, was late, or was wrong.
     """
     async with Store(stack) as store, Endpoints().serve() as endpoints:
         for name in ("mailer", "warehouse"):

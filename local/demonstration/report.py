@@ -21,7 +21,7 @@ _HEADINGS = Row("subscriber", "what it does", "received", "tries", "in the error
 
 
 def table(rows: list[Row]) -> str:
-    """The rows under headings, in columns as wide as they need to be."""
+    """The rows under headings, in columns of the necessary width."""
     lines = [_HEADINGS, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     rule = "  ".join("-" * width for width in widths)

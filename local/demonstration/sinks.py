@@ -20,7 +20,7 @@ __all__ = ["Dead", "Flaky", "Healthy", "Later", "Sink", "Subscriber", "serve"]
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What one push said about itself."""
+    """The headers of one push."""
 
     message_id: str
     reservation_id: str
@@ -44,7 +44,7 @@ class Subscriber:
 
     Attributes:
         name: In the queue.
-        manner: What it does, for the table.
+        manner: How it behaves, for the table.
         url: Where it listens, once it does.
     """
 
@@ -59,7 +59,7 @@ class Sink(Subscriber):
 
     Attributes:
         tries: Pushes by message id.
-        accepted: Body of each message it has taken, by id.
+        accepted: Body of each message it has accepted, by id.
     """
 
     tries: Counter[str] = field(default_factory=Counter)
@@ -76,25 +76,25 @@ class Sink(Subscriber):
         return web.Response(status=await self.take(push, await request.read()))
 
     async def close(self) -> None:
-        """End what it has begun."""
+        """Finish the work that it has begun."""
 
 
 @dataclass(kw_only=True)
 class Healthy(Sink):
-    """Takes everything at once."""
+    """Accepts everything at once."""
 
     name: str = "healthy"
     manner: str = "answers 200"
 
     async def take(self, push: Push, body: bytes) -> int:
-        """Take it."""
+        """Accept the push."""
         self.accepted[push.message_id] = body
         return 200
 
 
 @dataclass(kw_only=True)
 class Flaky(Sink):
-    """Refuses some messages once and a few twice before it takes them.
+    """Refuses some messages once and a few twice before it accepts them.
 
     Attributes:
         refusals: How often each message is refused, by its position in the order they arrive first.
@@ -104,7 +104,7 @@ class Flaky(Sink):
     manner: str = "answers 503 to each third message once, to each ninth twice"
 
     async def take(self, push: Push, body: bytes) -> int:
-        """Take it, or refuse for now."""
+        """Accept the push, or refuse it for now."""
         position = list(self.tries).index(push.message_id) + 1
         refusals = 2 if position % 9 == 0 else 1 if position % 3 == 0 else 0
         if self.tries[push.message_id] <= refusals:
@@ -115,11 +115,11 @@ class Flaky(Sink):
 
 @dataclass(kw_only=True)
 class Later(Sink):
-    """Answers 202 and acknowledges a moment later, as a worker with a queue of its own does.
+    """Answers 202 and acknowledges a moment later, like a worker with its own queue.
 
     Attributes:
         pause: Seconds between the answer and the acknowledgement.
-        window: Seconds that the hub waits for it. One that could not be sent by then is left: the hub pushes again.
+        window: Seconds that the hub waits for it. A later acknowledgement is dropped, as the hub pushes again.
     """
 
     name: str = "later"
@@ -131,7 +131,7 @@ class Later(Sink):
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, push: Push, body: bytes) -> int:
-        """Reserve it."""
+        """Reserve the message."""
         task = asyncio.create_task(self._acknowledge(push, body))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -150,7 +150,7 @@ class Later(Sink):
                     self.accepted[push.message_id] = body
 
     async def close(self) -> None:
-        """End the acknowledgements under way."""
+        """Finish the acknowledgements under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

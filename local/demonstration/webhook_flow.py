@@ -29,14 +29,14 @@ __all__ = ["Receiver", "run", "verified"]
 APPLICATION, ENDPOINT = "demo", "crm"
 EVENT = {"eventType": "invoice.paid", "payload": {"invoice": "R123456789", "customer": "jürgen@example.org"}}
 SECONDS = 120.0
-"""The whole flow is given up after this time."""
+"""The flow fails after this time."""
 
 Say = Callable[[str], None]
 """Tells the person at the terminal one line."""
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether a request was signed with a secret, as any receiver finds out: ``id.timestamp.body`` with HMAC-SHA256."""
+    """Whether a request was signed with a secret, as a receiver checks it: HMAC-SHA256 of ``id.timestamp.body``."""
     content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     digest = hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), content, hashlib.sha256)
     signatures = headers["webhook-signature"].split(" ")
@@ -92,7 +92,7 @@ class _Producer:
     session: aiohttp.ClientSession
 
     async def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """One request; made again with the same key, it does nothing twice.
+        """Send one request; the same key makes repeating it harmless.
 
         Raises:
             LocalError: The hub refused it, or failed again and again.
@@ -116,7 +116,7 @@ async def run(stack: Description, say: Say) -> None:
         say: For lines of text.
 
     Raises:
-        LocalError: Something did not happen, not in time, or not as it should.
+        LocalError: Something did not happen, was late, or was wrong.
     """
     headers, receiver, started = {"Authorization": f"Bearer {stack.token}"}, Receiver(), time.monotonic()
     timeout = aiohttp.ClientTimeout(total=40)

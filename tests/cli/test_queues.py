@@ -87,7 +87,7 @@ def test_posting_that_stops_half_way_says_where_to_go_on(hub: ServedHub, typed: 
     # Given a hub that dies after the second request
     hub.down_after = 2
     typed("post", "q", "--ndjson", "-", given=lines, code=3)
-    assert "posted 200, and perhaps 50 more; go on with --skip 200" in typed.errors
+    assert "posted 200, and perhaps 50 more; continue with --skip 200" in typed.errors
     # When it is back and that is done, then nothing is missing
     hub.down_after = None
     assert typed.json("post", "q", "--ndjson", "-", "--skip", "200", given=lines) == [{"posted": 50}]
